@@ -1,4 +1,4 @@
-"""Labels of ordered classes: which classes there are, in which order, and the code of every row."""
+"""Labels of ordered classes: the classes, their order, and the code of every row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
-# Distinct fractions that may be grades such as half stars.
+# Largest number of distinct fractional values that may be grades, such as half stars.
 MOST_FRACTIONS = 50
 
 
@@ -26,7 +26,7 @@ class OrderedLabels:
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        Classes of the rows; all categories, seen or not, where the dtype declares their order.
+        Classes of the rows. If the dtype declares an order: all categories, seen or not.
     codes : ndarray of shape (n_samples,), int64
         Position of every row's class in ``classes``.
     declared : bool
@@ -38,7 +38,7 @@ class OrderedLabels:
     declared: bool
 
     def take(self, rows: NDArray[Any]) -> OrderedLabels:
-        """Labels of some rows; classes that are not declared and not among them vanish."""
+        """Labels of selected rows; undeclared classes without rows are dropped."""
         codes = self.codes[rows]
         if self.declared:
             return OrderedLabels(self.classes, codes, True)
@@ -58,14 +58,14 @@ def order_labels(
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Integers, strings, booleans, or whole floats, ordered as they sort; or a pandas ordered
-        categorical or a polars Enum, ordered as declared.
+        Integers, strings, booleans or whole floats, in sorted order; or a pandas ordered
+        categorical or polars Enum, in declared order.
     n_samples : int, optional
-        Number of labels that there must be.
+        Required number of labels.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first.
     name : str
-        That of ``y`` in messages.
+        Name of ``y`` in messages.
 
     Raises
     ------
@@ -105,12 +105,12 @@ def ordinal_labels(
     *,
     name: str = "y",
 ) -> OrderedLabels:
-    """Like :func:`order_labels` where the order matters: text needs one that is declared.
+    """Like :func:`order_labels`, but text labels need a declared order.
 
     Raises
     ------
     ValueError
-        Also where ``y`` is text without an order, which would be sorted alphabetically.
+        Also if ``y`` is text without a declared order, which would be sorted alphabetically.
     """
     labels = order_labels(y, n_samples, classes, name=name)
     found = labels.classes.tolist()
@@ -126,7 +126,7 @@ def ordinal_labels(
 
 
 def checked_classes(classes: ArrayLike) -> NDArray[Any]:
-    """Classes in ascending order as a user names them.
+    """Check the classes that a user passed in ascending order.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def checked_classes(classes: ArrayLike) -> NDArray[Any]:
 
 
 def _agreed(classes: NDArray[Any], of_dtype: NDArray[Any] | None, name: str) -> NDArray[Any]:
-    """The named classes, which must be those that the dtype of y declares, if it does."""
+    """The passed classes; they must equal those declared by the dtype of y, if any."""
     if of_dtype is not None and of_dtype.tolist() != classes.tolist():
         raise ValueError(
             f"classes must be those of the ordered categorical {name}, {of_dtype.tolist()}, got "
@@ -158,8 +158,8 @@ def rank_distances(
 ) -> NDArray[np.int64]:
     """Number of ranks between label and prediction, row by row.
 
-    Ranks are counted over ``classes`` and, where these are numbers, the further labels of ``y``
-    among them.
+    Ranks are counted over ``classes``. If the classes are numbers, other labels of ``y`` are
+    counted too.
 
     Raises
     ------
@@ -188,15 +188,15 @@ def rank_distances(
 def class_positions(
     y: ArrayLike, classes: NDArray[Any], n_samples: int, *, name: str = "y"
 ) -> Float64Array:
-    """Class number of every label, for labels of other rows than those of the fit.
+    """Class number of every label, for rows other than the training rows.
 
-    A number that is none of the classes lies half-way between its neighbours, and one beyond them
-    at the ends.
+    A number that is not a class is placed half-way between its neighbouring classes. A number
+    beyond all classes is placed at the nearest end.
 
     Raises
     ------
     ValueError
-        If labels are missing or too few, or declared classes do not name one.
+        If labels are missing or too few, or a label is not among the declared classes.
     """
     labels = column_or_1d(np.asarray(y))
     if len(labels) != n_samples:
@@ -219,7 +219,7 @@ def class_positions(
 
 
 def _sort(known: list[Any], new: Collection[Any]) -> bool:
-    """Whether values are numbers, the known ones ascending, so that new ones have their place."""
+    """Whether values are numbers and the known ones ascend, so that new ones can be placed."""
     return not any(isinstance(value, str) for value in (*known, *new)) and known == sorted(known)
 
 
@@ -245,7 +245,7 @@ def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
 
 
 def _check_whole(labels: NDArray[Any]) -> None:
-    """Raise if numbers are not whole, with what to do where they are few all the same."""
+    """Raise if numbers are not whole; the message has a fix for few distinct values."""
     if labels.dtype.kind == "f":  # whole, and beyond the integers that scikit-learn casts to
         labels = np.where(np.abs(labels) >= 2.0**63, 0.0, labels)
     try:

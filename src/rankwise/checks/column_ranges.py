@@ -1,4 +1,4 @@
-"""Location and scale of the columns of X, for solvers that centre or divide them."""
+"""Location and scale of the columns of X, for solvers that centre or scale them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from rankwise.typing import Float64Array, Matrix, is_sparse
 
-# Means farther than this many standard deviations from zero cost digits of squares.
+# Means farther than this many standard deviations from zero reduce the precision of squares.
 FAR = 100.0
-# Columns whose largest values differ by less than this are multiplied as they are: their squares
-# keep the digits that the relative cut of eigenvalues leaves.
+# Columns whose largest values differ by less than this ratio are multiplied unscaled: their squares
+# stay precise enough for the relative eigenvalue cutoff.
 MODERATE = 2.0**18
 # Largest values whose squares are far within float64, for any number of rows.
 SAFE = 2.0**256
@@ -21,7 +21,7 @@ def column_means(X: Matrix) -> Float64Array:
 
 
 def far_means(X: Matrix) -> Float64Array:
-    """Means of the dense columns that are far from zero for their spread, 0 for the others."""
+    """Means of dense columns that are far from zero relative to their spread; 0 for the others."""
     if is_sparse(X):
         return np.zeros(X.shape[1])
     means, spread = column_means(X), np.std(X, axis=0, dtype=np.float64)
@@ -37,7 +37,7 @@ def target_power(y: Float64Array) -> int:
 
 
 def column_scales(X: Matrix) -> Float64Array | None:
-    """Powers of two near the largest value of each column; None where their sizes are moderate.
+    """Powers of two near the largest value of each column; None if sizes are moderate.
 
     Columns of zeros have scale 1.
     """

@@ -1,9 +1,9 @@
-"""Costs of classes: by true class or by row, named so that cross-validation slices them rightly.
+"""Costs of classes: by true class or by row, typed so that cross-validation slices them correctly.
 
 Costs travel as metadata of ``fit`` and ``score``. scikit-learn slices an array that has as many
-rows as X and passes any other one on as it is. So the kind of a plain array follows from its
-shape, except where there are as many rows as classes: then :class:`ClassCosts` (never sliced) and
-:class:`RowCosts` (always sliced) say it.
+rows as X and passes any other one on as it is. The kind of a plain array therefore follows from its
+shape, unless there are as many rows as classes. In that case, pass :class:`ClassCosts` (never
+sliced) or :class:`RowCosts` (always sliced).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
 
 
 class ClassCosts:
-    """Costs by true and predicted class, which no cross-validation slices.
+    """Costs by true and predicted class, never sliced by cross-validation.
 
     Parameters
     ----------
     costs : array-like of shape (n_classes, n_classes)
         Row: true class, column: predicted class. Finite and >= 0.
     classes : array-like of shape (n_classes,), optional
-        The classes of rows and columns. None: those of y, as they sort. Needed where some rows,
-        the training part of a fold for instance, may lack a class.
+        The classes of rows and columns. None: the sorted classes of y. Required if some rows, such
+        as the training part of a fold, may lack a class.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class RowCosts:
     costs : array-like of shape (n_samples, n_classes)
         Finite and >= 0.
     classes : array-like of shape (n_classes,), optional
-        The classes of the columns; as for :class:`ClassCosts`.
+        Classes of the columns; as for :class:`ClassCosts`.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class CostTable:
         Column of every row's own class.
     by_row : ndarray of shape (n_samples, n_classes), float64
     by_class : ndarray of shape (n_classes, n_classes), float64, or None
-        Given if the costs of a row depend on its class alone: ``by_row == by_class[codes]``.
+        Set if the costs of a row depend only on its class: ``by_row == by_class[codes]``.
     """
 
     classes: NDArray[Any]
@@ -114,7 +114,7 @@ def cost_table(
     classes: NDArray[Any],
     kept: NDArray[np.bool_] | None = None,
 ) -> CostTable:
-    """Costs of rows whose classes are known by their numbers.
+    """Costs of rows with known class numbers.
 
     Parameters
     ----------
@@ -122,12 +122,11 @@ def cost_table(
         An array of shape (n_rows, n_classes) holds costs by row, one of shape (n_classes,
         n_classes) costs by class; None: 1 for every class but the row's own.
     codes : ndarray of shape (n_samples,), int64
-        Numbers of the rows' classes; -1 for a class that is not among them, which costs by row
-        alone allow.
+        Class numbers of the rows; -1 for an unknown class, which is allowed only with costs by row.
     classes : ndarray of shape (n_classes,)
-        Replaced by those that the costs name.
+        Classes; replaced by the classes that the costs name.
     kept : ndarray of bool of shape (n_rows,), optional
-        Rows passed by the user that are left; costs by row have the others too.
+        Mask of the user's rows that were kept; costs by row cover the dropped rows too.
 
     Raises
     ------
@@ -158,7 +157,7 @@ def cost_table(
 
 
 def class_numbers(labels: NDArray[Any], classes: NDArray[Any]) -> Int64Array:
-    """Position of every label among the classes, -1 where it is none of them."""
+    """Position of every label among the classes; -1 for other labels."""
     place = {value: number for number, value in enumerate(classes.tolist())}
     return np.array([place.get(value, -1) for value in labels.tolist()], dtype=np.int64)
 
@@ -166,7 +165,7 @@ def class_numbers(labels: NDArray[Any], classes: NDArray[Any]) -> Int64Array:
 def _kind_of(
     costs: Float64Array, codes: Int64Array, n_rows: int, n_classes: int
 ) -> ClassCosts | RowCosts:
-    """Kind of a plain array; if its shape fits both kinds, both must mean the same."""
+    """Kind of a plain array; if its shape fits both kinds, both must give the same costs."""
     square = costs.shape == (n_classes, n_classes)
     if not square or n_rows != n_classes:
         return ClassCosts(costs) if square else RowCosts(costs)
@@ -200,12 +199,12 @@ def _matrix(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64Array:
 
 
 def cost_numbers(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64Array:
-    """Costs as float64, of any shape, classes in the last axis; a message has their names.
+    """Costs of any shape as float64, with classes (named in messages) along the last axis.
 
     Raises
     ------
     ValueError
-        For what is sparse, no number, not finite or negative.
+        If costs are sparse, non-numeric, non-finite or negative.
     """
     if is_sparse(costs):
         raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")

@@ -2,12 +2,12 @@
 
 Estimators whose optimum changes with the scale of the columns pass a :class:`ColumnLimit` to
 :func:`rankwise.checks.rows.check_fit`, which compares the columns with it: a column dominates if
-its root mean square (of "spread": its standard deviation) is more than ``ratio`` times the typical
-range of a column. That is the lower median of the ranges of all columns that vary, or ``unit``
-where the estimator itself sets the scale. So a column whose mean is far from zero for its range,
-such as a Unix time, dominates by its size but not by its spread.
+its root mean square (for "spread", its standard deviation) exceeds ``ratio`` times the typical
+range of a column. The typical range is the lower median of the ranges of all non-constant columns,
+or ``unit`` if the estimator itself sets the scale. A column whose mean is far from zero relative to
+its range, such as a Unix time, therefore dominates by size but not by spread.
 
-Ranges stand for the other columns because a rare indicator or a heavy tail has a small standard
+Ranges represent the other columns because a rare indicator or a heavy tail has a small standard
 deviation but an ordinary range. At most ``MOST_ROWS`` rows are read, equally spaced.
 
 Complexity: O(min(n_samples, MOST_ROWS) n_features).
@@ -26,7 +26,7 @@ from rankwise.runtime.callers import callers_level
 from rankwise.typing import is_sparse
 
 MOST_ROWS = 4096
-# Columns are named up to this number.
+# Largest number of columns named in the warning.
 MOST_NAMED = 3
 
 
@@ -43,9 +43,9 @@ class ColumnLimit:
     harm : str
         Consequence of exceeding the limit, for the message.
     unit : float, optional
-        In place of the typical range.
+        Scale used instead of the typical range.
     fix : str, optional
-        In place of the advice to scale the columns in a pipeline.
+        Advice shown instead of scaling the columns in a pipeline.
     """
 
     of: Literal["size", "spread"]
@@ -59,7 +59,7 @@ SATURATED_NODES = ColumnLimit("size", 1e3, "random nodes saturate", unit=1.0)
 PRODUCTS = ColumnLimit("size", 1e3, "products of rows hardly depend on other columns")
 CENTRED_PRODUCTS = ColumnLimit("spread", 1e3, PRODUCTS.harm)
 DISTANCES = ColumnLimit("spread", 1e3, "distances of rows hardly depend on other columns")
-# Squares this far apart leave a closed form few digits of the smaller one.
+# Squares this far apart leave a closed form few significant digits of the smaller one.
 SQUARES = ColumnLimit("spread", 1e6, "rounding loses the other columns")
 SATURATED_NETWORK = replace(
     SATURATED_NODES, harm="hidden nodes saturate", fix="Set standardize=True"
@@ -78,17 +78,17 @@ _BY_KERNEL = {
 
 
 def node_limit(activation: str) -> ColumnLimit:
-    """The limit of random nodes, whose weights and biases are drawn for columns of about 1."""
+    """The limit for random nodes, whose weights and biases are drawn for columns of magnitude 1."""
     return _BY_ACTIVATION.get(activation, SATURATED_NODES)
 
 
 def kernel_limit(kernel: Any) -> ColumnLimit | None:
-    """The limit of a kernel; None for values of the user."""
+    """The limit for a kernel; None for kernel values passed by the user."""
     return _BY_KERNEL.get(kernel) if isinstance(kernel, str) else None
 
 
 def warn_of_dominant_columns(estimator: Any, X: Any, limit: ColumnLimit | None) -> None:
-    """Warn if checked rows have columns beyond the limit, if there is one.
+    """Warn if checked rows have columns beyond ``limit``; None means no limit.
 
     Warns
     -----

@@ -1,4 +1,4 @@
-"""Labels of rows that may have several of them: an indicator matrix, or classes one-hot."""
+"""Labels of rows that may have several labels each: an indicator matrix, or classes one-hot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TargetForm = Literal["dense", "sparse", "classes", "tags"]
 
 @dataclass(frozen=True, eq=False)
 class LabelData:
-    """Checked training rows; rows of zero weight are gone.
+    """Checked training rows; rows of zero weight are dropped.
 
     Attributes
     ----------
@@ -30,10 +30,10 @@ class LabelData:
         Ones, sorted by label within each row; no other entries.
     sample_weight : ndarray of shape (n_samples,), float64, or None
     form : {"dense", "sparse", "classes", "tags"}
-        Argument of the caller: an indicator matrix of either kind, a class for every row, or a
+        Form that the caller passed: an indicator matrix of either kind, a class for every row, or a
         collection of tags for every row.
     classes : ndarray of shape (n_labels,)
-        The classes or tags; of an indicator the names of its columns, or 0, 1, ...
+        Classes or tags; for an indicator matrix, its column names or 0, 1, ...
     """
 
     X: Matrix
@@ -48,13 +48,13 @@ def check_label_fit(
 ) -> LabelData:
     """Check everything that ``fit`` of a multi-label estimator receives.
 
-    Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``.
+    Sets ``n_features_in_``, ``feature_names_in_`` (if X has names) and ``fit_fingerprint_``.
 
     Parameters
     ----------
     X : array-like or CSR of shape (n_samples, n_features)
     Y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,) classes
-        A dense column is one class for every row. Or lists of tags, one list for every row.
+        A dense column holds one class per row. Alternatively, one list of tags per row.
     sample_weight : array-like of shape (n_samples,), optional
 
     Raises
@@ -102,7 +102,7 @@ def check_label_fit(
 
 
 def is_indicator(Y: Any) -> bool:
-    """Whether Y has a column for each label, and not one class for every row."""
+    """Whether Y has one column per label rather than one class per row."""
     if is_sparse(Y):
         return True
     shape = np.asarray(Y).shape
@@ -110,7 +110,7 @@ def is_indicator(Y: Any) -> bool:
 
 
 def column_names(Y: Any) -> NDArray[Any] | None:
-    """Names of a frame's columns where these are distinct text, shape (n_labels,)."""
+    """Names of a frame's columns if these are distinct text, shape (n_labels,)."""
     columns = getattr(Y, "columns", None)
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None
@@ -120,10 +120,10 @@ def column_names(Y: Any) -> NDArray[Any] | None:
 
 
 def tags_of(Y: Any) -> list[Collection[Any]] | None:
-    """The tags of every row where Y lists them, None for anything else.
+    """The tags of every row if Y lists tags, otherwise None.
 
-    Y lists tags where its rows are sets, or lists and tuples that hold text or differ in length;
-    rows of as many numbers each are those of a matrix.
+    Y lists tags if its rows are sets, or lists or tuples that hold text or differ in length. Rows
+    with the same number of numbers form a matrix.
     """
     if is_sparse(Y) or getattr(Y, "ndim", 1) != 1 or isinstance(Y, str | bytes):
         return None
@@ -147,7 +147,7 @@ def ones_of_tags(
     Raises
     ------
     ValueError
-        For a tag that is none of the classes, or another number of rows.
+        If a tag is not among the classes, or the number of rows is wrong.
     """
     if len(tags) != n_samples:
         raise ValueError(
@@ -198,7 +198,7 @@ def check_indicator(
         Booleans or numbers, 0 and 1 only.
     n_samples : int
     n_labels : int, optional
-        Columns that there must be.
+        Required number of columns.
 
     Raises
     ------
@@ -227,14 +227,14 @@ def check_indicator(
 def check_truth(
     Y: Any, n_samples: int, classes: NDArray[Any], form: TargetForm, *, name: str = "y"
 ) -> SparseMatrix:
-    """Labels of other rows than those of the fit, as CSR of shape (n_samples, n_labels).
+    """Labels of rows other than the training rows, as CSR of shape (n_samples, n_labels).
 
     Parameters
     ----------
     Y : as of :func:`check_label_fit`
         Labels in the form of the fit; the columns of a frame may have another order.
     classes : ndarray of shape (n_labels,)
-        The fit's.
+        Classes of the fit.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Rows that need no conversion and no message: the short way through the check of X.
+"""Fast path through the check of X, for rows that need no conversion and no message.
 
-scikit-learn's check of a small table takes longer than most models take to score it. Arrays of
-floats and frames of numbers, with the columns of the fit, pass all of its tests, and these few
-comparisons say so. Anything else goes the long way, which converts, warns or raises.
+scikit-learn's check of a small table takes longer than most models take to score it. Float arrays
+and numeric frames with the columns of the fit pass all of its tests, and a few comparisons
+recognise them. Anything else takes the full check, which converts, warns or raises.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW_VALUES = 100_000
-FEW_ROWS = 16  # of Polars: values are read row by row, beyond that by columns
+FEW_ROWS = 16  # of Polars: up to here values are read row by row, beyond by columns
 
 
 def plain_rows(
     estimator: Any, X: Any, names: list[str] | None = None
 ) -> tuple[NDArray[Any], list[str] | None] | None:
-    """X as a C-contiguous float array with its column names; None: it takes the long way.
+    """X as a C-contiguous float array with its column names; None: use the full check.
 
     Parameters
     ----------
     estimator : fitted estimator
     X : object
-        Argument of the user.
+        Argument passed by the user.
     names : list of str, optional
-        Those of an array's columns.
+        Names of an array's columns.
 
     Notes
     -----
@@ -86,9 +86,9 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
 
 
 def _few_values(X: Any, kinds: set[Any]) -> NDArray[Any]:
-    """Values of a Polars frame, for which its own conversion would wake a pool of threads.
+    """Values of a small Polars frame, read without waking the Polars thread pool.
 
-    If another library's threads still wait for work, this was measured to take 5 to 30 ms.
+    Waking the pool takes 5 to 30 ms (measured) if another library's threads still wait for work.
     """
     if X.height <= FEW_ROWS:
         in_float32 = [str(kind) for kind in kinds] == ["Float32"]

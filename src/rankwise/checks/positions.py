@@ -1,4 +1,4 @@
-"""Places at which rows were shown when their labels were clicked."""
+"""Positions at which rows were displayed when clicks were recorded as labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankwise.typing import ArrayLike, Int64Array
 
 
 def check_positions(position: ArrayLike, data: FitData) -> Int64Array:
-    """Places at which the checked rows were shown.
+    """Positions at which the checked rows were displayed.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Say it where rows come without their queries, or with queries that nothing can be learned from.
+"""Warnings for rows without query ids, and errors for queries with nothing to learn from.
 
-``qid=None`` means one query, as scikit-learn's contract needs it: for most data it was forgotten.
-A scalar, such as ``qid=0``, declares one query on purpose.
+``qid=None`` means one query, as scikit-learn's contract requires, but usually ``qid`` was
+forgotten. A scalar, such as ``qid=0``, declares one query on purpose.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rankwise.typing import Float64Array
 
 
 class OneQueryWarning(UserWarning):
-    """Rows came without a ``qid``, so that all of them were taken as one query.
+    """Rows were passed without a ``qid``, so all of them are treated as one query.
 
     ``qid=0`` (any scalar) declares one query, without a warning.
     """
@@ -34,7 +34,7 @@ def warn_unless_queries(estimator: Any, qid: Any, n_samples: int) -> None:
 def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> None:
     """Warn if a model of several queries ranks or measures several rows without a ``qid``.
 
-    ``estimator`` is what knows the rows of the fit; other objects pass.
+    Objects without a training fingerprint pass without a warning.
     """
     if qid is not None or n_samples < 2:
         return
@@ -45,7 +45,7 @@ def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> 
 
 
 def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> None:
-    """ValueError where no query has two rows of different labels, so that none is better."""
+    """Raise ValueError if no query has two rows with different labels."""
     if groups.n_samples < 2 or _has_pair(groups.sort(y), groups.indptr):
         return
     name = type(estimator).__name__

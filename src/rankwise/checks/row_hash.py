@@ -1,4 +1,4 @@
-"""One integer per row that depends on its values alone: the order of rows that any file shares.
+"""One hash per row that depends only on its values, for an order independent of the file.
 
 Folds, subsamples and landmarks are chosen by these hashes and not by position, so that the same
 rows in any order give the same choice.
@@ -22,19 +22,19 @@ Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> Hashes:
-    """Exact integer hash of every row and, where given, its label.
+    """Exact integer hash of every row and, if given, its label.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
-        NaN allowed; float32 and float64 of the same values, dense and CSR, hash alike.
+        NaN allowed; float32 and float64 of the same values, dense and CSR, have equal hashes.
     y : ndarray of shape (n_samples,), optional
     n_threads : int, default=1
 
     Returns
     -------
     ndarray of shape (n_samples,), uint64
-        Equal rows hash alike; others collide with probability 2^-64.
+        Equal rows have equal hashes; other rows collide with probability 2^-64.
 
     Notes
     -----
@@ -75,11 +75,11 @@ def canonical_order(
 ) -> tuple[Int64Array, Int64Array]:
     """Row numbers in an order that depends on content alone, and the rows per query in it.
 
-    Boosting libraries break ties of equal scores by row order, sample rows by position and sum in
-    input order, so a shuffled file would give another model; before the first tree all scores are
-    equal, and a file sorted by grade would even leak the answer into the first ranking. So would
-    bags of rows differ that are drawn by position. In the order of a hash of their values, queries
-    in that of a hash of their rows, any order of the same rows trains the same model, bit for bit.
+    Boosting libraries break ties by row order, sample rows by position and sum in input order, so a
+    shuffled file would give a different model. Before the first tree all scores are equal, so a
+    file sorted by grade would even leak the labels into the first ranking. Bags of rows drawn by
+    position would differ too. Here rows are sorted by a hash of their values and queries by a hash
+    of their rows. Any order of the same rows then trains a bit-identical model.
 
     Parameters
     ----------
@@ -120,21 +120,21 @@ def canonical_order(
 def distinct_rows(X: Matrix, most: int | None = None, salt: int | None = None) -> Int64Array:
     """Row numbers of distinct rows in the order of their keys; the first ``most`` of them.
 
-    Repeated rows are there once, so repetition changes nothing, and neither does the order of
-    the rows. The keys are the hashes, or a random order that the salt decides.
+    Repeated rows are kept once, so neither repetition nor row order changes the result. The keys
+    are the hashes or, with a salt, a random order that the salt determines.
     """
     _, first = np.unique(row_keys(X, salt), return_index=True)
     return first[:most].astype(np.int64)
 
 
 def row_keys(X: Matrix, salt: int | None = None) -> Hashes:
-    """Hash of every row; with a salt, from 0 to 2^63 - 1, another one."""
+    """Hash of every row; a salt from 0 to 2^63 - 1 gives a different hash."""
     hashes = row_hashes(X)
     return hashes if salt is None else scrambled(hashes ^ np.uint64(salt))
 
 
 class LeastRows:
-    """The distinct rows of least key, of rows that come in parts: those of :func:`distinct_rows`.
+    """The distinct rows with the smallest keys, as :func:`distinct_rows`, for rows in parts.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class LeastRows:
         self._rows: Matrix | None = None
 
     def add(self, X: Matrix) -> None:
-        """Look at more rows, of one kind and type."""
+        """Add more rows; all parts must have the same format and dtype."""
         keys = np.concatenate([self._keys, row_keys(X, self._salt)])
         self._keys, kept = np.unique(keys, return_index=True)
         self._keys, kept = self._keys[: self._most], kept[: self._most]
@@ -161,7 +161,7 @@ class LeastRows:
         self._rows = both[np.searchsorted(place, kept)]
 
     def joined(self, other: LeastRows) -> LeastRows:
-        """Those of the rows that this one and another one of the same salt have seen."""
+        """Selection from the rows seen by this object and another one with the same salt."""
         both = LeastRows(self._most, self._salt)
         for part in (self, other):
             if part._rows is not None:
@@ -188,7 +188,7 @@ def _multipliers(n_features: int) -> np.ndarray[Any, Any]:
 
 
 def _bits(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Scrambled bits of the values as float64; all NaN are one, and -0.0 is 0.0."""
+    """Scrambled bits of the values as float64; all NaN are equal, and -0.0 equals 0.0."""
     values = values.astype(np.float64) + 0.0
     values[np.isnan(values)] = np.nan
     return scrambled(values.view(np.uint64))

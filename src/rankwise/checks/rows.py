@@ -31,10 +31,10 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_spars
 
 @dataclass(frozen=True)
 class FitData:
-    """Checked training rows in input order; rows of zero weight are gone.
+    """Checked training rows in input order; rows of zero weight are dropped.
 
-    ``kept`` marks the input rows that are left; None: all of them. ``classes``: the ordered
-    classes whose numbers 0, 1, … are ``y``; None where y holds the targets themselves.
+    ``kept`` marks the input rows that were kept; None: all of them. ``classes`` holds the ordered
+    classes whose numbers 0, 1, … are ``y``; None if y holds the targets themselves.
     """
 
     X: Matrix
@@ -63,11 +63,12 @@ def check_fit(
 ) -> FitData:
     """Check everything ``fit`` receives.
 
-    Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``;
-    with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues. ``names`` are
-    those of an array's columns. Where the rows are ``part`` of those to fit, all their weights may
-    be zero. With ``read_classes`` y holds classes, and becomes their numbers. Else rows are ranked
-    within their queries, of which some must have labels that differ where the fit needs ``pairs``.
+    Sets ``n_features_in_``, ``feature_names_in_`` (if X has names) and ``fit_fingerprint_``; with
+    ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues. ``names`` are the
+    names of an array's columns. If the rows are only ``part`` of the training rows, all their
+    weights may be zero. With ``read_classes``, y holds classes and is replaced by their numbers.
+    Otherwise rows are ranked within their queries; with ``pairs``, at least one query must have
+    different labels.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def check_validation(
 ) -> FitData | None:
     """Check ``X_val, y_val, qid_val`` beside the checked ``train``; None when X_val is None.
 
-    Where y holds ordered classes, ``y_val`` becomes their numbers, see
+    If y holds ordered classes, ``y_val`` is replaced by their numbers, see
     :func:`rankwise.checks.classes.class_positions`.
     """
     if X_val is None:
@@ -199,7 +200,7 @@ def check_rows(
 ) -> Matrix:
     """X as a C-contiguous float32/float64 matrix or CSR; feature names and width are checked.
 
-    ``names`` are those of an array's columns; None: the names come from X.
+    ``names`` are the names of an array's columns; None: the names come from X.
     """
     if isinstance(X, Iterator):
         raise TypeError(
@@ -246,8 +247,8 @@ _NAMED: ContextVar[tuple[Any, list[str]] | None] = ContextVar("named", default=N
 def columns_named(estimator: Any, names: list[str] | None) -> Iterator[None]:
     """Columns of arrays that ``estimator`` checks inside the block have these names.
 
-    A fit learns them as those of a frame. Other estimators, parts of this one too, see plain
-    arrays.
+    ``fit`` records them as it does the names of a frame. Other estimators, including parts of this
+    one, see plain arrays.
     """
     token = _NAMED.set(None if names is None else (estimator, names))
     try:
@@ -304,7 +305,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
 
 
 def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False) -> Float64Array:
-    """One weight >= 0 per row, not all zero (but in a part); it means repetition of the row."""
+    """One weight >= 0 per row, not all zero (but in a part); it equals repetition."""
     weight = np.asarray(sample_weight)
     if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
         weight = np.full(n_samples, float(weight))
@@ -345,10 +346,10 @@ def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array
 
 
 def _float_types(X: Any) -> list[type]:
-    """Types to keep, the first one for anything else.
+    """Dtypes to keep; any other dtype is converted to the first.
 
-    scikit-learn sees the type of arrays and pandas frames only; a frame of another library stays
-    float32 where every column is.
+    scikit-learn detects the dtype of arrays and pandas frames only. A frame of another library
+    stays float32 if every column is float32.
     """
     if hasattr(X, "columns"):
         import narwhals
@@ -384,7 +385,7 @@ def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
 
 
 def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
-    """Row of the first text that reads as no number, or of a date."""
+    """Row of the first date, or of the first text that is not a number."""
     if column.dtype.kind in "mM":
         return 0
     for row, value in enumerate(column if column.dtype.kind in "OSUT" else ()):
@@ -445,7 +446,7 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
 
 
 def check_folder(path: str | PathLike[str]) -> None:
-    """Raise if no file can be written at ``path``: its folder is missing, or it is a folder."""
+    """Raise if no file can be written at ``path``: the folder is missing or ``path`` is one."""
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(

@@ -2,8 +2,9 @@
 
 The fingerprint distinguishes model files and shows whether a model was fitted on this table. It
 hashes labels, weights and grouping whole but at most 256 rows of X, evenly spaced and with both
-ends, so that it costs milliseconds at any size: it names data, it does not prove their integrity.
-Dense rows and the same rows as CSR have one fingerprint; another order of the rows has another.
+ends, so that it costs milliseconds at any size: it identifies data but does not prove their
+integrity. Dense rows and the same rows as CSR have the same fingerprint; a different row order
+gives a different one.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def training_fingerprint(
 
 
 def _sampled_entries(X: Matrix) -> tuple[np.ndarray[Any, Any], ...]:
-    """Row, column and value of the entries other than zero in the sampled rows, row by row."""
+    """Row, column and value of the non-zero entries of the sampled rows, row by row."""
     n_samples = X.shape[0]
     step_rows = np.linspace(0, max(n_samples - 1, 0), min(n_samples, SAMPLED_ROWS))
     rows = X[step_rows.astype(np.int64)]

@@ -1,4 +1,4 @@
-"""Cross-validation folds that depend on what the rows are, not on their order."""
+"""Cross-validation folds that depend on the content of the rows, not on their order."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SEED = 0  # folds are part of the method: the same for every random_state
 
 
 def deal_queries(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
-    """Query numbers of each fold: queries sorted by id, shuffled with the seed, dealt out."""
+    """Query numbers of each fold; queries are sorted by id, shuffled and dealt out."""
     order = np.random.RandomState(seed).permutation(_sorted_by_id(groups.ids))
     return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
 
 
 def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
-    """Row numbers of each fold, equal rows in one fold: a weight is the same as a repetition.
+    """Row numbers of each fold, equal rows share a fold, so weights equal repetition.
 
-    Rows sorted by a hash of their content, shuffled with the seed, dealt out.
+    Rows are sorted by a hash of their content, shuffled with the seed and dealt out.
 
     Raises
     ------
@@ -48,7 +48,8 @@ def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -
 def fold_splits(
     X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """(train rows, test rows) of folds of queries, or of rows where there are fewer queries.
+    """(train rows, test rows) of folds of queries, or of rows if there are fewer queries than
+    folds.
 
     Raises
     ------
@@ -66,16 +67,16 @@ def fold_splits(
 def stratified_splits(
     X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int, seed: int = _SEED
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """(train rows, test rows) of folds that have about the same share of every class.
+    """(train rows, test rows) of folds with about the same share of every class.
 
-    Queries stay whole where there are two or more; else rows are dealt out one by one, equal ones
-    too. Both are sorted by their (mean) class, in random order where it is the same. There are
-    fewer folds where there are fewer queries or rows.
+    With two or more queries, queries stay whole. Otherwise rows are dealt out individually,
+    including equal rows. Queries or rows are sorted by their (mean) class, in random order within
+    ties. If there are fewer queries or rows than folds, the number of folds is reduced.
 
     Raises
     ------
     ValueError
-        If there is one row.
+        If there is only one row.
     """
     if len(y) < 2:
         raise ValueError(f"folds need two or more rows, got n_samples={len(y)}.")
@@ -111,8 +112,8 @@ def cv_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
 def row_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
     """(train rows, test rows) of a scikit-learn splitter or an iterable of index pairs.
 
-    A splitter gets the queries as ``groups``. Indices of an iterable count the rows passed to
-    ``fit``; those of zero weight are left out.
+    A splitter gets the queries as ``groups``. Indices of an iterable refer to the rows passed to
+    ``fit``; rows of zero weight are left out.
     """
     if hasattr(cv, "split"):
         return list(cv.split(data.X, data.y, groups=data.groups.codes()))

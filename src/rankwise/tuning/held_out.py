@@ -40,9 +40,9 @@ def measure_refits(
     Parameters
     ----------
     scores : callable
-        From training and test rows to the scores of the test rows, one column per solution.
+        Maps training and test rows to the scores of the test rows, one column per solution.
     n_threads : int or None
-        Splits that are fitted at once.
+        Number of splits fitted in parallel.
     """
 
     def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
@@ -53,9 +53,9 @@ def measure_refits(
 
 
 class RunningMean:
-    """Mean of each column over what is not NaN, of values that come in parts; NaN where nothing is.
+    """Running mean of each column over the values that are not NaN; NaN if there are none.
 
-    The parts are summed one after the other: the same parts give the same bits.
+    Parts are summed in order, so the same parts give a bit-identical mean.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class RunningMean:
 
 
 def mean_defined(values: Float64Array) -> Float64Array:
-    """Mean of each column over what is not NaN; NaN where nothing is."""
+    """Mean of each column over the values that are not NaN; NaN if there are none."""
     mean = RunningMean()
     mean.add(values)
     return mean.value()

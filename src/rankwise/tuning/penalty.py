@@ -1,9 +1,9 @@
-"""Penalties in the scale their names promise, and what the solvers make of them.
+"""Penalties in the scale of their parameter, and their conversion for the solvers.
 
 The solvers minimise ``(y - f)' L (y - f) + |b|^2 / C``: a SUM over pairs. ``alpha = 1/C``. The
 papers' ``lam`` multiplies the norm against the MEAN over ordered pairs, ``(2/S) (y - f)' L (y - f)
-+ lam |b|^2`` with ``S = sum_q c_q W_q^2`` (m^2 for one query of m rows), so ``C = 2 / (lam S)``: it
-depends on the rows at hand, and each training part of a cross-validation has a C of its own.
++ lam |b|^2`` with ``S = sum_q c_q W_q^2`` (m^2 for one query of m rows), so ``C = 2 / (lam S)``. C
+therefore depends on the rows, and each training part of a cross-validation has its own C.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Penalties:
     Attributes
     ----------
     values : ndarray of shape (n_values,)
-        In the scale of the parameter.
+        Values in the scale of the parameter.
     scale : {"C", "alpha", "lam", "mean"}
-        "mean" is ``1/lam``: it multiplies the mean over pairs against the squared norm.
+        "mean" is ``1/lam``: it multiplies the mean over pairs, and the squared norm has factor 1.
     """
 
     values: Float64Array
@@ -55,6 +55,6 @@ class Penalties:
 
 
 def inverse(a: Float64Array) -> Float64Array:
-    """1/a with 1/0 = inf and 1/inf = 0."""
+    """``1/a``, with ``1/0 = inf`` and ``1/inf = 0``."""
     a = np.asarray(a, dtype=np.float64)
     return np.divide(1.0, a, out=np.full(a.shape, np.inf), where=a > 0)

@@ -1,14 +1,14 @@
-"""The search for a penalty: a number, a list, or the name of a way to choose from a default grid.
+"""The search for a penalty: a number, a list, or the name of a selection method for a default grid.
 
 An estimator declares its :class:`Penalty` once. Its ``fit`` makes a :class:`PenaltySearch` from the
 parameter's value: the grid, the measure, the folds and the validation rows. It solves for every
-value of the grid (once for each kernel width, say), measures held-out rows by
-:meth:`PenaltySearch.held_out`, and lets the search choose. A number is a grid of one value, and
-nothing is measured.
+value of the grid (once per kernel width, for example), measures held-out rows by
+:meth:`PenaltySearch.held_out`, and lets the search choose. A number is a grid of one value, for
+which nothing is measured.
 
-Ways: "cv" (folds of queries), "val" (validation data), "loqo" (exact leave-one-query-out) and
-"lpo" (exact leave-pair-out). A list is searched on validation data where there are any, and else
-by folds.
+Selection methods ("ways"): "cv" (folds of queries), "val" (validation data), "loqo" (exact
+leave-one-query-out) and "lpo" (exact leave-pair-out). A list is searched on validation data if
+there are any, and otherwise by folds.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Way = Literal["fixed", "cv", "val", "loqo", "lpo"]
 
 
 class Path(Protocol[FitOut]):
-    """Solutions for every value of a grid that have ways of their own to measure held-out rows.
+    """Solutions for every value of a grid, with methods to measure held-out rows.
 
-    Every method returns the solutions on all training rows. Those that measure add an array
-    (n_parts, n_values): the mean of the measure on each held-out part, NaN where no query of it
-    counts. A path has the methods of the ways that its estimator's :class:`Penalty` names.
+    Every method returns the solutions on all training rows. Measuring methods also return an array
+    (n_parts, n_values) with the mean measure on each held-out part; NaN if no query of the part
+    counts. A path implements the ways named by its estimator's :class:`Penalty`.
     """
 
     def solve(self) -> FitOut: ...
@@ -74,14 +74,14 @@ class Penalty:
         Name of the parameter; the chosen value is the attribute ``{name}_``.
     scale : {"C", "alpha", "lam", "mean"}
         Term that a value multiplies, see :class:`Penalties`. A larger "C" or "mean" fits the
-        training rows more closely, a larger "alpha" or "lam" less.
+        training rows more closely; a larger "alpha" or "lam" fits them less closely.
     default : ndarray
-        Grid of the named ways.
+        Grid used by the named ways.
     ways : tuple of str
         Named ways that the estimator's paths offer.
     smallest, largest : float
     unpenalised : bool
-        Whether the limit without a penalty (infinity for "C", 0 for "alpha") is a value.
+        Whether the limit without a penalty (infinity for "C", 0 for "alpha") is allowed.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Penalty:
             return Penalties(self.default, self.scale)
         try:
             grid = np.atleast_1d(np.asarray(value, dtype=np.float64))
-        except (TypeError, ValueError):  # texts, or lists of several lengths
+        except (TypeError, ValueError):  # strings, or lists of unequal lengths
             grid = np.zeros(0)
         limit, named = (np.inf, "infinity") if self.is_rising else (0.0, "0")
         usable = (grid >= self.smallest) & (grid <= self.largest)
@@ -141,14 +141,14 @@ def is_searched(value: Any) -> bool:
 def search_way(
     values: Mapping[str, Any], *, has_validation: bool, beside: Sequence[Any] = ()
 ) -> Way:
-    """How parameters that are searched together are chosen; "fixed": they are numbers.
+    """Way in which jointly searched parameters are chosen; "fixed" if all are numbers.
 
     Parameters
     ----------
     values : mapping from names to numbers, lists or named ways
     has_validation : bool
     beside : sequence
-        Further parameters (a kernel width), of which lists and names are searched too.
+        Further parameters (a kernel width); their lists and names are searched too.
 
     Raises
     ------
@@ -209,7 +209,7 @@ class PenaltySearch:
     measure : Measure
         Measure that the best value maximises (or minimises).
     measure_name : str
-        Name that the user knows it by.
+        Name of the measure as the user passed it.
     cv : int, splitter or iterable of (train rows, test rows)
     validation : FitData, or None
     """
@@ -248,7 +248,7 @@ class PenaltySearch:
         return cls(penalty, way, penalties, parsed, measure, cv, validation)
 
     def check_measure(self, rows: FitData) -> None:
-        """Raise, before anything is fitted, where the measure does not take the targets."""
+        """Raise before fitting if the measure does not accept the targets."""
         if self.way in ("fixed", "lpo"):
             return
         if self.way == "val" and self.validation is not None:
@@ -269,19 +269,19 @@ class PenaltySearch:
         *,
         on_threads: bool = True,
     ) -> Float64Array | None:
-        """Measures of held-out rows, shape (n_parts, n_values); None with a number.
+        """Measures of held-out rows, shape (n_parts, n_values); None if the penalty is a number.
 
         Parameters
         ----------
         rows : FitData
             All training rows.
         validated : callable
-            From validation rows to the measure of the solutions on all rows, shape (n_values,).
+            Maps validation rows to the measure of the solutions on all rows, shape (n_values,).
         refitted : callable
-            From training rows and test rows to the measure of the test rows under solutions on the
-            training rows, shape (n_values,).
+            Maps training rows and test rows to the measure on the test rows, under solutions fitted
+            to the training rows; shape (n_values,).
         on_threads : bool
-            Whether splits may be solved at once.
+            Whether splits may be solved in parallel.
         """
         if self.way == "val" and self.validation is not None:
             return validated(self.validation)[None]
@@ -294,13 +294,13 @@ class PenaltySearch:
     def choose(
         self, tried: Iterable[tuple[Mapping[str, Any], Fit, Float64Array | None]]
     ) -> Choice[Fit]:
-        """The best value of the best solutions, the first of equals.
+        """The best value of the best solutions; ties go to the first.
 
         Parameters
         ----------
         tried : iterable of (parameters, solutions for every value, measures of held-out rows)
-            ``parameters`` (a kernel width) tell solutions apart that are searched together, and
-            become columns of the results.
+            ``parameters`` (a kernel width) distinguish jointly searched solutions and become
+            columns of the results.
 
         Raises
         ------
@@ -336,7 +336,7 @@ class PenaltySearch:
         return path.leave_pair_out()
 
     def _best(self, scores: Float64Array) -> tuple[int, float]:
-        """Place of the best value, and what it reaches, larger is better."""
+        """Index of the best value and its score (larger is better)."""
         means = mean_defined(scores)
         signed = means if self.measure.greater_is_better else -means
         if np.isnan(signed).all():

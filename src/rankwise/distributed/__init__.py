@@ -1,4 +1,4 @@
-"""Closed-form rankers on rows that lie on several machines: sums travel, rows stay.
+"""Closed-form rankers on rows spread over several machines; only sums are transferred.
 
 :func:`fit` runs on Dask (the ``dask`` extra). :func:`plan`, :func:`partition_statistics`,
 :func:`merge` and :func:`solve` are its steps and need no Dask: they run on any system that maps a

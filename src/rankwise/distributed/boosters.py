@@ -1,4 +1,4 @@
-"""Boosting libraries on a cluster: each worker trains on its whole queries, all on one model."""
+"""Boosting libraries on a cluster: each worker holds whole queries, and all train one model."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def fit_booster(
     Parameters
     ----------
     ranker : LightGBMRanker or XGBoostRanker
-        Left as it is.
+        Not modified; a copy is fitted.
     partitions : sequence of Delayed
     validation : X_val, y_val and qid_val
-        Rows in memory, which go to every worker.
+        Rows in memory, sent to every worker.
     client : distributed.Client, optional
 
     Returns
@@ -71,7 +71,7 @@ def fit_share(
     seed: int,
     parts: Sequence[Part],
 ) -> Any:
-    """Task of one worker."""
+    """Training task of one worker."""
     share = join_parts(*parts)
     rows = (share.X, share.y, share.qid if share.has_qid else None, share.weight)
     return ranker.fit_share(rows, share.names, labels, validation, seed, network)
@@ -85,7 +85,7 @@ def shared_parts(
     Raises
     ------
     ValueError
-        If no query has two labels.
+        If no query has two different labels.
     """
     tasks = Tasks(client)
     model = tasks.shared(clone(ranker))
@@ -103,7 +103,7 @@ def shared_parts(
 
 
 def shares_of(parts: Sequence[Any], sizes: Sequence[int], n: int) -> list[list[Any]]:
-    """Parts of at most n workers: consecutive ones, about as many rows each."""
+    """Consecutive parts for each of at most n workers, with about equal numbers of rows."""
     filled = [(part, size) for part, size in zip(parts, sizes, strict=True) if size]
     if not filled:
         raise ValueError("X must have rows of positive weight, got none in any partition.")
@@ -125,7 +125,7 @@ def _n_rows(part: Part) -> int:
 
 
 def _summary(part: Part) -> tuple[Labels, bool]:
-    """The labels of a part, and whether some query has different ones."""
+    """The labels of a part, and whether some query has different labels."""
     groups = QueryGroups.from_qid(part.qid if part.has_qid else None, len(part.y))
     y = groups.sort(part.y)
     first = np.repeat(y[groups.indptr[:-1]], groups.sizes)
@@ -133,7 +133,7 @@ def _summary(part: Part) -> tuple[Labels, bool]:
 
 
 def joined_ranker(fitted: Sequence[Any]) -> Any:
-    """The ranker of the first worker, with the fingerprint of the rows of all."""
+    """The ranker of the first worker, with the fingerprint of all workers' rows."""
     ranker, prints = fitted[0], [part.fit_fingerprint_ for part in fitted]
     totals = {name: sum(found[name] for found in prints) for name in ("n_samples", "n_queries")}
     digest = hashlib.sha256("".join(found["sha256"] for found in prints).encode())

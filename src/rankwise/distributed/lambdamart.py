@@ -1,4 +1,4 @@
-"""LambdaMART on Dask: packed histograms move, and the model is that of one machine."""
+"""LambdaMART on Dask: only packed histograms are transferred; the model equals one machine's."""
 
 from __future__ import annotations
 

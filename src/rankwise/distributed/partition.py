@@ -1,4 +1,4 @@
-"""What a worker does: the statistics of one partition of the rows."""
+"""Task of a worker: the statistics of one partition of the rows."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from rankwise.typing import Float64Array
 def partition_statistics(
     job: Plan, number: int, rows: Any, *, n_threads: int | None = 1
 ) -> Statistics:
-    """Sums over the rows of one partition; rows go in, p^2 numbers a fold come out.
+    """Sums over the rows of one partition, p^2 numbers per fold.
 
     Parameters
     ----------
     job : Plan
     number : int
-        Place of the partition among all: 0, 1, … in the order of the rows. A query may go on from
-        the end of one partition to the start of the next.
+        Index of the partition (0, 1, …) in row order. A query may continue from the end of one
+        partition to the start of the next.
     rows : chunk, iterable of chunks or RowStream
         See :func:`rankwise.stream` for what a chunk may be. May be empty.
     n_threads : int or None
-        Of this call; None: one for each CPU.
+        Number of threads; None: one per CPU.
 
     Returns
     -------
@@ -52,10 +52,10 @@ def partition_statistics(
     Notes
     -----
     O(n p^2) for n rows and p columns. Blocks of float32 rows are multiplied in float64 here, so
-    that the cut into partitions does not show in the result. Comes back: the sums of each fold,
-    those of the first and the last query (for each grade of it, where pairs of different grades
-    count), and one id per query; from the round of a search that measures, sums of the measure and
-    the scores of these two queries.
+    that the result does not depend on how the rows are partitioned. The result holds the sums of
+    each fold, the sums of the first and last query, and one id per query. If only pairs of
+    different grades count, the sums of these two queries are kept per grade. The measuring round of
+    a search returns sums of the measure and the scores of these two queries.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def _sums(
 def _measures(
     job: Plan, chunks: Iterator[FitData], n_threads: int | None
 ) -> tuple[list[list[Any]], tuple[Any, ...]]:
-    """Measures of whole queries, and the scores of the first and the last one."""
+    """Measures of complete queries, and the scores of the first and the last query."""
     cutter = Cutter(
         replace(job.problem, graph="all"),
         job.folds,

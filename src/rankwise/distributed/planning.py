@@ -1,9 +1,9 @@
-"""From a ranker to what the workers sum, and from the sums to the fitted ranker.
+"""Plan the sums that the workers compute, and solve for the ranker from them.
 
 A number for the penalty takes one round over the partitions. A search over folds of queries takes
 three: the query ids (folds depend on all of them), the sums of each fold, and the measures of
-held-out queries under every penalty. Landmarks take one more, the first: they are drawn from all
-rows.
+held-out queries under every penalty. Landmarks take an additional first round, because they are
+drawn from all rows.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ MEASURES, FINISHED = "measures", "finished"
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What workers need to know, and what is known so far; made by :func:`plan`.
+    """Settings for the workers and results so far; made by :func:`plan`.
 
     Attributes
     ----------
     ranker : estimator with a closed form
-        Fitted once the plan is finished.
+        Ranker, fitted once the plan is finished.
     stage : {"landmarks", "queries", "sums", "measures", "finished"}
-        What the next round over the partitions is for.
+        Purpose of the next round over the partitions.
 
     Notes
     -----
-    It holds node weights or landmarks, folds and solutions, and no other rows.
+    A plan holds node weights or landmarks, folds and solutions. Landmarks are the only rows in it.
     """
 
     ranker: Any
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def measure(self) -> Measure:
-        """What held-out queries are measured by."""
+        """Measure of held-out queries."""
         return self.search.measure
 
     @property
@@ -94,7 +94,7 @@ class Plan:
         return self.stage == FINISHED
 
     def for_workers(self) -> Plan:
-        """The plan without what only the solver needs."""
+        """Copy of the plan without the parts that only the solver needs."""
         return replace(self, path=None)
 
     def folds(self, ids: np.ndarray[Any, Any], first: int) -> Int64Array:
@@ -115,15 +115,15 @@ class Plan:
 
 
 def plan(ranker: Any, first_rows: Any) -> Plan:
-    """What is drawn and decided once, before any row is summed.
+    """Make the plan: draw and decide everything that is fixed before rows are summed.
 
     Parameters
     ----------
     ranker : estimator with a closed form
-        With a number, a list or "cv" for its penalty. A copy is fitted.
+        Ranker whose penalty is a number, a list or "cv". A copy is fitted.
     first_rows : chunk, iterable of chunks or RowStream
-        Some rows, at best the first partition: they tell the columns' number, names, type and
-        place. See :func:`rankwise.stream` for what a chunk may be.
+        Some rows, ideally the first partition. They determine the number, names, type and location
+        of the columns. See :func:`rankwise.stream` for what a chunk may be.
 
     Returns
     -------
@@ -132,7 +132,8 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
     Raises
     ------
     TypeError, ValueError
-        If the ranker has no closed form that adds, or cannot choose its penalty in a stream.
+        If the ranker has no closed form with additive statistics, or cannot choose its penalty in a
+        stream.
     """
     name = type(ranker).__name__
     if not hasattr(ranker, "_closed_form"):
@@ -177,18 +178,18 @@ def solve(job: Plan, statistics: Statistics) -> Plan:
     ----------
     job : Plan
     statistics : Statistics
-        Of every partition, under this plan.
+        Merged statistics of every partition under this plan.
 
     Returns
     -------
     Plan
-        With the fitted ``ranker`` where it is ``finished``, else for another round.
+        The plan with the fitted ``ranker`` if ``finished``, otherwise the plan of another round.
 
     Raises
     ------
     ValueError
-        If partitions are missing, the rows of a query are apart, or there are fewer queries
-        than folds.
+        If partitions are missing, the rows of a query are apart, or there are fewer queries than
+        folds.
     """
     if statistics.stage != job.stage:
         raise ValueError(
@@ -201,7 +202,7 @@ def solve(job: Plan, statistics: Statistics) -> Plan:
 
 
 def as_stream(rows: Any) -> Any:
-    """A stream of a chunk, of chunks, or of what a stream is made from."""
+    """Make a stream from a chunk, from chunks or from any other source of a stream."""
     one_chunk = isinstance(rows, tuple) or hasattr(rows, "columns") or hasattr(rows, "shape")
     return stream([rows] if one_chunk else rows)
 
@@ -264,7 +265,7 @@ def _finished(job: Plan, scores: Float64Array | None) -> Plan:
 
 
 def _described(job: Plan, statistics: Statistics) -> Any:
-    """A copy of the ranker that knows the labels' default measure and the rows' fingerprint."""
+    """Copy of the ranker with the default measure for the labels and the rows' fingerprint."""
     ranker = copy.deepcopy(job.ranker)
     ranker._set_score_name(np.zeros(1) if statistics.graded else np.array([-1.0]))
     digest = hashlib.sha256()

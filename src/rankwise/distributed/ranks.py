@@ -1,13 +1,12 @@
 """The same program on several workers at once, each with its share of the rows.
 
-Programs talk to one another, so that all must run at the same time: one a worker. Every worker
-fetches its rows before the programs start, because Dask would otherwise compute lost rows of one
-worker on another whose program waits for the first.
+Programs communicate with each other, so all must run at the same time, one per worker. Every worker
+fetches its rows before the programs start. Otherwise Dask might recompute the lost rows of one
+worker on another whose program is waiting for the first.
 
-If a worker dies, the programs beside it may wait for it for ever (LightGBM reads its closed
-connection again and again). Their workers are restarted by their nannies, and all programs begin
-again with the same shares. A program that depends on nothing but its share and its number gives the
-same result then.
+If a worker dies, the other programs may wait for it forever (LightGBM keeps reading its closed
+connection). Their workers are restarted by their nannies, and all programs restart with the same
+shares. A program that depends only on its share and its number then gives the same result.
 """
 
 from __future__ import annotations
@@ -63,18 +62,18 @@ def run_ranks(
         At most one share for each worker.
     program : callable
     networks : callable
-        From the hosts of the workers, a free port of each, and the address of this machine to the
-        network that each program gets.
+        Maps the hosts of the workers, a free port of each and the address of this machine to the
+        network of each program.
     *args
-        The same for all programs.
+        Further arguments, the same for all programs.
 
     Raises
     ------
     Exception
-        What a program raises.
+        The exception that a program raises.
     RuntimeError
-        If workers died or lost each other four times, too few came back, or those beside a dead one
-        have no nanny.
+        If workers died or lost each other four times, too few came back, or a worker that must be
+        restarted has no nanny.
     """
     broken: BrokenRunError | None = None
     for _ in range(ATTEMPTS):
@@ -100,7 +99,7 @@ def run_ranks(
             broken = error
             _end(client, futures, workers)
         except BaseException:
-            with suppress(Exception):  # the error of the program says more
+            with suppress(Exception):  # the program's own error is more informative
                 _end(client, futures, workers)
             raise
     raise RuntimeError(
@@ -110,11 +109,11 @@ def run_ranks(
 
 
 class BrokenRunError(Exception):
-    """A worker died, or programs lost each other; tells which."""
+    """A worker died, or programs lost each other; the message says which."""
 
 
 def _together(*parts: Any) -> tuple[Any, ...]:
-    """Parts on one worker."""
+    """Collect parts on one worker."""
     return parts
 
 
@@ -125,7 +124,7 @@ def _free_port() -> int:
 
 
 def _workers(client: Any, n: int) -> list[str]:
-    """Addresses of so many workers, as soon as they are there."""
+    """Addresses of ``n`` workers, once they have connected."""
     end = time.monotonic() + SECONDS_TO_RETURN
     while len(found := sorted(client.nthreads())) < n:
         if time.monotonic() > end:
@@ -138,14 +137,14 @@ def _workers(client: Any, n: int) -> list[str]:
 
 
 def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
-    """Wait for all.
+    """Wait for all programs.
 
     Raises
     ------
     BrokenRunError
         If a worker has died meanwhile, or the programs cannot reach each other.
     Exception
-        That of a program.
+        The exception that a program raises.
     """
     failed_at = None
     while True:
@@ -160,7 +159,7 @@ def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
             others = [error for error in errors if not _is_of_network(error)]
             if others:
                 raise others[0]
-            # The programs beside a dying one may fail before it is known to be dead.
+            # Other programs may fail before the dying worker is known to be dead.
             failed_at = failed_at or time.monotonic()
             if time.monotonic() - failed_at > SECONDS_TO_NOTICE:
                 raise BrokenRunError(
@@ -170,7 +169,7 @@ def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
 
 
 def _end(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
-    """Let programs end by themselves, and restart the workers of those that do not.
+    """Wait for programs to end, and restart the workers of those that do not.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Predictions and measures of partitions: rows stay where they are, scores and means come back."""
+"""Predictions and measures of partitions; only scores and means are returned."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ except ImportError as error:
 
 
 def predict(ranker: Any, X: Any) -> Any:
-    """Scores of a Dask collection, computed when they are asked for.
+    """Scores of a Dask collection, computed lazily.
 
     Parameters
     ----------
     ranker : fitted estimator
         With ``predict``.
     X : dask DataFrame, dask array, or list
-        The columns of ``fit``. A list holds partitions, as :func:`rankwise.distributed.fit` takes
-        them, with labels or without.
+        Rows with the columns of ``fit``. A list holds partitions as for
+        :func:`rankwise.distributed.fit`, with or without labels.
 
     Returns
     -------
     dask Series, dask array of shape (n_samples,), or list of Delayed
-        Of a DataFrame, an array or a list; with the partitions of X.
+        Scores in the type that matches X (DataFrame, array or list), with the partitions of X.
 
     Notes
     -----
-    The model is sent to the workers once. Nothing else moves.
+    The model is sent to the workers once. No other data are transferred.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def evaluate(
     preset: str | None = None,
     client: Any = None,
 ) -> EvaluationResult:
-    """Measures of a ranker on partitions: predicted and measured where the rows lie.
+    """Evaluate a ranker on partitions, without moving the rows to one machine.
 
     Parameters
     ----------
@@ -98,14 +98,13 @@ def evaluate(
     measures, preset
         As for :func:`rankwise.evaluate`.
     client : distributed.Client, optional
-        None: the current client; without one, this process.
+        Client to run on. None: the current client or, without one, this process.
 
     Returns
     -------
     EvaluationResult
-        What :func:`rankwise.evaluate` gives for the same scores of all rows in memory. Scores of
-        a partition may differ in the last bits from those of all rows at once, which can break
-        ties.
+        The same result as :func:`rankwise.evaluate` for these scores in memory. Scores of a
+        partition may differ in the last bits from scores of all rows at once, which can break ties.
 
     Raises
     ------
@@ -114,8 +113,8 @@ def evaluate(
 
     Notes
     -----
-    Rows of a query may lie in any partitions: their scores and labels move to the first one that
-    has any. One number for each query and measure comes back, with its id.
+    Rows of a query may lie in any partitions; their scores and labels move to the first one that
+    holds rows of the query. One number per query and measure is returned, with the query id.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def _array_scores(X: Any, ranker: Any) -> Any:
 
 
 def _scored(rows: Any, ranker: Any) -> Part:
-    """Scores, as the only column, with labels and queries."""
+    """Scores as a single column, with labels and queries."""
     parts = []
     for chunk in as_stream(rows):
         if not chunk.n_rows:

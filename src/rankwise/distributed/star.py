@@ -1,4 +1,4 @@
-"""Sums over programs on several machines: all send to the first one, which sends the sum back."""
+"""Sums over programs on several machines: all send to the first program, which returns the sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUMBER = 8  # bytes of a whole number
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a program: its number, the number of programs, and the address of the first one."""
+    """Position of a program: its number, the number of programs, and the first one's address."""
 
     number: int
     n: int
@@ -36,7 +36,7 @@ class Place:
 
     @classmethod
     def all(cls, hosts: Sequence[str], ports: Sequence[int], here: str) -> list[Place]:
-        """One for each host; the programs prove to each other that they know a secret key."""
+        """One place per host; the programs authenticate each other with a shared secret key."""
         key = secrets.token_bytes(32)
         return [cls(i, len(hosts), hosts[0], ports[0], key) for i in range(len(hosts))]
 
@@ -51,17 +51,17 @@ class Star:
     Attributes
     ----------
     n_bytes : int
-        Bytes of the arrays that this program has given to sums so far.
+        Bytes of the arrays that this program has contributed to sums so far.
 
     Raises
     ------
     ConnectionError
-        If the others are not there after two minutes, or one is gone.
+        If the others have not connected after two minutes, or one disconnects.
 
     Notes
     -----
-    An array of b bytes of each of n programs takes ``2 (n - 1) b`` bytes over the network of the
-    first one. It drops connections that do not prove to know the key.
+    Summing one array of b bytes from each of n programs transfers ``2 (n - 1) b`` bytes at the
+    first program. It drops connections that do not prove knowledge of the key.
     """
 
     def __init__(self, place: Place) -> None:
@@ -108,7 +108,7 @@ class Star:
         return result
 
     def _accept(self) -> list[socket.socket]:
-        """Connections to the others. Each is greeted in a thread, because a stranger may stall."""
+        """Connections to the others. Each is checked in a thread, because a stranger may stall."""
         found: dict[int, socket.socket] = {}
         arrived: SimpleQueue[tuple[int, socket.socket]] = SimpleQueue()
         end = time.monotonic() + SECONDS_TO_MEET
@@ -129,7 +129,7 @@ class Star:
         return [found[number] for number in sorted(found)]
 
     def _greet(self, guest: socket.socket, arrived: SimpleQueue[tuple[int, socket.socket]]) -> None:
-        """Let a program in that proves to know the key; drop all others."""
+        """Admit a program that proves knowledge of the key; drop all others."""
         guest.settimeout(SECONDS_TO_GREET)
         try:
             mine = secrets.token_bytes(_NONCE)
@@ -173,7 +173,7 @@ class Star:
         return spoke
 
     def _proof(self, side: bytes, *parts: bytes) -> bytes:
-        """Digest that only who knows the key can make."""
+        """Digest that requires knowledge of the key."""
         return hmac.digest(self._place.key, side + b"".join(parts), "sha256")
 
 

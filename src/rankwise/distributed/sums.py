@@ -1,9 +1,9 @@
-"""What a partition of the rows comes to, and how two such results are added.
+"""Statistics of partitions of the rows, and the addition of two such statistics.
 
-The pairs of a query couple its rows, wherever they lie: the first and the last query of a range of
-partitions may go on beyond it. Their sums stay apart from the total (the edges) until the
-neighbouring partitions are added; then the ones inside are closed. A query may go on over any
-number of partitions, and results may be merged in any order: ranges wait until they meet.
+The pairs of a query couple its rows across partitions. The first and the last query of a range of
+partitions may continue beyond it, so their sums (the edges) are kept apart from the total. When the
+neighbouring partitions are added, inner edges are closed. A query may span any number of
+partitions, and results may be merged in any order: ranges wait until they meet.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GramEdge(Edge):
         return replace(self, opened=both)
 
     def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Gram]:
-        """What the whole query adds to its fold, for each block map."""
+        """Contribution of the whole query to its fold, for each block map."""
         return [query.gram(problem.graph, problem.query_weight) for query in self.opened]
 
 
@@ -64,7 +64,7 @@ class ScoreEdge(Edge):
         return replace(self, y=np.concatenate(y), scores=np.concatenate(scores))
 
     def closed(self, problem: Problem, measure: Measure | None) -> Sequence[RunningMean]:
-        """What the whole query adds to its fold."""
+        """Contribution of the whole query to its fold."""
         assert measure is not None
         mean = RunningMean()
         mean.add(per_query(measure, self.y, self.scores, QueryGroups.single(len(self.y))))
@@ -80,8 +80,8 @@ class Range:
     first, last : int
         Numbers of the partitions, both included.
     edges : tuple of GramEdge or of ScoreEdge
-        None where no rows lie there, one where all rows are of one query, else the first and the
-        last query.
+        Empty without rows, one edge if all rows are of one query, otherwise the first and the last
+        query.
     """
 
     first: int
@@ -91,28 +91,28 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What some partitions come to; add with :func:`merge`.
+    """Statistics of some partitions; add them with :func:`merge`.
 
     Attributes
     ----------
     stage : str
-        What was summed, see :class:`rankwise.distributed.Plan`.
+        Stage in which the sums were computed, see :class:`rankwise.distributed.Plan`.
     problem : Problem
-        Without rows: the pair graph and its weights.
+        Problem without rows: the pair graph and its weights.
     measure : Measure or None
     totals : list of list
         For each block map and fold, sums over complete queries.
     ranges : tuple of Range
-        Disjoint, ascending, none next to another.
+        Disjoint, ascending and non-adjacent ranges.
     ids : dict of int to ndarray
-        Query ids of each partition, in order of appearance; for a pointwise problem in any.
+        Query ids of each partition, in order of appearance (in any order for a pointwise problem).
     fingerprints : dict of int to str
-        Of the rows of each partition.
+        Fingerprint of the rows of each partition.
     n_samples : int
     graded : bool
         Whether all labels are relevance grades.
     has_qid : bool or None
-        None where no rows are.
+        Whether query ids were passed; None without rows.
     draws : tuple of LeastRows
         Rows from which landmarks are taken.
     """
@@ -169,7 +169,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
     Parameters
     ----------
     a, b : Statistics
-        Of different partitions under the same plan; left as they are.
+        Statistics of different partitions under the same plan; not modified.
 
     Returns
     -------
@@ -178,12 +178,12 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
     Raises
     ------
     ValueError
-        If both hold a partition, they are of different plans, or only one has query ids.
+        If a partition is in both, their plans differ, or only one has query ids.
 
     Notes
     -----
-    O(p^2) for p columns, for each fold and edge. Memory stays small where neighbours are merged
-    first; otherwise the edges of every range wait.
+    O(p^2) for p columns, for each fold and edge. Memory stays small if neighbours are merged first;
+    otherwise the edges of every range are kept.
     """
     if a.stage != b.stage:
         raise ValueError(
@@ -220,7 +220,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
 
 
 def _meet(left: Range, right: Range) -> tuple[Range, tuple[Any, ...]]:
-    """Merge two ranges of rows, and return the queries that this completes."""
+    """Merge two ranges of rows, and return the queries that are completed by it."""
     edges = [*left.edges, *right.edges]
     if left.edges and right.edges and left.edges[-1].query == right.edges[0].query:
         joined = left.edges[-1].joined(right.edges[0])

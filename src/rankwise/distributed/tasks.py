@@ -1,4 +1,4 @@
-"""Calls on a cluster, or in this process where there is none."""
+"""Calls on a cluster, or in this process without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dask.delayed import delayed
 
 
 class Tasks:
-    """Calls functions on a client's workers; without one, here and at once.
+    """Calls functions on a client's workers; without a client, immediately in this process.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class Tasks:
         return list(handles) if self.client is None else self.client.gather(list(handles))
 
     def shared(self, value: Any) -> Any:
-        """Handle of a value that many calls take."""
+        """Handle of a value shared by many calls."""
         return value if self.client is None else self.client.submit(_same, value, pure=False)
 
 
 def current_client(client: Any) -> Any:
-    """The client, or the current one; None where there is none."""
+    """The client, or the current one; None if there is none."""
     if client is not None:
         return client
     try:

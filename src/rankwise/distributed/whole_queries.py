@@ -1,7 +1,7 @@
-"""Partitions that hold whole queries: a query lies where its first row is.
+"""Partitions that hold whole queries: each query is placed where its first row lies.
 
-Boosters and measures look at all rows of a query at once. Rows of a query in later partitions move
-to the first one that has any; all others stay where they are.
+Boosters and measures need all rows of a query at once. Rows of a query in later partitions move to
+the partition with its first rows; all other rows stay in place.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Part:
     Attributes
     ----------
     X : ndarray or CSR of shape (n_rows, n_features), or None
-        None where the partition has no rows.
+        Features; None if the partition has no rows.
     y : ndarray of shape (n_rows,), float64
     qid : ndarray of shape (n_rows,)
     weight : ndarray of shape (n_rows,), float64, or None
     names : list of str, or None
         Names of the columns.
     has_qid : bool or None
-        None where there are no rows.
+        Whether query ids were passed; None without rows.
     """
 
     X: Matrix | None
@@ -60,7 +60,7 @@ class Part:
 
 
 def read_part(ranker: Any, rows: Any) -> Part:
-    """Rows of a partition, checked as those of ``fit``; rows of weight 0 are left out.
+    """Rows of a partition, checked as in ``fit``; rows of weight 0 are dropped.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def read_part(ranker: Any, rows: Any) -> Part:
 
 
 def join_parts(*given: Part) -> Part:
-    """The rows of some parts, one below the other.
+    """Concatenate the rows of some parts.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def moves(ids: Sequence[np.ndarray[Any, Any]]) -> list[dict[int, np.ndarray[Any,
     Returns
     -------
     list of dict
-        For each partition, the ids that belong to each one, its own first; a dict of one entry
-        where it keeps all of its rows.
+        For each partition, a dict from target partition to the ids that go there, its own entry
+        first. The dict has one entry if the partition keeps all its rows.
     """
     home: dict[Any, int] = {}
     out = []
@@ -144,7 +144,7 @@ def moves(ids: Sequence[np.ndarray[Any, Any]]) -> list[dict[int, np.ndarray[Any,
 
 
 def whole_parts(parts: Sequence[Any], tasks: Any) -> list[Any]:
-    """Parts that hold whole queries, as many.
+    """Parts that hold whole queries, as many as before.
 
     Parameters
     ----------

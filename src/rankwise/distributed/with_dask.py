@@ -1,4 +1,4 @@
-"""Fit on a Dask cluster: partitions are summed where they lie, and only the sums move."""
+"""Fit on a Dask cluster: partitions are summed in place, and only sums are transferred."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ except ImportError as error:
         "its steps plan, partition_statistics, merge and solve."
     ) from error
 
-# Results that one task merges.
+# Number of results merged by one task.
 _MERGED = 4
 
 
@@ -41,61 +41,63 @@ def fit(
     qid_val: Any = None,
     client: Any = None,
 ) -> Any:
-    """Fit a ranker on partitions that lie on a cluster.
+    """Fit a ranker on partitions stored on a cluster.
 
     Parameters
     ----------
     ranker : closed-form ranker, LightGBMRanker, XGBoostRanker or LambdaMART
         LinearRegressionRanker, RidgeRanker, PointwiseELM and PairwiseELM with random nodes, and
         RankRLS, LSRRank, MPRank and LSSVRanker with a linear kernel or
-        ``approximation="nystroem"``; with a number, a list or "cv" for the penalty. Left as it is.
+        ``approximation="nystroem"``. Their penalty is a number, a list or "cv". The ranker is not
+        modified.
     X : dask DataFrame, dask array, or list
         - A DataFrame with a Series (or a column's name) each for ``y``, ``qid`` and
-          ``sample_weight``; what is not named so is a feature.
+          ``sample_weight``; all other columns are features.
         - An array of shape (n_samples, n_features), with arrays of shape (n_samples,).
         - A list of partitions: ``dask.delayed`` objects, futures or
           ``RowStream`` that can be read again. Each gives one chunk or
           an iterable of chunks, as :func:`rankwise.stream` takes them, with labels and queries.
     y, qid, sample_weight : as for ``X``, optional
-        None: no queries, no weights; the chunks of a list hold them.
+        Labels, query ids and weights. None: no query ids or weights. For a list, the chunks hold
+        them.
     X_val, y_val, qid_val : optional
-        Boosters only. Validation rows in memory, as ``fit`` takes them; they go to every worker.
-        The measure is taken on them after every tree, and training stops early as in ``fit``.
+        Boosters only. Validation rows in memory, as for ``fit``, sent to every worker. The measure
+        is computed on them after every tree, and training stops early as in ``fit``.
     client : distributed.Client, optional
-        None: the current client, or without one Dask's default scheduler in this process;
-        boosters need a client.
+        Client to run on. None: the current client or, without one, Dask's default scheduler in this
+        process. Boosters need a client.
 
     Returns
     -------
     ranker
-        A fitted copy: the model that ``fit`` gives for all rows in memory, to rounding. Boosting
-        libraries cut bins by sketches of each worker's rows and add in float: their trees differ
-        where bins do, and depend on the number of workers. LambdaMART's trees are those of one
-        machine, bit for bit, of at most 200,000 distinct rows.
+        A fitted copy, equal up to rounding to the model that ``fit`` gives for all rows in memory.
+        Boosting libraries choose bins from sketches of each worker's rows and add in floating
+        point. Their trees can differ and depend on the number of workers. LambdaMART's trees are
+        bit-identical to one machine's for at most 200,000 distinct rows.
 
     Raises
     ------
     ImportError
         When Dask is not installed.
     ValueError, TypeError
-        As ``fit`` raises, and for closed forms where the rows of a query are neither in one
-        partition nor at the ends of consecutive ones.
+        As ``fit`` raises, and for closed forms if the rows of a query are neither in one partition
+        nor at the ends of consecutive ones.
     RuntimeError
         If training of a booster failed in four attempts, because workers died or lost each other,
-        or if a worker beside a dead one has no nanny.
+        or if a worker that must be restarted has no nanny.
 
     Notes
     -----
-    A number takes one round over the partitions, a search three, landmarks one more: persist
-    partitions that are expensive to make. For each partition the sums of each fold, of its first
-    and of its last query move, p^2 numbers each for p columns, and one id a query; of the rows
-    only landmarks. They are added in a tree on the workers and solved here. A worker that dies is
-    replaced by Dask, which computes its partitions again: the result does not change. Every task
-    runs on one thread.
+    A penalty given as a number takes one round over the partitions, a search takes three, and
+    landmarks add one. Persist partitions that are expensive to compute. Each partition sends the
+    sums of each fold and of its first and last query (p^2 numbers each for p columns) and one id
+    per query. No rows are sent except landmarks. Sums are added in a tree on the workers and solved
+    in this process. If a worker dies, Dask recomputes its partitions and the result does not
+    change. Every task runs on one thread.
 
     Boosters are trained by the library on all workers at once, each with whole queries: rows of a
-    query in later partitions move to the first one that has any. Where a worker dies, training
-    starts again on as many workers.
+    query in later partitions move to the partition with its first rows. If a worker dies, training
+    restarts on the same number of workers.
 
     Examples
     --------

@@ -10,7 +10,7 @@ _QID = "Pass qid, one query id per row"
 _SIZES = f"{_QID}; from the sizes of the queries: numpy.repeat(numpy.arange(len(group)), group)"
 _WEIGHT = "Pass sample_weight, one weight per row"
 _VALIDATION = "Pass validation rows as X_val, y_val and qid_val"
-# Names of arguments in LightGBM, XGBoost, CatBoost and scikit-learn: the name here, and the fix.
+# Argument names of LightGBM, XGBoost, CatBoost and scikit-learn, with the name here and the fix.
 _ELSEWHERE = {
     "group": ("qid", _SIZES),
     "groups": ("qid", _QID),

@@ -1,15 +1,15 @@
-"""Errors in place of results that are not finite: one guard around the methods of all estimators.
+"""Errors instead of non-finite results: one guard around the methods of all estimators.
 
 Numbers near the ends of float64 overflow somewhere inside a solver. Every class that derives from
 :class:`FiniteResults` has its ``fit`` and its methods that return scores wrapped when it is
-defined. Inside them an overflow, an invalid operation or a division by zero in the library's own
-array arithmetic is an error, other libraries and callables of the user keep NumPy's warnings, and
-what comes out is looked at once more. The message names the column of X, the targets, the weights
-or, when the model scores, the attribute whose values are farthest from 1. What a callable of the
-user raises is passed on as it is. The error for wrong arguments names the class that was called,
-and what an argument with another library's name is called here.
+defined. Inside these methods, an overflow, an invalid operation or a division by zero in the
+library's own array arithmetic raises an error. Other libraries and user callables keep NumPy's
+warnings. Results are then checked once more. The message names the column of X, the targets, the
+weights or, when the model scores, the attribute with values farthest from 1. Exceptions of user
+callables are passed on unchanged. The error for wrong arguments names the class that was called. If
+an argument has another library's name, the error gives its name here.
 
-Complexity: one pass over the scores; X and the model are looked at only when something has failed.
+Complexity: one pass over the scores; X and the model are inspected only after a failure.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from rankwise.typing import is_sparse
 FITTING = ("fit", "partial_fit")
 SCORING = ("predict", "predict_proba", "decision_function", "rank_score", "transform")
 OTHERS = ("score", "predict_ranking")
-# Fitted attributes that scores are computed from.
+# Fitted attributes from which scores are computed.
 COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresholds_")
 P = ParamSpec("P")
 R = TypeVar("R")
 _PACKAGE = __name__.partition(".")[0]
-# Frames of NumPy and SciPy stand for whoever called them.
+# Frames of NumPy and SciPy are attributed to their caller.
 _ARITHMETIC = ("numpy", "scipy")
 # Libraries that fit and predict on behalf of the estimators.
 _FOUNDATIONS = (
@@ -48,7 +48,7 @@ _FOUNDATIONS = (
 
 
 class RangeError(ValueError):
-    """Numbers left the range of float64: in which method, and which values led there."""
+    """Numbers left the range of float64; the message names the method and the values."""
 
     def __init__(self, problem: str, where: str) -> None:
         super().__init__(problem, where)
@@ -86,7 +86,7 @@ def own_overflow_raises() -> Iterator[None]:
 
 @contextmanager
 def foreign_range() -> Iterator[None]:
-    """Raise FloatingPointError where another library's fit or predict refuses checked numbers.
+    """Raise FloatingPointError if another library's fit or predict rejects checked numbers.
 
     Earlier warnings are part of the error.
     """
@@ -112,7 +112,7 @@ def _package_of(frame: Any) -> str:
 
 
 def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """``method`` with the checks of the module's docstring."""
+    """Wrap ``method`` with the checks described in the module docstring."""
     parameters = signature(method)
 
     @wraps(method)
@@ -133,7 +133,7 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
             if _is_of_the_call(error):
                 raise TypeError(wrong_call(said, parameters, kwargs, error)) from None
             raise
-        except RangeError as error:  # of an estimator within, whose X may be none of the caller's
+        except RangeError as error:  # from an inner estimator, whose X may differ from the caller's
             said, cause = error.problem, error
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             if _is_of_a_callable(error, method):
@@ -146,7 +146,7 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
-    """``method``, whose errors for wrong arguments name the class that the user calls."""
+    """Wrap ``method`` so that errors for wrong arguments name the class that the user calls."""
     parameters = signature(method)
 
     @wraps(method)
@@ -168,9 +168,10 @@ def _is_of_the_call(error: TypeError) -> bool:
 
 
 def _is_of_a_callable(error: BaseException, method: Callable[..., Any]) -> bool:
-    """Whether a callable of the user raised it inside ``method``.
+    """Whether a user callable raised the error inside ``method``.
 
-    That is neither this library nor what it is built on, nor the package that defines ``method``.
+    A user callable is code outside this library, its dependencies and the package that defines
+    ``method``.
     """
     own = (_PACKAGE, method.__module__.partition(".")[0])
     packages = [_package_of(frame) for frame, _ in walk_tb(error.__traceback__)]
@@ -191,7 +192,7 @@ def _not_finite_attribute(estimator: Any) -> str:
 
 
 def _is_finite(values: Any) -> bool:
-    """Whether all numbers of an array or sparse matrix are; True for what holds no floats."""
+    """Whether all numbers of an array or sparse matrix are finite; True without floats."""
     if is_sparse(values):
         values = values.data
     if isinstance(values, float):
@@ -240,7 +241,7 @@ def farthest_values(given: dict[str, Any], model: Any = None) -> str:
 
 
 def _numbers_of(model: Any) -> Iterator[tuple[str, float, float]]:
-    """Names, smallest and largest finite numbers of all attributes, also of objects within."""
+    """Names, smallest and largest finite numbers of all attributes, including nested objects."""
     stack: list[tuple[str, Any]] = [("", model)]
     seen: set[int] = set()
     while stack:
@@ -269,7 +270,7 @@ def _distance(low: float, high: float) -> float:
 
 
 def _ranges(values: Any) -> list[tuple[float, float]]:
-    """Smallest and largest number of every column; empty for anything but tables of numbers."""
+    """Smallest and largest number of every column; empty unless given a table of numbers."""
     try:
         table: NDArray[Any]
         if is_sparse(values):

@@ -1,10 +1,10 @@
-"""One way to compile: every kernel in ``kernels/`` is decorated with :func:`njit` from here.
+"""Compilation of kernels: every kernel in ``kernels/`` is decorated with this :func:`njit`.
 
-Numba is imported by the first call of a kernel, so that a process which only loads a linear model
-and scores with it does without: the import takes longer than all the rest of it.
+Numba is imported by the first call of a kernel. A process that only loads a linear model and scores
+with it avoids this import, which would take longer than everything else.
 
-The compiled code is cached on disk where a cache folder is writable and kept in memory only
-where none is (a read-only container, say): numba itself raises in that case.
+The compiled code is cached on disk if a cache folder is writable. Otherwise (in a read-only
+container, for example) it is kept in memory only; plain Numba would raise in that case.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property, update_wrapper
 from importlib import import_module
 from typing import Any, ParamSpec, overload
 
-# Numba returns Python numbers where the function of a kernel would return NumPy scalars: Any.
+# Any, because Numba returns Python numbers where the Python function returns NumPy scalars.
 P = ParamSpec("P")
 
 # IEEE semantics for NaN and infinities are kept; only reassociation and contraction are allowed.
@@ -22,14 +22,15 @@ REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 
 
 class Kernel:
-    """A function that Numba compiles, from its first call on.
+    """A function that Numba compiles at its first call.
 
     Attributes
     ----------
     py_func : callable
-        The function as it is written.
+        The uncompiled Python function.
     dispatcher : numba.core.dispatcher.Dispatcher
-        Dispatcher that compiles it and caches the results. Kernels that call this one see its type.
+        Dispatcher that compiles the function and caches the results. Other kernels that call this
+        one use its type.
     """
 
     def __init__(self, py_func: Callable[..., Any], fastmath: frozenset[str] | bool) -> None:
@@ -49,7 +50,7 @@ class Kernel:
         }
         try:
             return numba.njit(cache=True, **options)(self.py_func)
-        except RuntimeError:  # "no locator available": nowhere to write
+        except RuntimeError:  # "no locator available": no writable cache folder
             return numba.njit(cache=False, **options)(self.py_func)
 
     @property
@@ -102,5 +103,5 @@ def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | b
 
 
 def is_ready(kernel: Callable[..., Any]) -> bool:
-    """Whether a kernel was called before, so that a call need not import Numba."""
+    """Whether a kernel was called before, so that a call does not import Numba."""
     return "dispatcher" in vars(kernel)

@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 
 def accepted(estimator: Any, method: str, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the offered metadata that a method takes.
+    """The offered metadata that a method accepts.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ def fit_with(
     offered: Mapping[str, Any],
     validation: Mapping[str, Any] | None = None,
 ) -> set[str]:
-    """Fit in place with what ``fit`` takes; returns the names of the metadata that it took.
+    """Fit in place with the metadata that ``fit`` accepts; return the names of those passed.
 
     ``validation`` (``X_val, y_val, qid_val``) goes to an estimator whose ``fit`` names ``X_val``,
-    and only as a whole. Without a ``qid`` on offer the rows are one query.
+    and only as a whole. If no ``qid`` is offered, the rows are one query.
     """
     with sklearn.config_context(enable_metadata_routing=True):
         metadata = accepted(estimator, "fit", {"qid": 0, **offered})
@@ -59,7 +59,7 @@ def fit_with(
 
 
 def call_with(estimator: Any, method: str, X: Any, qid: Any) -> Any:
-    """``estimator.method(X)``, with the ``qid`` where the method takes one and there is one."""
+    """``estimator.method(X)``, with ``qid`` if it is given and the method accepts it."""
     if qid is None:
         return getattr(estimator, method)(X)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -67,7 +67,7 @@ def call_with(estimator: Any, method: str, X: Any, qid: Any) -> Any:
 
 
 def check_ranker(name: str, ranker: Any) -> None:
-    """TypeError, with the fix, for an object that cannot be fitted or cloned."""
+    """Raise TypeError, with a fix, for an object that cannot be fitted or cloned."""
     needed = f"rankers: {name!r} must be a registry key or an estimator object, got {ranker!r}"
     if isinstance(ranker, type):
         raise TypeError(f"{needed}. Call the class to make an object.")

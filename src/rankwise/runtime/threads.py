@@ -1,8 +1,8 @@
-"""Chunks of work on a pool of threads: the one form of parallelism inside the library.
+"""Chunks of work on a pool of threads: the only form of parallelism inside the library.
 
 Kernels release the GIL and write disjoint slots (or return a value that is reduced afterwards in
-a fixed order), so results have the same bits for any number of threads. Work runs in a copy of the
-caller's context, which carries NumPy's handling of overflow.
+a fixed order), so results are bit-identical for any number of threads. Work runs in a copy of the
+caller's context, which includes NumPy's overflow handling.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def available_threads() -> int:
 
 
 def threads_asked(n_jobs: int | None) -> int:
-    """Number of threads of a parameter ``n_jobs``: None or -1 all, -2 all but one, and so on."""
+    """Number of threads for ``n_jobs``: None or -1 means all, -2 all but one, and so on."""
     if n_jobs is None:
         return available_threads()
     return n_jobs if n_jobs > 0 else max(1, available_threads() + 1 + n_jobs)
@@ -43,8 +43,8 @@ def threads_asked(n_jobs: int | None) -> int:
 def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None) -> list[R]:
     """``[func(item) for item in items]`` on ``n_threads`` threads, in the order of ``items``.
 
-    The calling thread works too and finishes alone if the helpers are busy, so that calls may be
-    nested. An exception is the one that the loop would raise.
+    The calling thread works too and finishes alone if the helpers are busy, so calls may be nested.
+    If items fail, the exception is the one that a plain loop would raise.
     """
     n_threads = available_threads() if n_threads is None else n_threads
     n_threads = min(n_threads, len(items))
@@ -78,7 +78,7 @@ def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None
 
 @lru_cache(maxsize=1)
 def _helpers() -> ThreadPoolExecutor:
-    """Threads that stay: starting one takes longer than a small chunk of work."""
+    """Persistent threads, because starting one takes longer than a small chunk of work."""
     return ThreadPoolExecutor(max(32, os.cpu_count() or 1), thread_name_prefix="rankwise")
 
 
@@ -91,11 +91,11 @@ def thread_imap(
 ) -> Generator[R, None, None]:
     """Like :func:`thread_map`, yielding results in order with few of them alive at a time.
 
-    Items may come from a generator: it is asked for the next ones while others are worked on.
+    Items may come from a generator, which is advanced while earlier items are processed.
 
-    BLAS runs on one thread inside the workers, so that workers and BLAS do not fight for cores
-    and results have the same bits for any number of workers. Small work passes ``n_threads=1``
-    and is done on the spot, BLAS as it is.
+    BLAS runs on one thread inside the workers. Workers and BLAS then do not compete for cores, and
+    results are bit-identical for any number of workers. Small work passes ``n_threads=1`` and runs
+    in the calling thread with BLAS unchanged.
     """
     if n_threads == 1:
         for item in items:
@@ -115,10 +115,10 @@ def thread_imap(
 
 
 class _SingleThreadedBlas:
-    """Process-wide limit that the first to enter sets and the last to leave lifts.
+    """Process-wide limit, set by the first thread to enter and lifted by the last to leave.
 
-    Limits that each restore what they found would leave BLAS limited when two threads of a user
-    fit at once.
+    If every thread restored the limit it found, BLAS would stay limited after two user threads fit
+    concurrently.
     """
 
     def __init__(self) -> None:
@@ -145,8 +145,8 @@ _SINGLE_THREADED_BLAS = _SingleThreadedBlas()
 def single_threaded_blas() -> _SingleThreadedBlas:
     """Context in which every BLAS of the process runs on one thread.
 
-    BLAS threads wait for each other in busy loops: on cores that others use too, one threaded
-    eigendecomposition can take ten times the time of a single-threaded one.
+    BLAS threads wait for each other in busy loops. On cores shared with other processes, a
+    multi-threaded eigendecomposition can take ten times as long as a single-threaded one.
     """
     return _SINGLE_THREADED_BLAS
 

@@ -1,4 +1,4 @@
-"""Checks of the archive of a model, before anything in it is built."""
+"""Checks of a model archive, before any object in it is built."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-# Bound methods, partial objects, operators and constructors with arguments have no place in a
-# model file, and are where a trusted type could be called with arguments of the file's choice.
+# Bound methods, partial objects, operators and constructors with arguments do not belong in a model
+# file: they could call a trusted type with arguments chosen by the file.
 _LOADERS = frozenset({
     "ObjectNode", "JsonNode", "DictNode", "DefaultDictNode", "ListNode", "TupleNode", "SetNode",
     "SliceNode", "BytesNode", "BytearrayNode", "NdArrayNode", "MaskedArrayNode", "DTypeNode",
@@ -26,7 +26,7 @@ class ModelFileError(ValueError):
 
 
 def check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
-    """Refuse a tree of objects with kinds of entries that ``save`` never writes."""
+    """Refuse a tree of objects with entry types that ``save`` never writes."""
     for entry in dicts_of(node):
         loader = entry.get("__loader__", "ObjectNode")
         if isinstance(loader, str) and loader not in _LOADERS:
@@ -41,8 +41,8 @@ def check_array_files(
 ) -> None:
     """Refuse arrays whose header asks for more memory than their entry has bytes.
 
-    The schema, not the name of an entry, determines how an entry is read. An entry that several
-    objects read would take its memory several times.
+    The schema, not the name of an entry, determines how an entry is read. An entry read by several
+    objects would take its memory several times.
     """
     unpacked, readers = 0, {}
     for node in dicts_of(schema):

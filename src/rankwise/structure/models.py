@@ -1,9 +1,9 @@
-"""Checks of a whole model: every object below an estimator, before a method of it is called.
+"""Checks of a whole model: every object within an estimator, before any method is called.
 
-Objects of this library follow the rules that their classes declare, see
-:mod:`rankwise.structure.rules`. Of other objects, arrays hold numbers or text, sparse matrices stay
-inside their shape, and what compiled code of scikit-learn reads without bounds checks is checked
-here: trees, histogram gradient boosting and support vector machines.
+Objects of this library must follow the rules declared by their classes, see
+:mod:`rankwise.structure.rules`. For other objects, arrays must hold numbers or text, and sparse
+indices must be within the shape. Structures that compiled scikit-learn code reads without bounds
+checks are checked here: trees, histogram gradient boosting and support vector machines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rankwise.structure.rules import (
 )
 from rankwise.typing import is_sparse
 
-# Attributes of scikit-learn's predictors that predictions are sums and products of.
+# Attributes of scikit-learn's predictors from which predictions are computed.
 _COEFFICIENTS = frozenset({
     "coef_", "intercept_", "dual_coef_", "_dual_coef_", "_intercept_", "support_vectors_", "coefs_",
     "intercepts_", "theta_", "var_", "class_prior_", "class_log_prior_", "feature_log_prob_",
@@ -69,7 +69,7 @@ def check_model(estimator: BaseEstimator) -> None:
 
 
 def _children(where: str, value: Any) -> list[tuple[str, Any]]:
-    """Check one object; returns what it holds that is still to be checked."""
+    """Check one object, and return the objects within it that are still to be checked."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in _NUMBERS_AND_TEXT:
             raise broken(where, "hold numbers or text", value.dtype)
@@ -99,7 +99,7 @@ def _check_estimator(where: str, estimator: BaseEstimator) -> list[tuple[str, An
         return _check_foreign(where, estimator, state)
     parameters = estimator._get_param_names()
     _check_parameters(where, estimator)
-    # A class of the user's may do without some attributes of its base.
+    # A user's class may lack some attributes of its base.
     is_own = type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
     fitted = rules.keys() & state.keys() - {"n_features_in_", "feature_names_in_"}
     own = {*parameters, "_booster"}
@@ -139,7 +139,7 @@ def _check_foreign(where: str, value: Any, state: dict[str, Any]) -> list[tuple[
 
 
 def _check_linear_model(where: str, model: Any) -> None:
-    """Weights of the columns, and an intercept for each output."""
+    """Check the weights of the columns and the intercept of each output."""
     coef, intercept = getattr(model, "coef_", None), getattr(model, "intercept_", None)
     width, classes = getattr(model, "n_features_in_", None), getattr(model, "classes_", None)
     if not isinstance(coef, np.ndarray) or width is None:
@@ -173,7 +173,7 @@ def _check_children(where: str, feature: Any, left: Any, right: Any, names: str)
 
 
 def _check_tree_estimator(where: str, estimator: Any) -> None:
-    """A decision tree that knows its columns."""
+    """Check a decision tree against its number of columns."""
     tree = getattr(estimator, "tree_", None)
     if tree is not None:
         require(

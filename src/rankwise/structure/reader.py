@@ -2,8 +2,8 @@
 
 skops needs seconds to be imported: it imports all of scikit-learn, and with it PyTorch and Dask
 where they are installed, to learn the names of the estimators. Most models of this library consist
-of few kinds of entries, and are read here, with the meaning that skops gives to these entries [1]_.
-Files with any other entry are left to skops.
+of a few entry types. They are read here, with the same meaning as in skops [1]_. Files with any
+other entry are left to skops.
 
 References
 ----------
@@ -29,12 +29,12 @@ _SCALARS = frozenset(
     f"numpy.{name}"
     for name in ("bool", "bool_", "float32", "float64", "int8", "int16", "int32", "int64", "uint64")
 )
-# Packages of scikit-learn whose public classes stand before a ranker in a pipeline.
+# Packages of scikit-learn with public classes that precede a ranker in a pipeline.
 _STEPS = frozenset({"compose", "feature_selection", "impute", "pipeline", "preprocessing"})
 
 
 def read_plain(archive: ZipFile, schema: Any, trusted: Collection[str]) -> Any:
-    """The estimator of a model file, or None where the file needs skops.
+    """The estimator of a model file, or None if the file needs skops.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _is_plain(trusted: Collection[str], entry: dict[str, Any]) -> bool:
 
 
 def _step(entry: dict[str, Any]) -> type | None:
-    """The public class of scikit-learn that an entry names; None where it names another one."""
+    """The public class of scikit-learn that an entry names; None for any other class."""
     root, package, *_ = [*entry["__module__"].split("."), ""]
     if root != "sklearn" or package not in _STEPS:
         return None
@@ -88,7 +88,7 @@ def _step(entry: dict[str, Any]) -> type | None:
 
 
 class _Reader:
-    """Builds the objects of an archive; one that is named twice is built once."""
+    """Builds the objects of an archive; an object referenced twice is built once."""
 
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive

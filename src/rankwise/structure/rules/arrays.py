@@ -24,15 +24,15 @@ class Array(Rule):
     kind : str
         Kinds of numbers as in ``dtype.kind``: "f" (float32, float64), "i", "u" or "b".
     dtype : str
-        The one type allowed, such as "i4"; empty: any of the kind.
+        Required dtype, such as "i4"; empty: any dtype of the kind.
     low, high : float or None
         Range of the entries, ends included.
     below : int or str
-        Size that all entries must be less than; None: any.
+        Size that all entries must be below; None: no limit.
     numbers : {"finite", "not NaN", "any"}
         Allowed floating-point numbers.
     ascending : bool
-        Whether entries must not fall along the last axis.
+        Whether entries must be non-decreasing along the last axis.
     """
 
     shape: tuple[Size, ...] | None

@@ -1,4 +1,4 @@
-"""The check of an object: its attributes against the rules of its class, and their relations."""
+"""Check of an object: its attributes against the rules of its class, and their relations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankwise.structure.rules.scope import Found, Rule, Scope, StructureError, b
 
 @cache
 def structure_of(cls: type) -> Mapping[str, Rule]:
-    """Rules of a class and its bases; empty where none declares any."""
+    """Rules of a class and its bases; empty if none are declared."""
     rules: dict[str, Rule] = {}
     for base in reversed(cls.__mro__):
         rules |= vars(base).get("_structure", {})
@@ -35,13 +35,13 @@ def check_attributes(
     ----------
     obj : object
     state : dict
-        Its attributes, which need not be those of ``vars(obj)``.
+        Attributes of the object, not necessarily those of ``vars(obj)``.
     where : str
         Name of the object in messages.
     scope : Scope
-        That of the object.
+        Scope of the object.
     complete : bool
-        Whether all attributes must be there but those that are declared as ``Sometimes``.
+        Whether all attributes not declared as ``Sometimes`` must be present.
     own : collection of str
         Names of attributes that need no rule, such as parameters. Others may not replace a method
         or another attribute of the class.
@@ -82,7 +82,7 @@ def check_attributes(
 def check_children(
     feature: Any, left: Any, right: Any, name: str = "feature", names: str = "left and right"
 ) -> None:
-    """Raise if the nodes of a tree are not a tree.
+    """Raise if the nodes do not form a tree.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def check_children(
     ------
     StructureError
         If a node other than the first is not the child of exactly one earlier node, or a leaf
-        has children. Following children then ends, and never leaves the arrays.
+        has children. After this check, following children ends and never leaves the arrays.
     """
     inner = np.flatnonzero(feature >= 0)
     n_nodes = len(feature)

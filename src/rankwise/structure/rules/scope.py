@@ -1,4 +1,4 @@
-"""Sizes that symbols stand for, and the error of a rule that does not hold."""
+"""Sizes bound to symbols, and the error for a broken rule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rule:
 
 
 class Scope:
-    """Sizes that symbols stand for; those of the enclosing object are visible."""
+    """Sizes bound to symbols; those of the enclosing object are visible."""
 
     def __init__(self, outer: Scope | None = None) -> None:
         self._sizes: dict[str, int] = {}
@@ -49,7 +49,7 @@ class Scope:
         self._sizes[name] = size
 
     def value(self, size: Size) -> int | None:
-        """Size that an expression such as ``"n_nodes + 1"`` stands for, None if not known yet."""
+        """Size denoted by an expression such as ``"n_nodes + 1"``; None if not known yet."""
         if isinstance(size, int):
             return size
         name, shift = _parsed(size)
@@ -57,7 +57,7 @@ class Scope:
         return None if known is None else known + shift
 
     def agrees(self, size: Size, length: int) -> bool:
-        """Whether a length is that of an expression; a symbol without a size takes it."""
+        """Whether a length equals an expression; an unbound symbol is bound to it."""
         expected = self.value(size)
         if expected is None:
             name, shift = _parsed(str(size))
@@ -82,7 +82,7 @@ def _parsed(size: str) -> tuple[str, int]:
 def check_shape(
     shape: tuple[int, ...], sizes: tuple[Size, ...] | None, where: str, scope: Scope
 ) -> None:
-    """Raise if a shape does not agree with sizes; symbols without a size take it."""
+    """Raise if a shape does not agree with sizes; unbound symbols are bound to it."""
     if sizes is None:
         return
     if len(shape) != len(sizes) or not all(map(scope.agrees, sizes, shape)):
@@ -93,7 +93,7 @@ def check_shape(
 
 
 def broken(where: str, rule: str, value: Any) -> StructureError:
-    """The error of a rule that does not hold."""
+    """The error for a broken rule."""
     return StructureError(f"{where} must {rule}, got {_short(value)}")
 
 

@@ -1,4 +1,4 @@
-"""Rules of values that are no arrays: numbers, text, containers, parts and estimators."""
+"""Rules for values other than arrays: numbers, text, containers, parts and estimators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Number(Rule):
         Ends included.
     finite : bool
     size : str
-        Symbol that a whole number gives the size of; empty: none.
+        Symbol bound to the value of a whole number; empty: none.
     """
 
     kind: str = "f"
@@ -52,7 +52,7 @@ class Number(Rule):
 
 @dataclass(frozen=True)
 class Word(Rule):
-    """Text, one of some words if there are any."""
+    """Text; one of the given words, if any."""
 
     words: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ class Word(Rule):
 
 @dataclass(frozen=True)
 class Bytes(Rule):
-    """Bytes; the class that holds them checks what they say."""
+    """Bytes; the class that holds them checks their content."""
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not isinstance(value, bytes):
@@ -74,7 +74,7 @@ class Bytes(Rule):
 
 @dataclass(frozen=True)
 class Optional(Rule):
-    """None, or what another rule asks for."""
+    """None, or a value that follows another rule."""
 
     rule: Rule
 
@@ -129,7 +129,7 @@ class Many(Rule):
 
 @dataclass(frozen=True)
 class Table(Rule):
-    """A dict whose values all follow a rule, and its keys another."""
+    """A dict with one rule for all values and another for all keys."""
 
     keys: Rule
     values: Rule
@@ -148,7 +148,7 @@ class Table(Rule):
 
 @dataclass(frozen=True)
 class Part(Rule):
-    """An object of one of some classes that declare their structure."""
+    """An object of one of the given classes, which declare their structure."""
 
     classes: tuple[type, ...]
 
@@ -167,7 +167,7 @@ class Part(Rule):
 class Fitted(Rule):
     """A fitted estimator, of this library or another.
 
-    ``n_features`` is the number of columns that it was trained on, empty for any.
+    ``n_features`` is the number of columns of its training rows; empty for any number.
     """
 
     n_features: Size = ""
@@ -188,7 +188,7 @@ class Fitted(Rule):
 
 @dataclass(frozen=True)
 class Plain(Rule):
-    """Results for reading, which no method computes with: any numbers, text, and lists of them."""
+    """Results that no method computes with: any numbers, text, and lists of them."""
 
     @property
     def holds_parts(self) -> bool:

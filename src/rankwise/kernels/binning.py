@@ -11,7 +11,7 @@ SLACK = 1 + 1e-12  # sums of weights differ in their last digits with the order 
 
 @njit
 def midpoint(low, high):
-    """A number m with ``low <= m < high``, between the two where there is one."""
+    """A number m with ``low <= m < high``, strictly between them if possible."""
     middle = 0.5 * low + 0.5 * high
     return middle if low <= middle < high else low
 
@@ -51,10 +51,10 @@ def _heavy_share(values, weights, n_bins):
 def find_cuts(values, weights, out):
     """Write ascending cuts between the ascending ``values`` into ``out``; returns their number.
 
-    Up to ``len(out) + 1`` distinct values get a bin each. More are gathered: a value as heavy as
-    a bin's share has its own bin, which may take in what is less than half a share before it; any
-    other bin is closed where its weight is nearest to an equal share of what was left when it
-    began. Empty ``weights``: each value weighs 1.
+    Up to ``len(out) + 1`` distinct values get a bin each; more values are grouped. A value at
+    least as heavy as one bin's share gets its own bin, which may absorb up to half a share before
+    it. Any other bin closes when its weight is nearest to an equal share of the weight that was
+    left when it began. If ``weights`` is empty, each value has weight 1.
     """
     n, n_bins = len(values), len(out) + 1
     n_cuts = 0
@@ -108,7 +108,7 @@ def find_cuts(values, weights, out):
 def write_codes(X, cuts, n_cuts, out):
     """Write the number of cuts below each value into ``out``, transposed; NaN: ``n_cuts + 1``.
 
-    ``cuts`` has a row of 255 for every column of ``X``, filled up with infinity.
+    ``cuts`` has one row of 255 entries per column of ``X``, padded with infinity.
     """
     for j in range(X.shape[1]):
         mine = cuts[j]

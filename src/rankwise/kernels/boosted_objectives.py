@@ -1,6 +1,6 @@
-"""First derivatives and diagonal second ones of losses of scores, whole queries at a time.
+"""First and diagonal second derivatives of losses of scores, one query at a time.
 
-Rows carry weights: one of weight w stands for w equal rows.
+A row of weight w counts as w identical rows.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def logistic_pairs(scores, labels, weights, order, indptr, gradients, hessians):
 def squared_pairs(scores, labels, weights, indptr, gradients, hessians):
     """Derivatives of half of ``sum w_i w_j ((y_i - y_j) - (f_i - f_j))^2`` over all pairs.
 
-    Each pair is counted once. O(m) for m rows of a query; arrays as of :func:`logistic_pairs`.
+    Each pair is counted once. O(m) for m rows of a query; arrays as in :func:`logistic_pairs`.
     """
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]
@@ -98,8 +98,8 @@ def squared_pairs(scores, labels, weights, indptr, gradients, hessians):
 def cross_entropy(scores, targets, weights, indptr, gradients, hessians):
     """Derivatives of ``-sum t_i log p_i``, p_i the softmax of a query's scores.
 
-    The targets t sum to 1 in each query, or are all 0 where it has no part in the loss; a row of
-    weight w has w equal shares of t and of p. O(m) for m rows of a query.
+    The targets t sum to 1 in each query, or are all 0 if the query is not part of the loss.
+    A row of weight w has w equal shares of t and of p. O(m) for m rows of a query.
     """
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]

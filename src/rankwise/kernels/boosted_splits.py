@@ -4,7 +4,8 @@ A node is a row of three whole numbers (``SLOT``, ``TOTAL``, ``LEAST``): where i
 packed sum, and the smallest sum of second derivatives of a child, in units. Its ``limits`` are the
 penalties L1 and L2, and the bounds of its children's values.
 
-What most trees do without may be None and is then not compiled, which takes half the time:
+Arguments that most trees do not need may be None. They are then not compiled, which halves the
+compile time:
 ``nominal`` (no column holds categories), ``signs`` (no column is monotone, no values are bounded,
 and L1 is 0) and ``seeds`` (all thresholds are tried).
 """
@@ -70,11 +71,12 @@ def split_gain(total, left, unit, limits, sign):
 
 @njit
 def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alone, sums, gains):
-    """Write what both sides of the splits after places 0 ... n_places - 1 are worth.
+    """Write the worth of the two children for splits after places 0 ... n_places - 1.
 
-    ``before`` is what goes left ahead of the first place. Returns the first place that leaves
-    enough on the left, and the first one that leaves too little on the right. Children whose
-    values are not in the order of the column's sign (-1, 1; 0: any) are worth what their parent is.
+    ``before`` is the packed sum that goes left ahead of the first place. Returns the
+    first place that leaves enough on the left, and the first one that leaves too little on the
+    right. Children whose values are not in the order of the column's sign (-1, 1; 0: any)
+    get the worth of their parent.
     """
     running = before
     whole, least = node[TOTAL] & LOWER, node[LEAST]
@@ -225,7 +227,7 @@ def _scan_together(
 ):  # fmt: skip
     """Write the split of the largest sum of gains over all nodes.
 
-    A node in which it leaves too little on a side adds nothing.
+    A node in which the split leaves too little on one side adds nothing.
     """
     together = np.empty(BINS)
     order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
@@ -305,7 +307,7 @@ def find_common_split(
 ):  # fmt: skip
     """Build the histograms of some nodes, and find the split of the largest sum of gains.
 
-    A kernel of its own: most trees do without, and it takes a second to compile.
+    A separate kernel, because it takes a second to compile and most trees do not need it.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
     for i in range(len(builds)):

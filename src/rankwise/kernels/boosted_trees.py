@@ -1,4 +1,4 @@
-"""Histograms of gradients, and the rows of a node parted.
+"""Histograms of gradients, and partitioning of a node's rows.
 
 A gradient and a second derivative are whole numbers in one int64, the gradient in the upper half:
 one addition adds both, sums are exact, and differences of histograms too. Rows are read as
@@ -97,7 +97,7 @@ def add_rows(words, rows, packed, first, last, histograms, slot, parent):
 def part(rows, codes, goes_left, spare):
     """Move the rows whose code goes left before the others, each side in its order.
 
-    Returns how many they are. ``spare`` has room for all rows.
+    Returns the number of rows that go left. ``spare`` has room for all rows.
     """
     n_left = n_right = 0
     for i in range(len(rows)):
@@ -125,8 +125,8 @@ def add_values(scores, rows, starts, values):
 def add_leaf_values(scores, rows, codes, feature, goes_left, left, right, values):
     """Add the value of the leaf that each of some rows reaches to its score.
 
-    ``codes`` has shape (n_features, n_rows), ``goes_left`` tells of each node and code where it
-    goes.
+    ``codes`` has shape (n_features, n_rows), ``goes_left`` holds whether each code
+    of each node goes left.
     """
     for i in range(len(rows)):
         row, node = rows[i], 0

@@ -16,8 +16,9 @@ def sort_by_majority(order, indptr, ranks, weight):
     """Sort the rows of every query so that no row is beaten by its successor.
 
     A list votes for the row that it ranks higher, and for a row that it ranks against one that it
-    does not; lists without either do not vote. A row beats another when the weights of the votes
-    for it are larger. O(m n log n) for a query of n rows and m lists.
+    does not contain. A list that contains neither row does not vote. A row beats
+    another when the weights of the votes for it are larger.
+    O(m n log n) for a query of n rows and m lists.
 
     Parameters
     ----------
@@ -25,7 +26,7 @@ def sort_by_majority(order, indptr, ranks, weight):
         Rows of each query; changed in place. Rows that are merged first are neighbours here.
     indptr : ndarray of shape (n_queries + 1,), int64
     ranks : ndarray of shape (n_rows, n_lists), int64
-        From 1; 0 where the list does not have the row.
+        Ranks from 1; 0 if the list does not contain the row.
     weight : ndarray of shape (n_lists,), float64
     """
     spare = np.empty_like(order)

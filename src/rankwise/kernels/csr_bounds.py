@@ -1,4 +1,4 @@
-"""Whether index arrays from elsewhere make a CSR matrix that is safe to compute with."""
+"""Validation of external index arrays before they are used as a CSR matrix."""
 
 from __future__ import annotations
 

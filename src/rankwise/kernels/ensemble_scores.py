@@ -27,9 +27,10 @@ def add_nominal_trees(
     X, indptr, feature, threshold, left, right, missing_left, values, nominal, category_indptr,
     categories, out,
 ):  # fmt: skip
-    """:func:`add_trees` where some nodes send a set of categories left.
+    """:func:`add_trees` for trees in which some nodes send a set of categories left.
 
-    Those of node i of all nodes are ``categories[category_indptr[i]:category_indptr[i + 1]]``,
+    The left categories of node i (numbered over all trees) are
+    ``categories[category_indptr[i]:category_indptr[i + 1]]``,
     ascending; all others go right.
     """
     for t in range(len(indptr) - 1):

@@ -1,7 +1,7 @@
 """Fidelity loss of the pairs of a query, by loops over pairs.
 
 A pair of an upper row i and a lower row j whose scores differ by o has the loss
-``1 - 1 / sqrt(1 + exp(-o))``, the fidelity loss where the target probability is 1. With
+``1 - 1 / sqrt(1 + exp(-o))``, the fidelity loss for a target probability of 1. With
 ``E = exp(score)`` it needs no exponential: ``exp(-o)`` is ``E[j] / E[i]``. Rows lie in layers, see
 :mod:`rankwise.kernels.pair_boosting`; a pair weighs ``table[a, b]`` (1 where the table is empty)
 times the weights of its rows and of its query. O(pairs).
@@ -22,7 +22,7 @@ def fidelity_point(
 ):  # fmt: skip
     """Loss of the queries ``queries[0]:queries[1]``, and the sum of its slopes over pairs.
 
-    ``slope``, 0 before, becomes minus the derivative of the loss by the score of each row.
+    ``slope``, initially 0, becomes minus the derivative of the loss by the score of each row.
     """
     value, total = 0.0, 0.0
     for q in range(queries[0], queries[1]):
@@ -49,7 +49,7 @@ def fidelity_point(
 
 @njit
 def fidelity_split(E, weight, grades, table, layer_ptr, query_ptr, scale, queries, side):
-    """Slopes of the pairs of which only the upper row has ``side``, and of which only the lower."""
+    """Slopes of pairs in which only the upper row has ``side``, and only the lower row."""
     right, wrong = 0.0, 0.0
     for q in range(queries[0], queries[1]):
         start = query_ptr[q]

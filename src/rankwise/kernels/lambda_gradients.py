@@ -1,4 +1,4 @@
-"""Gradients of pairs weighted by what a measure loses when the two swap places.
+"""Pairwise gradients, weighted by the loss in a measure when the two rows swap places.
 
 The loss of a measure when the rows at ranks r < t swap is, for all measures here,
 ``|g_r - g_t| |a_r - b_t| c_r`` with gains g and numbers that depend on the ranking:
@@ -70,7 +70,7 @@ def _sort(scores, order):
 
 @njit
 def _sort_anew(scores, order, keys, spare):
-    """The same order from any other."""
+    """Sort like :func:`_sort`, from an arbitrary initial order."""
     for i in range(len(order)):
         order[i] = i
         keys[i] = -scores[i]
@@ -300,8 +300,8 @@ def neighbour_gradients(
 ):
     """Write the mean derivatives of neighbours in drawn rankings, for every row of some queries.
 
-    In each draw the rows rank by ``scores + noise``. The pairs are those of neighbours; what the
-    measure loses in that ranking when they swap weighs their logistic loss at ``scores``.
+    In each draw the rows rank by ``scores + noise``. The pairs are those of neighbours; their
+    logistic loss at ``scores`` is weighted by the measure's loss when they swap in that ranking.
 
     Parameters
     ----------

@@ -29,9 +29,9 @@ def largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima
     starts : ndarray of shape (n_strata + 1,), int64
         First row of each stratum.
     squares : ndarray of shape (n_systems, n_systems), float64
-        Sum of the squared differences of a pair.
+        Sum of squared differences for each pair.
     sizes : ndarray of shape (n_strata, n_systems, n_systems), float64
-        Queries that count for both systems of a pair.
+        Number of queries that count for both systems of a pair.
     scale : ndarray of shape (n_systems, n_systems), float64
         Squared standard error of a pair's mean difference over its sum of squares within strata;
         NaN: the pair is left out.

@@ -24,9 +24,9 @@ from rankwise.runtime.jit import njit
 
 CONTRACT = frozenset({"contract"})
 CONVERGED, STEPS_DONE, ROW_MISSING = 0, 1, 2
-# Stands for infinity where a row has no variable that can move.
+# Stands for infinity if a row has no variable that can move.
 FAR = 1e300
-# Curvature of a step at least: equal rows have none.
+# Minimum curvature of a step; identical rows have curvature 0.
 TINY = 1e-12
 
 
@@ -118,7 +118,7 @@ def _is_ordered(theta, order):
 
 @njit
 def _touch(cache, row):
-    """Slot of a row, read now; -1 where it is not there."""
+    """Slot of a row, marked as just read; -1 if the row is not cached."""
     _, slots, used = cache
     slot = slots[row]
     if slot >= 0:
@@ -191,7 +191,7 @@ def pair_steps(cache, rows, state, tol, max_steps):
     row : int
     n_steps : int
     top, low : float
-        Largest v that can rise, smallest v that can fall, at the last look.
+        Largest v that can rise and smallest v that can fall, at the last check.
     """
     values, columns, diagonal, classes = cache[0], rows[0], rows[1], rows[2]
     alpha, upper, f, theta, order, rising, falling = state
@@ -312,7 +312,7 @@ def _worst(rising, falling, up, down, diagonal, f):
 def row_steps(cache, rows, state, tol, max_steps):
     """Steps on all variables of one row at a time, without a constraint over rows.
 
-    Returns what :func:`pair_steps` does; ``top`` and ``-low`` are the largest violation.
+    Returns the same values as :func:`pair_steps`; ``top`` and ``-low`` are the largest violation.
     """
     values, columns, diagonal, classes = cache[0], rows[0], rows[1], rows[2]
     _, _, f, theta, order, rising, falling = state

@@ -38,7 +38,7 @@ def split_layers(P, Q, side, layer_ptr, query_ptr, first, last, sums):
 def weigh_pairs(lower, upper, grades, table, query_ptr, first, last):
     """Sum of ``T upper_k lower_l`` over the layers l < k of each query.
 
-    ``table[a, b]`` is the weight of grades a > b, all 1 where it is empty; ``grades`` holds the
+    ``table[a, b]`` is the weight of grades a > b; if it is empty, all are 1. ``grades`` holds the
     grade of each layer.
     """
     total = 0.0

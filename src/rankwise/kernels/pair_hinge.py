@@ -56,7 +56,7 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
     scale : float64 (n_queries,)
     indptr : int64 (n_queries + 1,)
     table : float64 (K, K)
-        Weight of a pair of grades, upper grade first.
+        Weight of each pair of grades, upper grade first.
     shape : float64 (3,)
         Margin, bend (infinity: none) and curvature.
     order : int64 (n,), changed

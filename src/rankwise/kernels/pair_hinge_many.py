@@ -1,4 +1,4 @@
-"""Hinge losses over pairs where labels are many: sums below and above a label from binary trees.
+"""Hinge losses over pairs for many distinct labels, with sums from binary indexed trees.
 
 Like :mod:`rankwise.kernels.pair_hinge`, for pairs of equal weight. Sums over all labels below one's
 own are prefix sums of a Fenwick tree [1]_ over the ranks of the labels.

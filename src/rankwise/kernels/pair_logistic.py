@@ -109,7 +109,7 @@ def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
     scale : float64 (n_queries,)
     indptr : int64 (n_queries + 1,)
     table : float64 (K, K)
-        Weight of a pair of grades, upper grade first; (1, 1): of all pairs.
+        Weight of a pair of grades, upper grade first; shape (1, 1): one weight for all pairs.
     gradient : float64 (n,), written
 
     Returns
@@ -175,7 +175,7 @@ def descend_pairs(X, upper, lower, first_step, decay, w, mean):
     upper, lower : int64 (n_steps,)
         Rows of each pair.
     first_step : int
-        t of the first pair here, from 1.
+        Step number t of the first pair in this call, from 1.
     decay : float
     w : float64 (d,), changed
     mean : float64 (d,), changed

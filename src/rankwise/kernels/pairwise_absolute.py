@@ -128,7 +128,9 @@ def project_sorted(z, w, indptr, nu, active, block_ptr):
 
 @njit
 def project_split(z, w, indptr, nu, active, block_ptr):
-    """The same for epsilon > 0: node i is a_i, node n + i is b_i, n the number of rows.
+    """Like :func:`project_sorted`, for epsilon > 0.
+
+    With n rows, node i is a_i and node n + i is b_i.
 
     A block starts as all nodes of a query. With t the value that its nodes would share, it is
     split at the upper set whose weighted excess over t is most above what its pairs can carry;

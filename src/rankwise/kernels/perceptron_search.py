@@ -1,4 +1,4 @@
-"""Perceptrons that agree with signed weights: line searches, passes over drawn rows, and sides.
+"""Perceptrons fitted to signed weights: line searches, passes over drawn rows, and sides.
 
 A perceptron sends row z up where ``coef . z + intercept > 0``. With signed integer weights u its
 gain is the sum of u over the rows that go up less that over the others.
@@ -71,8 +71,8 @@ def run_pass(Z, u, rows, coef):
 def write_sides(Z, coefs, sides):
     """``sides[t, i]`` becomes whether perceptron t sends row i up.
 
-    The last column of ``coefs`` holds the intercepts. Training and prediction both come here: the
-    side of a row near the boundary hangs on the order of additions.
+    The last column of ``coefs`` holds the intercepts. Training and prediction both use this
+    kernel, because the side of a row near the boundary depends on the order of additions.
     """
     n_features = Z.shape[1]
     for i in range(Z.shape[0]):

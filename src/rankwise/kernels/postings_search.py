@@ -43,7 +43,7 @@ def search_postings(
     factors : ndarray of shape (n_query_terms,), float64
     bounds : ndarray of shape (n_queries + 1,), int64
     shift : ndarray of shape (n_queries, n_documents or 1), float64
-        Added once; of one column: the same for all documents.
+        Added once per document; a single column applies to all documents.
     scale : ndarray of shape (n_documents,) or (1,), float64
     out_documents : ndarray of shape (n_queries, k), int64
     out_scores : ndarray of shape (n_queries, k), float64
@@ -97,7 +97,7 @@ def search_postings(
 
 @njit
 def _is_worse(score, document, other_score, other_document):
-    """Whether the first comes after the second in a list."""
+    """Whether the first document ranks after the second."""
     return score < other_score or (score == other_score and document > other_document)
 
 

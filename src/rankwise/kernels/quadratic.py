@@ -32,7 +32,10 @@ def expand_rows(X, out):
 
 @njit
 def expand_csr(data, indices, indptr, d, out_data, out_indices, out_indptr):
-    """The same of CSR rows with ascending columns; a row of s entries gets (s + 1)(s + 2) / 2."""
+    """Like :func:`expand_rows`, for CSR rows with ascending columns.
+
+    A row of s entries gets (s + 1)(s + 2) / 2 entries.
+    """
     entry = 0
     pairs = d * (d + 1) // 2
     out_indptr[0] = 0

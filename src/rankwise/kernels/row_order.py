@@ -13,7 +13,7 @@ _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 @njit
 def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, query_keys):
-    """Sort the rows of some queries, and tell distinct rows from repeated ones.
+    """Sort the rows of some queries, and mark which rows are distinct.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
-"""Call any estimator with the metadata that it takes: by its signature, or by scikit-learn's
-routing where a pipeline or another meta-estimator passes them on.
+"""Call any estimator with the metadata that it accepts.
+
+The method's signature decides. If a pipeline or another meta-estimator passes metadata on,
+scikit-learn's routing decides.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Boosting of the pairs of a query: weak rankers with values 0 and 1 and exact steps (RankBoost
-[1]_).
+"""Boosting of the pairs of a query: binary weak rankers with exact steps (RankBoost [1]_).
 
 The loss is ``sum exp(H_j - H_i)`` over the weighted pairs with ``y_i > y_j``. Every round weighs
 the rows by the derivative of the loss and takes the weak ranker h in {0, 1} with the largest

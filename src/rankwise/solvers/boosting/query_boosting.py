@@ -1,8 +1,8 @@
 """Boosting over queries by their measure, with single features as weak rankers (AdaRank [1]_).
 
 Each query has the weight ``P = exp(-E(q, f))``, where E is the measure of query q under the scores
-f so far. A round takes the weak ranker h with the largest weighted mean measure and adds ``log(sum
-P (1 + E(q, h)) / sum P (1 - E(q, h))) / 2`` times h.
+f so far. A round takes the weak ranker h with the largest weighted mean measure and adds
+``log(sum P (1 + E(q, h)) / sum P (1 - E(q, h))) / 2`` times h.
 
 References
 ----------

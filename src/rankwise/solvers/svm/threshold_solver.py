@@ -20,7 +20,7 @@ from rankwise.typing import Float64Array
 
 Steps = Literal["auto", "descent", "newton"]
 STEPS = ("auto", "descent", "newton")
-# Passes after which "auto" takes Newton steps, unless these would have more columns than that.
+# "auto" switches to Newton steps after this many passes, if there are at most this many columns.
 PATIENCE, MOST_COLUMNS = 30, 2000
 # C grows by at most this factor between descents; only the last one runs to full precision.
 FACTOR, COARSE = 5.0, 1e-3

@@ -110,7 +110,7 @@ def find_bins(
     X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
         NaN where missing; missing values have a bin of their own, not counted here.
     max_bins : int in [2, 255], default=255
-        A column of at most so many distinct values is cut between all of them.
+        Maximum number of bins; a column with no more distinct values is cut between all of them.
     weight : ndarray of shape (n_samples,), float64 >= 0, optional
         A weight counts as repetition; rows of weight 0 are left out. None: all 1.
     n_categories : ndarray of shape (n_features,), int, optional

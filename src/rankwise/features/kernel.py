@@ -22,7 +22,7 @@ from rankwise.typing import Float64Array, FloatArray, Matrix, as_dense, is_spars
 SLICE_ROWS = 512
 # Side of the squares of a matrix that are compared with their mirror images at a time.
 _SQUARE = 256
-# Below so many differences of features, one thread is quicker.
+# Below this number of feature differences, one thread is faster.
 _SMALL_WORK = 1e7
 # The polynomial kernel takes this many products at most.
 LARGEST_DEGREE = 1000

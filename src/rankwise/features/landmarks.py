@@ -32,7 +32,7 @@ from rankwise.features.nystroem_map import NystroemMap, nystroem_map
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 METHODS = ("uniform", "kmeans++", "leverage")
-# k-means++ and leverage scores look at so many rows, drawn uniformly, for each landmark.
+# k-means++ and leverage scores use this many uniformly drawn rows per landmark.
 _CANDIDATES_PER_LANDMARK = 20
 # Rows of the sketch behind the leverage scores, at most.
 _SKETCH_ROWS = 1000

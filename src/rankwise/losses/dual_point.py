@@ -27,7 +27,7 @@ class SupportLoss(Protocol):
     """``g(r) = max sum dual_weight nu nodes(r)`` over a polytope of nu.
 
     A constant added to the residuals of a query changes nothing. Every row has one node, or two
-    of which the second is n_samples further.
+    nodes whose positions differ by n_samples.
     """
 
     @property

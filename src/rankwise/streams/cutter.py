@@ -119,9 +119,9 @@ class Cutter:
         Its pair graph and query weights are those of what is cut. Rows of a pointwise problem are
         cut anywhere.
     folds : callable, optional
-        Fold of each query; None: one.
+        Fold of each query. None: a single fold.
     chunk_rows : int
-        A chunk has that many rows or fewer, or is one query.
+        Maximum number of rows in a chunk, unless the chunk is a single query.
     giant_rows : float
         Queries of more rows come in pieces of ``chunk_rows``.
     edges : (bool, bool)

@@ -206,8 +206,8 @@ class TreeEnsemble:
         Parameters
         ----------
         n_categories : ndarray of shape (n_features,), int, optional
-            Categories of each column are the numbers below it. None: those that go right at nominal
-            nodes are not told.
+            Categories of each column are the numbers below it. None: categories that go right at
+            nominal nodes are not listed.
         """
         return tuple(
             ScoreTree(

@@ -33,7 +33,7 @@ class Frontier:
     impurity : ndarray of shape (n_pairs, 2), float64
     depth : ndarray of shape (n_pairs,), int32
     keys : ndarray of shape (n_pairs, 2), uint64
-        What the draws of features are made from; a node's depend on its way from the root alone.
+        Random keys for the feature draws; a node's key depends only on its path from the root.
     lines : ndarray of shape (n_pairs,), int64
         Line of their parent in ``histograms``, or -1.
     histograms : ndarray or None
@@ -91,9 +91,9 @@ class Splits:
     threshold : ndarray of shape (n_nodes,), float64
         NaN for nominal columns.
     place : ndarray of shape (n_nodes,), int64
-        Where an ordered column is parted: the grower's own measure.
+        Split position in an ordered column, in the grower's own units.
     side : ndarray of shape (n_nodes,), int64
-        Of missing values: 1 left, 0 right, -1 where the node has none.
+        Side of missing values: 1 left, 0 right, -1 if the node has none.
     marks : ndarray of shape (n_nodes, width), uint8
         For nominal columns, by category: 1 left, 0 right, 2 the node has no such row.
     lines : ndarray of shape (n_nodes,), int64

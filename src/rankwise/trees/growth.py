@@ -36,18 +36,18 @@ class Limits:
     max_depth : int >= 0 or None
         None: no limit.
     min_samples_leaf : float
-        Least weight of a child; a weight is a repetition. Up to 1 nothing is asked for, so that
-        weights below 1 can be told apart too.
+        Minimum weight of a child; a weight counts repetitions. Values up to 1 set no limit, so that
+        rows of weight below 1 can be separated too.
     min_samples_split : float
-        Least weight of a node that is split; up to 2 nothing is asked for.
+        Minimum weight of a node that is split; values up to 2 set no limit.
     min_gain : float >= 0
         Least gain of a split, not divided by the weight. A split always gains something.
     max_leaf_nodes : int >= 2 or None
         Nodes are then split in the order of their gain.
     max_features : int >= 1 or None
-        Features drawn for each node; where none of them allows a split, all are tried.
+        Number of features drawn for each node; if none of them allows a split, all are tried.
     seed : int in [0, 2^63)
-        Of these draws: the features of a node depend on it and on the way to the node.
+        Seed of the feature draws. A node's features depend on the seed and the path to the node.
     """
 
     max_depth: int | None = None

@@ -79,10 +79,10 @@ class NominalColumns:
         Returns
         -------
         is_nominal : ndarray of shape (n_nodes,), bool
-            Whether the column is one of these; the others are undefined where not.
+            Whether the column is nominal; if not, the other values are undefined.
         marks : ndarray of shape (n_nodes, width), uint8
         side : ndarray of shape (n_nodes,), int64
-            Of missing values: 1 left, 0 right, -1 none.
+            Side of missing values: 1 left, 0 right, -1 if the node has none.
         """
         if len(self.features) == 0:
             n = len(feature)

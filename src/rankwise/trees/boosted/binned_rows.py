@@ -15,7 +15,7 @@ from rankwise.runtime.threads import thread_map
 from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
-SAMPLE_ROWS = 200_000  # cuts are found on about so many rows
+SAMPLE_ROWS = 200_000  # approximate number of rows read to find cuts
 CHUNK_ROWS = 1024
 CHUNK_CELLS = 2**20
 
@@ -109,5 +109,5 @@ class BinnedRows:
 
 
 def sample_step(n_rows: int) -> int:
-    """Every so many-th of the rows is read for the cuts."""
+    """Step between the rows that are read to find the cuts."""
     return max(1, -(-n_rows // SAMPLE_ROWS))

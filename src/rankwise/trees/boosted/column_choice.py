@@ -21,7 +21,7 @@ class ColumnChoice:
     by_level, by_node : float in (0, 1]
         Shares drawn for all nodes of a depth, and of these for each node.
     groups : tuple of sets of int, or None
-        Of which one holds all columns of a path.
+        Groups of columns; all columns of a path lie in one group. None: no restriction.
     rng : numpy.random.Generator
     """
 

@@ -42,7 +42,7 @@ def monotone_signs(
 
 
 def interaction_groups(estimator: Any, interaction_cst: Any) -> Groups | None:
-    """Groups of columns, of which one holds all columns of a path; None: any columns may meet.
+    """Groups of columns; each path uses columns of one group. None: no restriction.
 
     Parameters
     ----------

@@ -139,9 +139,9 @@ class GrowingTree:
     columns : TreeColumns
     choice : ColumnChoice
     rows : ndarray of shape (n_rows,), int32
-        Are put in the order of the leaves.
+        Row numbers; reordered in place by leaf.
     unit : ndarray of shape (2,), float64
-        What a unit of the packed gradients and second derivatives is worth.
+        Value of one unit of the packed gradients and second derivatives.
     n_threads : int
     weight : ndarray of shape (n_samples,), float64, or None
         Rows that a row counts as; None: one each.

@@ -206,7 +206,7 @@ class TreeGrower:
 
 
 def _most_leaves(rules: GrowthRules, n_rows: int) -> int:
-    """Most leaves that a tree of so many rows can have."""
+    """Maximum number of leaves of a tree grown on ``n_rows`` rows."""
     most = min(rules.max_leaf_nodes, max(2, n_rows))
     return most if rules.max_depth is None else min(most, 2 ** min(rules.max_depth, 60))
 

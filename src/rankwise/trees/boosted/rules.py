@@ -36,7 +36,7 @@ class GrowthRules:
     signs : tuple of int
         For each column 1, -1 or 0: values of leaves rise with it, fall, or neither. Empty: all 0.
     groups : tuple of sets of int, or None
-        Of which one holds all columns of a path.
+        Groups of columns; all columns of a path lie in one group. None: no restriction.
     """
 
     max_leaf_nodes: int = 31

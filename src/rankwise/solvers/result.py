@@ -14,9 +14,7 @@ class SolveResult(Generic[Solution]):
 
     Attributes
     ----------
-    x : ndarray, or an object where weights are not all
-    n_iter : int
-    converged : bool
+    x : ndarray, or an object if the solution has more than weights n_iter : int converged : bool
     stop_value : float
         Last value that the solver compared with its tolerance.
     """

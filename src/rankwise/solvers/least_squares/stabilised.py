@@ -33,10 +33,10 @@ from rankwise.solvers.least_squares.gram import CHUNK_ROWS, BlockMap, Problem, f
 from rankwise.solvers.least_squares.statistics import Gram, query_factor
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
-# What takes the time of so many multiplications of a matrix product, as measured: a fold that is
-# solved for itself, and each step of a complex system (a cube of the fold's rows, a grid point).
+# Measured costs, in multiplications of a matrix product: a fold that is solved separately, and each
+# step of a complex system (per cube of the fold's rows and grid point).
 FOLD_COST, SYSTEM_COST = 5e6, 10.0
-# Draws that are decomposed together, at most, and the node outputs they may hold.
+# Maximum number of draws decomposed together, and of node outputs that they may hold.
 TOGETHER, MOST_OUTPUTS = 5, 1_000_000
 
 

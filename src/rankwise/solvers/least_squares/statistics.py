@@ -2,8 +2,8 @@
 
 A pair graph couples the rows of a query, so a query's block of ``Phi' L Phi`` depends on the
 query's total weight. While more rows of a query may arrive, :class:`OpenQuery` keeps for each grade
-k (one slot for all where all pairs count) ``A_k = sum w z z'``, ``s_k = sum w z`` and
-``W_k = sum w`` of ``z = (phi, y)`` about a fixed shift, from which the block is
+k (one slot in all if all pairs count) ``A_k = sum w z z'``, ``s_k = sum w z`` and ``W_k = sum w``
+of ``z = (phi, y)`` about a fixed shift, from which the block is
 
 ``c (sum_k (W - [distinct] W_k) A_k - s s' + [distinct] sum_k s_k s_k')``.
 

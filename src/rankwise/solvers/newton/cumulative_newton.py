@@ -1,9 +1,9 @@
 """Newton's method for a cumulative link model: all coefficients and thresholds at once.
 
 Minimises ``(1/W) sum_n loss_n(z_n.u, theta) + u' diag(penalty) u / 2`` over u and ascending theta,
-W the sum of the weights. The loss is convex in both, so a full Newton step is taken unless it
-crosses thresholds or does not lower the objective; then it is halved. The Hessian is dense:
-O(N D^2 + D^3) a step for D = n_columns + n_thresholds.
+where W is the sum of the weights. The loss is convex in both, so a full Newton step is taken unless
+it crosses thresholds or does not lower the objective; then it is halved. The Hessian is dense: O(N
+D^2 + D^3) per step for D = n_columns + n_thresholds.
 """
 
 from __future__ import annotations

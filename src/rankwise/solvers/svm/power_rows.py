@@ -1,7 +1,7 @@
-"""Rows whose columns are the powers of their features, none of which is stored.
+"""Rows with the powers of their features as columns, computed without storing them.
 
-With t the features divided by a scale, the columns are ``t, t^2, ..., t^degree``, power by power.
-Products with the rows read the features once; only a few rows at a time are ever written out.
+If t are the scaled features, the columns are ``t, t^2, ..., t^degree``, ordered by power. Products
+with the rows read the features once; only a few rows at a time are ever written out.
 """
 
 from __future__ import annotations

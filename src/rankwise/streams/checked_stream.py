@@ -25,7 +25,7 @@ _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
 
 @dataclass(frozen=True)
 class StreamData(FitData):
-    """The first rows of a stream of more, in the place of all rows.
+    """The first rows of a longer stream, used in place of all rows.
 
     Designs and problems are made from them as from all rows; what is summed comes from
     ``stream``.
@@ -96,12 +96,12 @@ class CheckedStream:
 
     @property
     def n_known(self) -> int | None:
-        """Number of rows where it is known: rows without weight do not count."""
+        """Number of rows, if it is known; rows of weight 0 do not count."""
         head_is_weighted = any(data.sample_weight is not None for data in self._head)
         return self.n_samples or (None if head_is_weighted else self._rows.n_samples)
 
     def all_rows(self, n_rows: int) -> FitData | None:
-        """All rows where there are fewer than ``n_rows``, asked before the first pass."""
+        """All rows if there are fewer than ``n_rows``; call it before the first pass."""
         if self._first is None:
             return None
         data = self.head(n_rows)
@@ -129,7 +129,7 @@ class CheckedStream:
         Raises
         ------
         ValueError
-            If the rows of a query are apart, or the stream can be read but once.
+            If the rows of a query are not adjacent, or the stream can be read only once.
         """
         numbers, n_rows, row = QueryNumbers(), 0, 0
         for chunk in self._rows.keys():  # noqa: SIM118 (a stream's keys are chunks)
@@ -260,7 +260,7 @@ def _order_of_queries(groups: QueryGroups, last: Any) -> Int64Array:
 
 
 def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
-    """X like the first chunk: what concatenating all chunks would give."""
+    """X converted to the type of the first chunk, as concatenating all chunks would."""
     if first is None or (X.dtype == first.dtype and is_sparse(X) == is_sparse(first)):
         return X
     if is_sparse(X) == is_sparse(first) and first.dtype == np.float64:

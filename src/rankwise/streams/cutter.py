@@ -1,4 +1,4 @@
-"""Rows that arrive in any pieces, cut as rows in memory are.
+"""Cut rows that arrive in arbitrary pieces in the same way as rows in memory.
 
 :meth:`rankwise.losses.problem.Problem.parts` cuts each fold into chunks of whole queries, and large
 queries into pieces. The cutter finds the same cuts in rows that come one piece after another,
@@ -34,7 +34,7 @@ class QueryNumbers:
     ----------
     n_queries : int
     last : object
-        Id of the last one, which may go on.
+        Id of the last query, which may continue.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class QueryNumbers:
         Raises
         ------
         ValueError
-            If one came before others.
+            If a query reappears after other queries.
         """
         goes_on = self.n_queries > 0 and plain_id(ids[0]) == self.last
         first = self.n_queries - goes_on
@@ -116,14 +116,14 @@ class Cutter:
     Parameters
     ----------
     template : Problem
-        Its pair graph and query weights are those of what is cut. Rows of a pointwise problem are
+        Supplies the pair graph and query weights of the parts. Rows of a pointwise problem may be
         cut anywhere.
     folds : callable, optional
         Fold of each query. None: a single fold.
     chunk_rows : int
         Maximum number of rows in a chunk, unless the chunk is a single query.
     giant_rows : float
-        Queries of more rows come in pieces of ``chunk_rows``.
+        Queries with more rows are split into pieces of ``chunk_rows``.
     edges : (bool, bool)
         Whether the first and the last query may go on elsewhere: they come in pieces.
     """

@@ -75,7 +75,7 @@ def stream(
         Number of rows per chunk of Parquet files and RankingData. Text is read a few megabytes at
         a time.
     n_samples : int, optional
-        Number of rows of an iterable, if it is known. ``fit`` then skips a test of about a second
+        Number of rows of an iterable, if known. ``fit`` then skips a test of about a second
         that decides whether float32 rows are multiplied in float64.
     max_decompressed_bytes : int >= 1
         Maximum decompressed size of a row group of a Parquet file; by default 16 GiB.

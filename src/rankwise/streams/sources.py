@@ -149,7 +149,7 @@ class ParquetFiles(RowStream):
         Raises
         ------
         ValueError
-            If a file is no Parquet file, a column is missing in one, or a row group of one is
+            If a file is not a Parquet file, a column is missing in one, or a row group of one is
             too large.
         """
         columns: Columns | None = None
@@ -205,7 +205,7 @@ def _chunk_of(rows: TableRows, columns: Columns) -> Chunk:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeated(RowStream):
-    """Chunks of a callable that gives an iterable each time."""
+    """Chunks of a callable that returns a new iterable on each call."""
 
     make: Callable[[], Iterable[Any]]
     roles: Roles
@@ -249,7 +249,7 @@ def _is_frame(item: Any) -> bool:
 
 
 def _as_chunk(item: Any, number: int) -> Chunk:
-    """A chunk from what an iterable may give."""
+    """Convert an item of an iterable to a chunk."""
     if isinstance(item, tuple):
         if not 1 <= len(item) <= 4:
             raise ValueError(

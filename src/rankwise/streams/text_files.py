@@ -98,7 +98,7 @@ class DelimitedFiles(RowStream):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnjudgedLetor(RowStream):
-    """LETOR text whose labels are not read, and need not be there.
+    """LETOR text without labels; labels that are present are not read.
 
     Query ids are text. Whether indices start at 0 or 1, and whether rows are dense, is decided by
     the first chunk.

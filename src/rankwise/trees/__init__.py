@@ -1,4 +1,4 @@
-"""Decision trees over ordered classes: growing, and what is done with grown ones."""
+"""Decision trees over ordered classes: growing them and using grown trees."""
 
 from rankwise._exports import attach as _attach
 

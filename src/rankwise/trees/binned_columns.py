@@ -59,7 +59,7 @@ class BinnedColumns:
         least: float,
         max_depth: float,
     ) -> BinnedRows:
-        """Data that a tree over these rows is grown from."""
+        """Training data for growing a tree on these rows."""
         return BinnedRows(self, y, weight, criterion, least, max_depth)
 
 

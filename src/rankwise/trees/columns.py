@@ -160,7 +160,7 @@ class ColumnTable:
         return ColumnTable(nominal, self.ordered)
 
     def check_width(self, n_features: int) -> None:
-        """Raise ValueError where a column of categories lies beyond the table."""
+        """Raise ValueError if a column of categories lies beyond the table."""
         for name, table in (("nominal", self.nominal), ("ordered", self.ordered)):
             last = max(table, default=0)
             require(last < n_features, f"columns_.{name}", f"name columns below {n_features}", last)

@@ -1,4 +1,4 @@
-"""Impurities of a node: how far its rows are from being of one class.
+"""Impurities of a node: how far its rows are from belonging to one class.
 
 With class weights ``N_k`` (k = 0 ... K-1), their sum N and ``C_k`` the weight of classes up to k:
 

@@ -1,6 +1,6 @@
 """A sum of trees as flat arrays: one form for our trees and for those of boosting libraries.
 
-Whatever works on the trees of any model (:mod:`rankwise.explain`) reads this form. An estimator
+Code that works on the trees of any model (:mod:`rankwise.explain`) reads this form. An estimator
 made of trees offers it by a method ``tree_ensemble()``, and a method ``encoded_rows(X)`` that
 returns rows as the trees take them.
 """
@@ -58,7 +58,7 @@ class TreeEnsemble:
     ----------
     indptr : ndarray of shape (n_trees + 1,), int64
     feature : ndarray of shape (n_nodes,), int32
-        Column that a node asks for; -1 at leaves.
+        Column that the node tests; -1 at leaves.
     threshold : ndarray of shape (n_nodes,), float64
         Not read at leaves and nominal nodes.
     left, right : ndarray of shape (n_nodes,), int32

@@ -1,1 +1,1 @@
-"""Trees that follow gradients, grown from histograms."""
+"""Gradient trees, grown from histograms."""

@@ -1,4 +1,4 @@
-"""Rows as codes of one byte: what gradient trees are grown from."""
+"""Rows as one-byte codes, from which gradient trees are grown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BinnedRows:
     ----------
     binning : Binning
     columns : ndarray of shape (n_features, n_samples), uint8
-        Parts the rows of a node.
+        Codes by column, used to partition the rows of a node.
     words : ndarray of shape (n_samples, n_words), int64
         Eight codes each, filled up with zeros: builds histograms.
     nominal : ndarray of shape (n_features,), bool
@@ -62,7 +62,7 @@ class BinnedRows:
             NaN where missing. Of more than 200,000 rows every second, third ... is read for the
             cuts.
         max_bins : int in [2, 255]
-            Most bins of a column; missing values have one more.
+            Maximum number of bins of a column; missing values have an additional bin.
         n_threads : int, optional
         weight : ndarray of shape (n_samples,), float64, optional
             A weight counts as repetition; None: all 1.

@@ -1,4 +1,4 @@
-"""Columns that each node of a tree may split: drawn ones, of those that may meet on its path."""
+"""Columns that each node may split: a random draw from those allowed on its path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ColumnChoice:
     Parameters
     ----------
     features : ndarray of shape (n_columns,), int64
-        Columns of the tree; masks tell of these.
+        Columns of the tree; masks refer to these.
     by_level, by_node : float in (0, 1]
         Shares drawn for all nodes of a depth, and of these for each node.
     groups : tuple of sets of int, or None

@@ -1,7 +1,7 @@
 """Growth of one tree: leaf by leaf, level by level, or symmetric.
 
-Of the two children of a split the smaller one's histogram is added up from its rows, the other's
-is what is left of the parent's.
+For the two children of a split, the smaller child's histogram is summed from its rows. The other
+is the parent's histogram minus the smaller child's.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class TreeColumns:
     Attributes
     ----------
     features : ndarray of shape (n_columns,), int64
-        Their numbers among all.
+        Column numbers among all columns.
     words : ndarray of shape (n_samples, n_words), int64
-        Their codes, eight in each.
+        Codes of the columns, eight per word.
     n_bins : ndarray of shape (n_columns,), int64
     nominal : ndarray of shape (n_columns,), bool
         Whether bins are categories, which have no order.
@@ -144,7 +144,7 @@ class GrowingTree:
         Value of one unit of the packed gradients and second derivatives.
     n_threads : int
     weight : ndarray of shape (n_samples,), float64, or None
-        Rows that a row counts as; None: one each.
+        Number of rows that each row counts as; None: one each.
     shares : Shares or None
         Joins machines that hold a share of the rows each.
     """
@@ -320,7 +320,7 @@ class GrowingTree:
     def _split(self, leaves: list[_Leaf]) -> list[_Siblings]:
         """Partition the rows of the leaves to split, and return the children.
 
-        A leaf that it would leave too little on a side has none.
+        A leaf is not split if a child would be too small; it then has no children.
         """
         split = leaves[0].split
         assert split is not None

@@ -1,4 +1,4 @@
-"""Trees that follow gradients, one after the other over the same rows."""
+"""Gradient trees, grown one after the other on the same rows."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class TreeGrower:
     binned : BinnedRows
     rules : GrowthRules
     n_threads : int
-        The same trees for any number.
+        Number of threads; the trees do not depend on it.
     weight : ndarray of shape (n_samples,), float64, optional
-        Rows that a row counts as; None: one each.
+        Number of rows that each row counts as; None: one each.
     shares : Shares, optional
         Joins machines that hold a share of the rows each; None: all rows are here.
     """
@@ -114,7 +114,7 @@ class TreeGrower:
         columns : ndarray of shape (n_features,), bool, optional
             Columns that it may split; None: all.
         rng : numpy.random.Generator, optional
-            Draws columns and thresholds, where the rules ask for it.
+            Draws columns and thresholds if the rules require it.
 
         Notes
         -----
@@ -177,7 +177,7 @@ class TreeGrower:
     def _pack(
         self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32] | None
     ) -> Float64Array:
-        """Write the packed derivatives; returns what a unit of each is worth."""
+        """Write the packed derivatives; returns the value of one unit of each."""
         n = len(gradients) if rows is None else len(rows)
         chunks = range(0, n, CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))

@@ -25,7 +25,7 @@ class GrowthRules:
     reg_lambda : float >= 0
     reg_alpha : float >= 0
     min_split_gain : float >= 0
-        A split must gain more.
+        The gain of a split must exceed this value.
     growth : {"leaf", "depth", "symmetric"}
         Split the leaf of the largest gain, or that of the smallest depth; or all leaves of a level
         in the same way.

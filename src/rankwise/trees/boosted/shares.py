@@ -1,4 +1,4 @@
-"""Rows that lie on several machines, each of which grows the same tree from its share of them."""
+"""Rows spread over several machines; each grows the same tree from its share of the rows."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def add_within(X, indptr, squares, largest):
     """Add the sums of squares of the columns about their means within groups of rows.
 
     ``largest`` becomes at least the largest absolute value of each column; both float64 (d,).
-    Values are taken less the first row of their group, so that what they share costs no digits.
+    The first row of each group is subtracted first, so that a common offset costs no digits.
     """
     d = X.shape[1]
     sums, about = np.empty(d), np.empty(d)

@@ -1,6 +1,6 @@
 """Stable sorts: of row numbers by keys in another array, and of keys with a value each.
 
-NumPy's sorts inside a kernel take two to three seconds to compile; these a tenth.
+NumPy's sorts inside a kernel take two to three seconds to compile; these take a tenth of that.
 :func:`sort_rows` starts from any order and is quick where little has changed, as between the steps
 of a solver. :func:`sort_keys` always starts anew; it is two to three times as fast then.
 """
@@ -14,7 +14,7 @@ from rankwise.runtime.jit import njit
 SIGN = np.uint64(1 << 63)
 BYTE = np.uint64(255)
 _RUN = 16  # rows that an insertion sort puts in order, before runs are merged
-_INSERTION = 24  # up to so many keys insertion beats eight histograms
+_INSERTION = 24  # up to this number of keys, insertion beats eight histograms
 
 
 @njit
@@ -108,7 +108,7 @@ def sort_keys(key, value, other_key, other_value, histogram):
     Returns
     -------
     key, value, other_key, other_value
-        The sorted pair, then the other one.
+        The sorted pair, then the scratch pair.
 
     Notes
     -----

@@ -18,7 +18,7 @@ import numpy as np
 
 from rankwise.runtime.jit import REASSOCIATE, njit
 
-# A pivot that is this share of its column or less is rounding.
+# A pivot of at most this share of its column is treated as rounding error.
 TINY_PIVOT = 1e-10
 PENDING = 0
 SOLVED = 1
@@ -68,7 +68,7 @@ def _largest(values, n, count, index):
 
 @njit
 def _cholesky_solve(gram, x, n):
-    """Solve ``gram x = x`` in place; False where a pivot is rounding."""
+    """Solve ``gram x = x`` in place; False if a pivot is only rounding error."""
     for i in range(n):
         own = gram[i, i]
         for j in range(i):
@@ -119,7 +119,7 @@ def merge_supports(rows, residuals, support, size, state, n_take, merged, merged
 def fit_supports(columns, codes, merged, merged_size, values, state):
     """Least squares of pending rows on their merged supports, into ``values`` (n, s + n_take).
 
-    Sets ``state`` to SINGULAR where the columns of a support depend on each other.
+    Sets ``state`` to SINGULAR if the columns of a support depend on each other.
     """
     n_codes = columns.shape[1]
     most = merged.shape[1]
@@ -147,7 +147,7 @@ def prune_supports(columns, codes, merged, merged_size, values, state, support, 
     """Keep the largest ``support.shape[1]`` values of each row that was pending.
 
     Writes ``support``, ``size`` and the values ``kept``; ``codes`` (n, M) hold the codes before
-    and the residuals after. A row is SOLVED where the squared residual ``norms`` no longer falls,
+    and the residuals after. A row is SOLVED if the squared residual ``norms`` no longer falls,
     else PENDING again.
     """
     most = support.shape[1]
@@ -179,7 +179,7 @@ def pursue_orthogonally(rows, columns, codes, support, size, values):
     """Orthogonal matching pursuit: one label a step, least squares on all chosen so far.
 
     ``support`` and ``values`` (n, s) and ``size`` (n,) are written; ``codes`` become residuals.
-    A row ends early where the best label depends on those chosen, or nothing is left to explain.
+    A row ends early if the best label depends on those chosen, or nothing is left to explain.
     """
     n_labels, n_codes = columns.shape
     most = support.shape[1]

@@ -75,7 +75,7 @@ def search_sorted(order, is_cut, n_present, u, total, first, last, gain):
     """Write the largest absolute gain of columns ``first:last`` over all cuts between values.
 
     ``order[j]`` holds the rows by ascending value, the last ones without a value, from place
-    ``n_present[j]`` on; ``is_cut[j, i]`` tells whether the value after place i is larger.
+    ``n_present[j]`` on; ``is_cut[j, i]`` is whether the value after place i is larger.
     """
     for j in range(first, last):
         rows, cuts = order[j], is_cut[j]
@@ -90,7 +90,7 @@ def search_sorted(order, is_cut, n_present, u, total, first, last, gain):
 
 @njit
 def choose_sorted(order, is_cut, n_present, u, total, floor):
-    """First place whose gain reaches ``floor``, and as of ``choose_bin``, in one column."""
+    """First place whose gain reaches ``floor``, in one column; returns as ``choose_bin``."""
     missing = _sum_from(order, u, n_present)
     below = np.int64(0)
     for i in range(n_present):

@@ -63,7 +63,7 @@ _MOST_EXPONENT = 1 << 50  # larger ones decide nothing more, however many digits
 
 _SPACE = np.zeros(256, dtype=np.bool_)  # white space; the newline is one
 _SPACE[[9, 10, 11, 12, 13, 32]] = True
-_ENDS = _SPACE.copy()  # what ends a number or a query id: white space or "#"
+_ENDS = _SPACE.copy()  # characters that end a number or a query id: white space or "#"
 _ENDS[35] = True
 
 

@@ -215,7 +215,7 @@ def discounted_sums(ranked, top, table, discounts, cascade, cutoff, out):
 
 @njit
 def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
-    """Per query, of rows with a grade of at least ``rel``: four numbers.
+    """Four numbers per query about the rows with a grade of at least ``rel``.
 
     How many there are, how many of them are ranked within the cut-off (0: no cut-off), the sum
     of the precisions at those ranks, and the first of those ranks (0: none). ``reciprocals[r]``

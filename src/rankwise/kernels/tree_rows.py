@@ -1,4 +1,4 @@
-"""Rows of a node sent to its children: marked first, then moved, in their order.
+"""Partition of a node's rows among its children: rows are marked, then moved in their order.
 
 A node holds the same segment of every array of rows. ``go_left`` has a byte for every row.
 """

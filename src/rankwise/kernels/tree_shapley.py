@@ -30,7 +30,7 @@ import numpy as np
 from rankwise.runtime.jit import REASSOCIATE, njit
 
 MOST_BITS = 64  # features of a path whose sets fit a word
-_TINY = 1e-35  # up to here a number is 0 to LightGBM
+_TINY = 1e-35  # LightGBM treats numbers up to this size as 0
 
 
 @njit
@@ -89,7 +89,7 @@ def _sides(column, node, threshold, missing_left, nominal, category_indptr, cate
            zero_missing, out):  # fmt: skip
     """Write 1.0 for every value that goes left at a node, else 0.0.
 
-    ``nominal`` and ``zero_missing`` may be None, for no node; what they need is not compiled then.
+    ``nominal`` and ``zero_missing`` may be None if unused; that code is then not compiled.
     """
     cut, absent = threshold[node], 1.0 if missing_left[node] else 0.0
     if nominal is not None and nominal[node]:
@@ -392,8 +392,8 @@ def add_long_path(rows, background, leaf, lo, feature, threshold, left, missing_
                   out):  # fmt: skip
     """Add what a leaf gives whose path has d features, more than a word has bits: pair by pair.
 
-    The leaf is number ``leaf`` of the tree that begins at ``lo``. A kernel of its own: few trees
-    have one, and it takes two seconds to compile.
+    The leaf is number ``leaf`` of the tree that begins at ``lo``. A separate kernel: few
+    trees have such a leaf, and it takes two seconds to compile.
     """
     n, m = rows.shape[1], background.shape[1]
     mine, others = np.ones((d, n), np.bool_), np.ones((d, m), np.bool_)

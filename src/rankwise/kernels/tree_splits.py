@@ -1,4 +1,4 @@
-"""The best split of every node by one column, or by the bins of many.
+"""The best split of every node by one column, or by the bins of many columns.
 
 A node is a segment of rows. What a split gains is the node's impurity less those of its two
 children, none divided by the weight; with class weights N_k, their sum N and C_k the weight of
@@ -12,7 +12,7 @@ classes up to k:
 4    absolute error  sum of ``min(C_k, N - C_k)`` over k
 ===  ==============  =================================
 
-A gain replaces another where it is larger by more than the node's ``tie``, so that the first of
+A gain replaces another if it is larger by more than the node's ``tie``, so that the first of
 equal ones stays: candidates come with missing values on the left first, and by ascending
 threshold, with the split of present from missing values last. A child has rows, and its weight is
 at least ``least``. Whole weights are summed without error. ``criterion`` is the tuple of the kind
@@ -29,9 +29,9 @@ RANKS, DISTANCES, GINI, ENTROPY, ABSOLUTE = 0, 1, 2, 3, 4
 NEW = np.uint32(1 << 31)  # the value differs from that of the entry before
 MISSING = np.uint32(1 << 30)
 ROW = np.uint32((1 << 30) - 1)
-EXHAUSTIVE = 8  # up to so many categories all subsets are tried
+EXHAUSTIVE = 8  # up to this number of categories, all subsets are tried
 UNSEEN = 2  # mark of a category that the node's rows do not hold
-KEY_STEPS = 2.0**30  # mean ranks that agree to so fine steps are equal
+KEY_STEPS = 2.0**30  # mean ranks that agree to within this step are equal
 
 
 @njit
@@ -64,10 +64,10 @@ def one_gain(kind, total, left, i, n_left, n):
 
 @njit
 def write_gains(criterion, total, left, room, m):
-    """Write into ``room[2]`` what each of m splits of a node gains.
+    """Write into ``room[2]`` the gain of each of m splits of a node.
 
     Split i moves the class weights ``left[:, i]`` out of ``total``, ``room[0, i]`` together;
-    ``room[1]`` is overwritten. A split whose children must not be gains 0.
+    ``room[1]`` is overwritten. A split with a forbidden child gains 0.
     """
     kind, D, least = criterion
     n_classes = len(total)

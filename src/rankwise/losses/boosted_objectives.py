@@ -43,7 +43,7 @@ def objective_of(
     normalised : bool
         See :class:`rankwise.losses.lambda_gradients.LambdaGradients`.
     seed : int
-        Seed of xendcg and yetirank, which draw random numbers.
+        Seed for xendcg and yetirank; the other objectives draw no random numbers.
     n_threads : int
     """
     if name == "lambdarank":

@@ -1,4 +1,4 @@
-"""Builders of costs by class; :func:`rankwise.losses.ordinal_costs.cost_matrix` has the ordinal."""
+"""Builders of class costs; ordinal: :func:`rankwise.losses.ordinal_costs.cost_matrix`."""
 
 from __future__ import annotations
 

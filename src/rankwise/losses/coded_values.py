@@ -1,4 +1,4 @@
-"""Values of rows, in a byte each where few of them differ: what losses keep between trees."""
+"""Values of rows kept between trees, one byte each if there are few distinct values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from rankwise.typing import Float64Array
 
 CHUNK = 65_536
-MOST = 256  # distinct values that a byte tells apart
+MOST = 256  # number of distinct values that fit in a byte
 
 
 @dataclass(frozen=True, eq=False)
 class CodedValues:
-    """An array that slices give parts of.
+    """An array whose slices are decoded on access.
 
     Attributes
     ----------

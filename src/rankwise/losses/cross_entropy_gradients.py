@@ -28,7 +28,7 @@ class CrossEntropyGradients(GradientLoss):
     rows : JudgedRows
         Equal rows of a query share a draw, as those that a weight stands for.
     measure : NDCG or DCG
-        Has the gains.
+        Measure that supplies the gains.
     seed : int
     n_threads : int
     """

@@ -117,7 +117,7 @@ def _beside(name: str, texts: dict[str, str], asked: list[str]) -> None:
         for text in few:
             np.argpartition(-slow.get_scores(re.findall(r"\w+", text.lower())), k)[:k]
 
-    for k in (10, 100):
+    for k in (10, 100, 1000):
         sides = {
             "ours": partial(index.search, asked, k),
             "bm25s": lambda k=k: peer.retrieve(words(asked), k=k, n_threads=1, show_progress=False),

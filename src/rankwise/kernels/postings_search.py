@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.kernels.sorting import sort_keys, write_keys
 from rankwise.runtime.jit import njit
 
 # A query whose terms have at least one posting for this many documents is dense.
 DENSE = 4
+# Up to this k the best documents are kept in a heap, beyond it they are counted by score.
+HEAP_UP_TO = 64
+_BLOCK = 64
+_BUCKETS = 1024
+_UNTOUCHED = np.int64(-(2**63))  # the bits of -0.0
 
 
 @njit
@@ -24,12 +30,12 @@ def search_postings(
     out_documents,
     out_scores,
 ):
-    """Find the best ``k`` documents of every query, unordered; returns how many each query has.
+    """Find the best ``k`` documents of every query, best first; returns how many each query has.
 
     The score of a document that holds a term of the query is
-    ``(sum over its terms of factor * weight + shift) * scale``. Of equal scores the first documents
-    are kept. O(postings of the terms + matches log k) a query; where the terms have many postings,
-    all documents are passed in their order instead of the list of matches.
+    ``(sum over its terms of factor * weight + shift) * scale``. Documents of equal score are in
+    ascending order. O(postings of the terms + k log k) a query; if the terms have many postings,
+    O(documents) is added: all documents are passed in their order instead of a list of matches.
 
     Parameters
     ----------
@@ -47,11 +53,18 @@ def search_postings(
     scale : ndarray of shape (n_documents,) or (1,), float64
     out_documents : ndarray of shape (n_queries, k), int64
     out_scores : ndarray of shape (n_queries, k), float64
+
+    Notes
+    -----
+    The sum of a document without a term is -0.0. No other sum is, because 0.0 is added to every
+    product: so the bits tell documents with a sum of 0.0 from documents that were not found.
     """
     k = out_documents.shape[1]
-    sums = np.zeros(n_documents)
-    is_found = np.zeros(n_documents, dtype=np.bool_)
+    unsigned = documents.view(np.uint32)  # no test for negative indices
+    sums = np.full(n_documents, -0.0)
+    bits = sums.view(np.int64)
     found = np.empty(n_documents, dtype=np.int64)
+    scores = np.empty(n_documents)
     counts = np.zeros(len(bounds) - 1, dtype=np.int64)
     for q in range(len(bounds) - 1):
         n_postings = 0
@@ -60,39 +73,128 @@ def search_postings(
         is_dense = n_postings * DENSE > n_documents
         n_found = 0
         for place in range(bounds[q], bounds[q + 1]):
-            term, factor = terms[place], factors[place]
+            factor = factors[place]
+            mine = slice(starts[terms[place]], starts[terms[place] + 1])
+            at, weight = unsigned[mine], weights[mine]
             if is_dense:
-                for posting in range(starts[term], starts[term + 1]):
-                    document = documents[posting]
-                    is_found[document] = True
-                    sums[document] += factor * weights[posting]
+                for i in range(len(at)):
+                    sums[at[i]] += factor * weight[i] + 0.0
                 continue
-            for posting in range(starts[term], starts[term + 1]):
-                document = documents[posting]
-                if not is_found[document]:
-                    is_found[document] = True
+            for i in range(len(at)):
+                document = at[i]
+                if bits[document] == _UNTOUCHED:
                     found[n_found] = document
                     n_found += 1
-                sums[document] += factor * weights[posting]
-        size = 0
-        for place in range(n_documents if is_dense else n_found):
-            document = place if is_dense else found[place]
-            if not is_found[document]:
-                continue
-            score = sums[document]
-            score += shift[q, document] if shift.shape[1] > 1 else shift[q, 0]
-            score *= scale[document] if len(scale) > 1 else scale[0]
-            sums[document] = 0.0
-            is_found[document] = False
-            if size < k:
-                _push(out_documents[q], out_scores[q], size, document, score)
-                size += 1
-            elif score >= out_scores[q, 0] and _is_worse(
-                out_scores[q, 0], out_documents[q, 0], score, document
-            ):
-                _replace(out_documents[q], out_scores[q], size, document, score)
-        counts[q] = size
+                sums[document] += factor * weight[i] + 0.0
+        if is_dense:
+            for document in range(n_documents):
+                found[n_found] = document
+                scores[n_found] = sums[document]
+                n_found += bits[document] != _UNTOUCHED
+            sums[:] = -0.0
+        else:
+            for i in range(n_found):
+                scores[i] = sums[found[i]]
+                sums[found[i]] = -0.0
+        _finish(scores[:n_found], found, shift[q], scale)
+        if k <= HEAP_UP_TO:
+            counts[q] = _keep_best(scores[:n_found], found, out_documents[q], out_scores[q])
+        else:
+            counts[q] = _count_best(
+                scores[:n_found], found, is_dense, out_documents[q], out_scores[q]
+            )
     return counts
+
+
+@njit
+def _finish(scores, found, shift, scale):
+    """Add the shift to the sums of the found documents, and multiply them by the scale."""
+    if len(shift) == 1 and len(scale) == 1:
+        for i in range(len(scores)):
+            scores[i] = (scores[i] + shift[0]) * scale[0]
+        return
+    for i in range(len(scores)):
+        score = scores[i] + (shift[found[i]] if len(shift) > 1 else shift[0])
+        scores[i] = score * (scale[found[i]] if len(scale) > 1 else scale[0])
+
+
+@njit
+def _keep_best(scores, found, out_documents, out_scores):
+    """Write the best documents through a heap; blocks without a score that enters are skipped."""
+    k = len(out_scores)
+    size = min(k, len(scores))
+    for i in range(size):
+        _push(out_documents, out_scores, i, found[i], scores[i])
+    for start in range(size, len(scores), _BLOCK):
+        block = scores[start : start + _BLOCK]
+        least = out_scores[0]
+        entering = 0
+        for i in range(len(block)):
+            entering += block[i] >= least
+        if entering == 0:
+            continue
+        for i in range(len(block)):
+            document, score = found[start + i], block[i]
+            if score >= out_scores[0] and _is_worse(
+                out_scores[0], out_documents[0], score, document
+            ):
+                _replace(out_documents, out_scores, size, document, score)
+    for left in range(size - 1, 0, -1):
+        document, score = out_documents[left], out_scores[left]
+        out_documents[left], out_scores[left] = out_documents[0], out_scores[0]
+        _replace(out_documents, out_scores, left, document, score)
+    return size
+
+
+@njit
+def _count_best(scores, found, is_ascending, out_documents, out_scores):
+    """Write the best documents: a histogram of the scores excludes most, the rest are sorted."""
+    size = min(len(out_scores), len(scores))
+    if size == 0:
+        return 0
+    low, high = scores[0], scores[0]
+    for i in range(len(scores)):
+        low, high = min(low, scores[i]), max(high, scores[i])
+    per_score = (_BUCKETS - 1) / (high - low) if 0.0 < high - low < np.inf else 0.0
+    buckets = np.zeros(_BUCKETS, dtype=np.int64)
+    for i in range(len(scores)):
+        buckets[_bucket(scores[i], low, per_score)] += 1
+    least, n_kept = np.int64(_BUCKETS - 1), buckets[_BUCKETS - 1]
+    while n_kept < size:
+        least -= 1
+        n_kept += buckets[least]
+    kept, document = np.empty(n_kept), np.empty(n_kept, dtype=np.uint64)
+    place = 0
+    for i in range(len(scores)):
+        if _bucket(scores[i], low, per_score) >= least:
+            kept[place], document[place] = scores[i], found[i]
+            place += 1
+    histogram = np.empty((8, 256), dtype=np.int64)
+    if not is_ascending:
+        by_document = _sorted_places(document, histogram)
+        kept, document = kept[by_document], document[by_document]
+    key = np.empty(n_kept, dtype=np.uint64)
+    write_keys(kept, 0, key)
+    best = _sorted_places(~key, histogram)
+    for place in range(size):
+        out_documents[place], out_scores[place] = document[best[place]], kept[best[place]]
+    return size
+
+
+@njit
+def _bucket(score, low, per_score):
+    """Number of the score's part of the range of scores; 0 for NaN."""
+    part = (score - low) * per_score
+    part = part if part > 0.0 else 0.0
+    return np.int64(part if part < _BUCKETS - 1 else _BUCKETS - 1)
+
+
+@njit
+def _sorted_places(key, histogram):
+    """Places of the keys in ascending order of the keys; equal keys keep their order."""
+    place = np.arange(len(key)).astype(np.uint64)
+    other_key, other_place = np.empty_like(key), np.empty_like(place)
+    return sort_keys(key.copy(), place, other_key, other_place, histogram)[1]
 
 
 @njit

@@ -484,9 +484,6 @@ class TextIndex:
             postings = p.starts, p.documents, weights, p.n_documents
             asked = terms, factor, bounds.astype(np.int64), shift, scale
             counts = search_postings(*postings, *asked, documents, scores)
-            empty = np.arange(k) >= counts[:, None]
-            order = np.lexsort((documents, -scores, empty))
-            documents = np.take_along_axis(documents, order, axis=1)
-            return counts, documents, np.take_along_axis(scores, order, axis=1)
+            return counts, documents, scores
 
         return score

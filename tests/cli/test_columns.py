@@ -72,6 +72,21 @@ def test_text_is_ignored_with_a_note(rankwise, odd_file, tmp_path):
     )
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_labels_that_are_text_are_told_as_labels(rankwise, tmp_path, suffix):
+    frame = pd.DataFrame({"a": [0.1, 0.2, 0.3], "size": ["3", "low", "high"], "qid": [1, 1, 2]})
+    path = tmp_path / f"sizes{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    done = rankwise("fit", path, "--label", "size", "--out", tmp_path / "m")
+    assert done.code == 1
+    found = "has 'low' at row 1" if suffix == ".csv" else "holds String"
+    assert done.err == (
+        f"error: {path}: label must hold numbers, column 'size' {found}. Write the grades as "
+        "numbers in rank order, such as 0 for the lowest, or name a column of numbers: "
+        "--label NAME.\n"
+    )
+
+
 def test_messages_name_options(rankwise, odd_file, letor_file, tmp_path):
     for words, message in (
         ((odd_file, *NAMED[2:]), "label needs a column, .* Pass --label NAME."),

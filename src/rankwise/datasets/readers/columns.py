@@ -25,6 +25,10 @@ LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
 QUERY_NAMES = ("qid", "query_id", "query", "q")
 DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
 WEIGHT_NAMES = ("sample_weight",)
+LABEL_FIX = (
+    "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
+    "numbers: label='…'."
+)
 
 # Name of a column; None: the usual name; False: no such column.
 Role = str | Literal[False] | None
@@ -351,7 +355,7 @@ def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         fix = "Encode it as numbers, or leave it out of features=[…]."
         if what == "label":
-            fix = "Map its grades to numbers, larger is better."
+            fix = LABEL_FIX
         if what == "scores":
             fix = "Name a column of numbers."
         raise ValueError(f"{what} must hold numbers, column {name!r} holds {column.dtype}. {fix}")

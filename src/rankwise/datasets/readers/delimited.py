@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from rankwise.datasets.readers.columns import (
+    LABEL_FIX,
     Columns,
     Kinds,
     Roles,
@@ -228,6 +229,8 @@ def told_by_cells(
 ) -> Columns:
     """Refine columns by their cells: flags are true or false, and text is not a feature.
 
+    A label that is not a number is an error.
+
     Parameters
     ----------
     files : sequence of DelimitedFile
@@ -237,6 +240,8 @@ def told_by_cells(
     most_batches : int, optional
         Number of batches of each file to inspect (default: all).
     """
+    if columns.label is not None:
+        _check_labels(files, columns.label, most_batches)
     if not columns.features:
         return columns
     counts = {name: _Cells() for name in columns.features}
@@ -260,6 +265,23 @@ def told_by_cells(
     warn_of_ignored(ignored)
     left = [name for name in columns.features if name not in ignored]
     return replace(columns, features=left, flags=flags)
+
+
+def _check_labels(files: Sequence[DelimitedFile], label: str, most_batches: int | None) -> None:
+    """Raise if a label is not a number."""
+    for file in files:
+        row = 0
+        with naming(file.path):
+            for batch in islice(file.texts([label]), most_batches):
+                cells = batch.column(label)
+                bad = pc.invert(pc.match_substring_regex(cells, _NUMBER)).fill_null(False)
+                if pc.any(bad).as_py():
+                    at = pc.index(bad, True).as_py()
+                    raise ValueError(
+                        f"label must hold numbers, column {label!r} has {cells[at].as_py()!r} at "
+                        f"row {row + at}. {LABEL_FIX}"
+                    )
+                row += len(cells)
 
 
 @dataclass

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from itertools import pairwise
 
 import pytest
 
@@ -45,6 +46,24 @@ def test_help_names_every_command_and_the_exit_codes(rankwise):
     assert "0 done, 1 the job failed, 2 the command line is wrong" in " ".join(run.out.split())
     for command in COMMANDS:
         assert rankwise(command, "--help").code == 0
+
+
+def test_help_fills_the_lines_of_a_narrow_terminal():
+    """The line ends of a docstring end no line in the middle of a paragraph."""
+    run = python("-m", "rankwise", "fit", "--help", COLUMNS="80", TERMINAL_WIDTH="80")
+    lines = [line.strip() for line in run.stdout.splitlines()]
+    first = lines.index("Fit a ranker and save it.") + 2
+    paragraph = lines[first : lines.index("", first)]
+    assert len(paragraph) > 2
+    for line, after in pairwise(paragraph):
+        assert len(line) + 1 + len(after.split()[0]) > 78
+
+
+def test_fit_tells_its_own_tuning_metric(rankwise):
+    """The option has no list of measures to take the first of, unlike that of compare."""
+    told = {command: rankwise(command, "--help").out for command in ("fit", "compare", "cv")}
+    assert [command for command, out in told.items() if "the first of" in out] == ["compare", "cv"]
+    assert "parameter 'measure'" in " ".join(told["fit"].replace("│", "").split())
 
 
 def test_version_and_module():

@@ -19,8 +19,8 @@ from rankwise.cli._options import (
     Preset,
     RandomState,
     Ranker,
-    SelectBy,
     Set,
+    TuningMetric,
     ValiData,
 )
 from rankwise.cli._output import check_target, make_folder, print_json
@@ -40,7 +40,7 @@ def fit(
     ranker: Ranker = "auto",
     set_: Set = None,
     vali_data: ValiData = None,
-    select_by: SelectBy = None,
+    select_by: TuningMetric = None,
     preset: Preset = None,
     random_state: RandomState = 0,
     text: Text = None,

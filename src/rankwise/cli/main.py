@@ -6,6 +6,7 @@ This module imports neither scikit-learn nor numba; each command imports what it
 from __future__ import annotations
 
 import sys
+from inspect import cleandoc
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -36,20 +37,26 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("compare")(compare.compare)
-app.command("cv")(cv.cv)
-app.command("fit")(fit.fit)
-app.command("predict")(predict.predict)
-app.command("evaluate")(evaluate.evaluate)
-app.command("fuse")(fuse.fuse)
-app.command("index")(search.index)
-app.command("search")(search.search)
-app.command("reproduce")(reproduce.reproduce)
-app.command("export")(export.export)
-app.command("convert")(convert.convert)
-app.command("lint")(lint.lint)
-app.command("info")(info.info)
-app.command("list")(listing.list_)
+_COMMANDS = {
+    "compare": compare.compare,
+    "cv": cv.cv,
+    "fit": fit.fit,
+    "predict": predict.predict,
+    "evaluate": evaluate.evaluate,
+    "fuse": fuse.fuse,
+    "index": search.index,
+    "search": search.search,
+    "reproduce": reproduce.reproduce,
+    "export": export.export,
+    "convert": convert.convert,
+    "lint": lint.lint,
+    "info": info.info,
+    "list": listing.list_,
+}
+for _name, _command in _COMMANDS.items():
+    # A paragraph is one line: typer keeps the line ends of docstrings on narrow terminals.
+    _paragraphs = cleandoc(_command.__doc__ or "").split("\n\n")
+    app.command(_name, help="\n\n".join(" ".join(of.split()) for of in _paragraphs))(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -98,6 +99,53 @@ def test_runs_are_measured_as_trec_eval_does(data):
     assert list(alone.qids) == others
     every = evaluate_systems({"p": part}, qrels, measures=[measure], all_queries=True)
     assert len(every.qids) == len(others) + 1
+
+
+PEERS = {
+    "AP": "map", "nDCG": "ndcg", "nDCG@10": "ndcg_cut_10", "P@5": "P_5", "RR": "recip_rank",
+    "R@10": "recall_10",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("preset", ["trec_eval", None])
+def test_runs_beside_pytrec_eval(preset):
+    """Ties, missed and unjudged documents, grades below 0, queries without relevant documents."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    rng = np.random.default_rng(0)
+    grades = {}
+    for q in range(20):
+        lowest, highest = (-1 if q % 5 == 0 else 0), (0 if q % 7 == 3 else 3)
+        judged = rng.choice(40, rng.integers(5, 25), replace=False)
+        values = rng.integers(lowest, highest + 1, len(judged)).tolist()
+        grades[f"q{q}"] = {f"d{d}": g for d, g in zip(judged.tolist(), values, strict=True)}
+    runs = {}
+    for name, spread in (("ties", 4), ("close", 10_000)):
+        runs[name] = {}
+        for q in grades:
+            docs = rng.choice(40, rng.integers(5, 30), replace=False).tolist()
+            scores = (1 + rng.integers(0, spread, len(docs)) * 1e-9).tolist()
+            runs[name][q] = {f"d{d}": s for d, s in zip(docs, scores, strict=True)}
+    del runs["close"]["q0"]  # counts as not answered beside the other run
+    qrels = Qrels(*_triples(grades))
+    systems = {name: Run(*_triples(run)) for name, run in runs.items()}
+    board = evaluate_systems(systems, qrels, measures=list(PEERS), preset=preset)
+    without = {q for q, of in grades.items() if max(of.values()) < 1}
+    assert without
+    for name, run in runs.items():
+        peer = pytrec_eval.RelevanceEvaluator(grades, {*PEERS.values()}).evaluate(run)
+        for spec, of_peer in PEERS.items():
+            if preset is None and spec.startswith("nDCG"):
+                continue  # exponential gains
+            mine = found(board, name, spec)
+            expected = {q: peer[q][of_peer] if q in peer else 0.0 for q in grades}
+            if preset is None and spec in ("AP", "R@10"):
+                expected |= dict.fromkeys(without, np.nan)
+            assert mine == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def _triples(of) -> list[Any]:
+    rows = [(q, d, x) for q, row in of.items() for d, x in row.items()]
+    return [np.array(part) for part in zip(*rows, strict=True)]
 
 
 def test_ties_of_runs_are_broken_by_document(data):

@@ -93,12 +93,13 @@ def evaluate_systems(
 
     Notes
     -----
-    If all systems are runs, they are evaluated as by trec_eval (:func:`rankwise.datasets.judge`).
-    Unjudged documents keep their ranks and count as not relevant; judged documents that a run
-    misses count as never found. A query that only some runs have counts as not answered for the
-    others. If any system scores rows, all systems are evaluated on the rows of ``data``, so the
-    documents are the same for each; documents of a run that are not rows are left out. Documents
-    in ``RankingData.missed`` count as never found.
+    If all systems are runs, their documents are ordered and counted as by trec_eval
+    (:func:`rankwise.datasets.judge`); ``preset="trec_eval"`` takes its measures too. Unjudged
+    documents keep their ranks and count as not relevant; judged documents that a run misses count
+    as never found. A query that only some runs have counts as not answered for the others, whereas
+    trec_eval averages each run over its own queries. If any system scores rows, all systems are
+    evaluated on the rows of ``data``, so the documents are the same for each; documents of a run
+    that are not rows are left out. Documents in ``RankingData.missed`` count as never found.
 
     Examples
     --------
@@ -182,7 +183,7 @@ def _of_runs(
     *,
     all_queries: bool,
 ) -> tuple[FoldInfo, list[FoldResult]]:
-    """Evaluate runs as trec_eval does, all over the same queries."""
+    """Evaluate runs on documents ordered as by trec_eval, all over the same queries."""
     if isinstance(data, RankingData) and data.doc_ids is None:
         raise ValueError(
             "runs need document ids, but the data have none. Pass qrels, a comment '#docid = …' in "

@@ -56,7 +56,9 @@ BRANCHES = (
     ),
 )
 WIDTH, ROW, GAP = 934, 34, 14
-_ANSWER_X, _ANSWER_WIDTH, _LEAF_X, _LEAF_WIDTH = 170, 265, 690, 240
+NARROW_WIDTH, NARROW_ROW = 340, 56
+_INDENT = 30
+_ANSWER_X, _ANSWER_WIDTH, _LEAF_X, _LEAF_WIDTH = 185, 265, 690, 240
 
 
 def write(folder: Path) -> None:
@@ -66,17 +68,21 @@ def write(folder: Path) -> None:
 
 
 def picture() -> str:
-    """The chart as SVG whose colours come from the page."""
+    """The chart from left to right, and from top to bottom for phones; the page shows one."""
+    return f'<div class="chooser">{_wide()}{_narrow()}</div>\n'
+
+
+def _wide() -> str:
     height = sum(len(branch.leaves) * ROW + GAP for branch in BRANCHES)
     parts = [
-        _box(0, height / 2 - 20, 140, 40, "box"),
-        _text(70, height / 2 + 4, QUESTION, "middle"),
+        _box(0, height / 2 - 20, 155, 40, "box"),
+        _text(77.5, height / 2 + 4, QUESTION, "middle"),
     ]
     top = 0.0
     for branch in BRANCHES:
         inner = len(branch.leaves) * ROW
         middle = top + inner / 2
-        parts.append(_line(140, height / 2, _ANSWER_X, middle))
+        parts.append(_line(155, height / 2, _ANSWER_X, middle))
         parts.append(_box(_ANSWER_X, middle - 15, _ANSWER_WIDTH, 30, "box"))
         parts.append(_text(_ANSWER_X + _ANSWER_WIDTH / 2, middle + 4, branch.answer, "middle"))
         for number, (name, anchor, when) in enumerate(branch.leaves):
@@ -85,14 +91,43 @@ def picture() -> str:
             parts.append(_line(start, middle, start + 25, y))
             parts.append(_text(start + 30, y - 5, when, "start"))
             parts.append(f'<path class="line" d="M{start + 25} {y} H{_LEAF_X}"/>')
-            parts.append(
-                f'<a href="#{anchor}">{_box(_LEAF_X, y - 14, _LEAF_WIDTH, 28, "leaf")}'
-                f"{_text(_LEAF_X + _LEAF_WIDTH / 2, y + 5, name, 'middle', 'leaf-name')}</a>"
-            )
+            parts.append(_leaf(_LEAF_X, y, _LEAF_WIDTH, name, anchor))
         top += inner + GAP
+    return _svg("wide", WIDTH, height, parts)
+
+
+def _narrow() -> str:
+    """Answers below each other; a line leads down from each to its leaves."""
+    parts = [
+        _box(0, 0, NARROW_WIDTH, 40, "box"),
+        _text(NARROW_WIDTH / 2, 25, QUESTION, "middle"),
+    ]
+    top = 40.0 + GAP
+    for branch in BRANCHES:
+        parts.append(_box(0, top, NARROW_WIDTH, 30, "box"))
+        parts.append(_text(NARROW_WIDTH / 2, top + 20, branch.answer, "middle"))
+        top += 30
+        for number, (name, anchor, when) in enumerate(branch.leaves):
+            y = top + number * NARROW_ROW + 38
+            parts.append(_text(_INDENT, y - 20, when, "start"))
+            parts.append(_leaf(_INDENT, y, NARROW_WIDTH - _INDENT, name, anchor))
+            parts.append(f'<path class="line" d="M12 {top:g} V{y:g} H{_INDENT}"/>')
+        top += len(branch.leaves) * NARROW_ROW + GAP
+    return _svg("narrow", NARROW_WIDTH + 4, top, parts)
+
+
+def _svg(kind: str, width: float, height: float, parts: list[str]) -> str:
     return (
-        f'<div class="chooser"><svg viewBox="-2 -2 {WIDTH} {height:g}" role="img" '
-        f'aria-label="Flow chart: {escape(QUESTION)}">{"".join(parts)}</svg></div>\n'
+        f'<svg class="{kind}" viewBox="-2 -2 {width} {height:g}" role="img" '
+        f'aria-label="Flow chart: {escape(QUESTION)}">{"".join(parts)}</svg>'
+    )
+
+
+def _leaf(x: float, y: float, width: float, name: str, anchor: str) -> str:
+    """A box around ``name`` that is a link, with its middle at ``y``."""
+    return (
+        f'<a href="#{anchor}">{_box(x, y - 14, width, 28, "leaf")}'
+        f"{_text(x + width / 2, y + 5, name, 'middle', 'leaf-name')}</a>"
     )
 
 

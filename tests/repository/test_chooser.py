@@ -22,6 +22,9 @@ def test_every_leaf_has_its_section_and_every_estimator_exists(monkeypatch):
     assert [name for name in names if not hasattr(of_packages.get(name, rankwise), name)] == []
     picture = chooser.picture()
     for label, anchor, when in leaves:  # a character takes about 7 pixels
-        assert f'href="#{anchor}"' in picture
+        assert picture.count(f'href="#{anchor}"') == 2  # the wide chart and the narrow one
         assert 7 * len(when) < chooser._LEAF_X - chooser._ANSWER_X - chooser._ANSWER_WIDTH - 25
         assert 7.5 * len(label) < chooser._LEAF_WIDTH
+        assert 7.5 * max(len(when), len(label)) < chooser.NARROW_WIDTH - chooser._INDENT
+    assert chooser.NARROW_WIDTH <= 360  # a phone shows it without scaling the letters down
+    assert all(7 * len(branch.answer) < chooser.NARROW_WIDTH for branch in chooser.BRANCHES)

@@ -121,7 +121,7 @@ def skewed(X, Z):
 @pytest.mark.parametrize(
     ("kernel", "params", "message"),
     [
-        ("precomputed", None, "need a kernel of rows, got kernel='precomputed'"),
+        ("precomputed", None, "need a kernel function of rows, got kernel='precomputed'"),
         (skewed, None, "need a symmetric kernel"),
         ("sigmoid", {"coef0": -1.0}, "need a positive semidefinite kernel"),
     ],

@@ -18,7 +18,7 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, is_sparse
 
 @dataclass(frozen=True)
 class AffinePowers:
-    """Feature map: the columns, optionally a constant, and for degree 2 all products of two.
+    """Feature map: the columns, an optional constant, and for degree 2 all pairwise products.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class AffinePowers:
     degree : {1, 2}
         2: ``x_i^2, sqrt(2) x_i x_j`` (i < j), ``sqrt(2) x_i`` and 1.
     constant : bool
-        Whether degree 1 has a column of ones; degree 2 has one.
+        Whether degree 1 includes a column of ones. Degree 2 always includes one.
 
     Examples
     --------
@@ -51,22 +51,22 @@ class AffinePowers:
 
     @property
     def kernel(self) -> Kernel:
-        """The products of two rows of these features, from the rows themselves."""
+        """Kernel whose values are the inner products of these features."""
         if self.degree == 1 and not self.constant:
             return Kernel("linear")
         return Kernel("polynomial", gamma=1.0, degree=self.degree, coef0=1.0)
 
     def __call__(self, X: Matrix) -> Matrix:
-        """Features in float64: C-contiguous, or CSR with ascending columns where X is CSR.
+        """Features in float64: C-contiguous, or CSR with sorted indices if X is CSR.
 
         Raises
         ------
         ValueError
-            If a product is beyond float64.
+            If a product overflows float64.
 
         Notes
         -----
-        O(n_rows n_features_out); degree 2 of a sparse row of s entries O(s^2).
+        O(n_rows n_features_out). For degree 2, a sparse row of s entries takes O(s^2).
         """
         if is_sparse(X):
             features = self._of_csr(X)
@@ -93,7 +93,7 @@ class AffinePowers:
         return out
 
     def _of_csr(self, X: SparseMatrix) -> SparseMatrix:
-        rows: Any = sparse.csr_array(X, dtype=np.float64)  # shares arrays of float64
+        rows: Any = sparse.csr_array(X, dtype=np.float64)  # shares the arrays if they are float64
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()

@@ -1,8 +1,8 @@
-"""Columns cut into at most 255 bins: what histograms of rows are built on.
+"""Binning of columns into at most 255 bins, the basis of row histograms.
 
-A column with as many distinct values as bins, or fewer, is cut at every midpoint between
-neighbours, and then nothing is lost. Others are cut so that the bins weigh about the same; a value
-heavier than a bin's share gets a bin of its own and takes none from the others.
+A column with no more distinct values than bins is cut at every midpoint between neighbours, so that
+no information is lost. Any other column is cut into bins of about equal weight; a value heavier
+than a bin's share gets a bin of its own and does not reduce the share of the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rankwise.kernels.binning import find_cuts, write_codes
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
 
-MAX_BINS = 255  # codes are one byte, and missing values need one of them
+MAX_BINS = 255  # codes are one byte, and one code is reserved for missing values
 CHUNK_ROWS = 1024
 CHUNK_COLUMNS = 4
 
@@ -52,7 +52,7 @@ class Binning:
 
     @property
     def missing_code(self) -> Int64Array:
-        """Code of missing values in each column, shape (n_features,): its last, n_cuts + 1."""
+        """Code of missing values in each column, shape (n_features,): its last code, n_cuts + 1."""
         return self.n_cuts + 1
 
     def of_column(self, j: int) -> Float64Array:
@@ -60,13 +60,13 @@ class Binning:
         return self.cuts[self.indptr[j] : self.indptr[j + 1]]
 
     def table(self) -> Float64Array:
-        """Cuts of each column, filled up with infinity, shape (n_features, 255)."""
+        """Cuts of each column, padded with infinity, shape (n_features, 255)."""
         table = np.full((self.n_features, MAX_BINS), np.inf)
         table[np.arange(MAX_BINS) < self.n_cuts[:, None]] = self.cuts
         return table
 
     def codes(self, X: FloatArray, n_threads: int | None = None) -> NDArray[np.uint8]:
-        """Number of cuts below each value: ``code <= c`` exactly where ``x <= cuts[c]``.
+        """Number of cuts below each value: ``code <= c`` if and only if ``x <= cuts[c]``.
 
         Parameters
         ----------
@@ -78,11 +78,11 @@ class Binning:
         Returns
         -------
         ndarray of shape (n_features, n_samples), uint8, C-contiguous
-            The transpose of X: the codes of one column lie together. NaN has ``missing_code``.
+            Transposed, so that the codes of one column are contiguous. NaN has ``missing_code``.
 
         Notes
         -----
-        Eight comparisons a value, on threads over chunks of rows.
+        Eight comparisons per value; threads work on chunks of rows.
         """
         table, n_cuts = self.table(), self.n_cuts
         out = np.empty((self.n_features, X.shape[0]), dtype=np.uint8)
@@ -108,18 +108,18 @@ def find_bins(
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
-        NaN where missing; missing values have a bin of their own, not counted here.
+        NaN marks missing values. They have a bin of their own, which ``max_bins`` does not count.
     max_bins : int in [2, 255], default=255
-        Maximum number of bins; a column with no more distinct values is cut between all of them.
+        Maximum number of bins. A column with no more distinct values is cut between all of them.
     weight : ndarray of shape (n_samples,), float64 >= 0, optional
-        A weight counts as repetition; rows of weight 0 are left out. None: all 1.
+        A weight counts as a number of repetitions; rows of weight 0 are ignored. None: all 1.
     n_categories : ndarray of shape (n_features,), int, optional
-        0 for ordered columns; else the column holds codes ``0 ... n_categories - 1``, at most
-        255, and is cut so that bins are codes.
+        Number of categories of each nominal column, at most 255; 0 for ordered columns. A nominal
+        column holds codes ``0 ... n_categories - 1``, and each code is a bin.
     n_threads : int, optional
         None: all.
     rows : ndarray of shape (n_rows,), int64, optional
-        Rows to read, which ``weight`` belongs to; None: all.
+        Rows to read; ``weight`` has one entry for each of them. None: all.
 
     Returns
     -------
@@ -132,8 +132,8 @@ def find_bins(
 
     Notes
     -----
-    Every column is sorted, on threads: O(n_samples log n_samples) each. The order of rows changes
-    nothing, and neither does a row repeated instead of weighted.
+    Threads sort the columns, each in O(n_samples log n_samples). The result does not depend on the
+    order of the rows, and repeating a row is equivalent to weighting it.
 
     Composition: sort x :func:`rankwise.kernels.binning.find_cuts`.
 
@@ -161,7 +161,7 @@ def find_bins(
         kept = np.flatnonzero(weight)
         rows, weight = kept if rows is None else rows[kept], weight[kept]
     if rows is not None and weight is None:
-        rows = np.sort(rows)  # read in the order of memory
+        rows = np.sort(rows)  # reads in memory order
     if is_sparse(X):
         X, rows = (X if rows is None else X[rows]).tocsc(), None
     table = X
@@ -185,7 +185,7 @@ def find_bins(
 
 
 def _columns(X: Matrix, rows: Int64Array | None, columns: slice) -> FloatArray:
-    """Some columns of some rows, each contiguous, as a copy."""
+    """Copy of some columns of some rows, each column contiguous."""
     if rows is None or is_sparse(X):
         return np.array(as_dense(X[:, columns]).T, order="C")
     block = X[:, columns]
@@ -196,13 +196,13 @@ def _columns(X: Matrix, rows: Int64Array | None, columns: slice) -> FloatArray:
 
 
 def midpoints(low: Float64Array, high: Float64Array) -> Float64Array:
-    """Numbers m with ``low <= m < high``, between the two where there is one; inf below inf."""
+    """Numbers m with ``low <= m < high``, midpoints if float64 has one."""
     middle = 0.5 * low + 0.5 * high
     return np.where((low <= middle) & ((middle < high) | np.isinf(high)), middle, low)
 
 
 def _cuts_of_column(column: FloatArray, weight: Float64Array | None, max_bins: int) -> Float64Array:
-    """Cuts of one contiguous column, which may be sorted in place, and the values around them."""
+    """Cuts of one contiguous column and the values around them; may sort the column in place."""
     if weight is None:
         column.sort()  # NaN last
         weights = np.empty(0)

@@ -1,8 +1,9 @@
 """Squared Euclidean and L1 distances from blocks of rows to fixed rows, exact for near rows.
 
-Dense rows are compared difference by difference (:mod:`rankwise.kernels.distances`). CSR rows of
-both sides have squared distances from norms and products, summed anew where they are near, and
-scikit-learn's L1 distances; where only one side is CSR, it is made dense.
+Distances between dense rows are sums over feature differences (:mod:`rankwise.kernels.distances`).
+If both sides are CSR, squared distances come from norms and products, are recomputed from the
+differences for near rows, and L1 distances are scikit-learn's. If only one side is CSR, it is made
+dense.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scipy import sparse
 from rankwise.kernels.distances import absolute_block, refine_near, squared_block
 from rankwise.typing import FloatArray, Matrix, as_dense, is_sparse
 
-# Writes distances of the given rows into the given array.
+# Writes the distances of the rows into the array.
 Distances = Callable[[Matrix, FloatArray], None]
 
 # Rows of Z compared at a time: a panel and a row of output stay in a core's caches.
@@ -32,7 +33,7 @@ def squared_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distanc
     ----------
     Z : ndarray or CSR of shape (n_z, n_features)
     dtype : dtype
-        float32 or float64, the precision of the differences of dense rows; CSR rows have float64.
+        Precision of the differences between dense rows, float32 or float64. CSR rows use float64.
     sparse_rows : bool
         Whether the blocks are CSR.
 
@@ -75,7 +76,7 @@ def _dense(Z: Matrix, dtype: Any, compare: Callable[..., None]) -> Distances:
 
 
 def _aligned(X: Matrix, dtype: Any) -> FloatArray:
-    """Dense rows with columns of zeros up to a multiple of four."""
+    """Dense rows, padded with zero columns to a multiple of four."""
     n, d = X.shape
     rows = np.zeros((n, -(-d // 4) * 4), dtype=dtype)
     rows[:, :d] = as_dense(X)
@@ -99,7 +100,7 @@ def _sparse_squares(Z: Matrix) -> Distances:
 
 
 def _canonical(X: Matrix) -> Any:
-    """Float64 CSR rows of their own with ascending indices, each at most once."""
+    """Float64 CSR copy with sorted, unique indices."""
     rows: Any = sparse.csr_array(X, dtype=np.float64)
     if not rows.has_canonical_format:
         rows = rows.copy()

@@ -1,8 +1,9 @@
-"""One kernel: its values between two blocks of rows.
+"""One kernel function, evaluated between two blocks of rows.
 
-Linear, polynomial (``coef0 >= 0``), rbf and laplacian kernels are positive definite; perceptron
-and stump kernels are conditionally so (on coefficients that sum to 0, where ``delta`` drops out);
-the sigmoid is indefinite in general. The formulas are in :mod:`rankwise.features.kernels`.
+Linear, polynomial (``coef0 >= 0``), rbf and laplacian kernels are positive definite; perceptron and
+stump kernels are conditionally positive definite (for coefficients that sum to 0, so that ``delta``
+cancels); the sigmoid is indefinite in general. The formulas are in
+:mod:`rankwise.features.kernels`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from rankwise.runtime.threads import thread_map
 from rankwise.structure.rules import Number, Optional, Plain, Rule, Word, require
 from rankwise.typing import Float64Array, FloatArray, Matrix, as_dense, is_sparse
 
-# Rows evaluated at a time: a slice of distances is turned into values while it is in the caches.
+# Rows evaluated at a time: a slice of distances becomes kernel values while it is in the caches.
 SLICE_ROWS = 512
-# Side of the squares of a matrix that are compared with their mirror images at a time.
+# Side length of the blocks in which a matrix is compared with its transpose.
 _SQUARE = 256
 # Below this number of feature differences, one thread is faster.
 _SMALL_WORK = 1e7
-# The polynomial kernel takes this many products at most.
+# Highest degree of the polynomial kernel, which is computed by repeated multiplication.
 LARGEST_DEGREE = 1000
 
 Evaluate = Callable[[Matrix, FloatArray], None]
@@ -39,15 +40,15 @@ class Kernel:
     name : str
         One of ``KERNELS``, or "callable".
     gamma : float or None
-        > 0; None where the kernel has none.
+        > 0; None if the kernel has no gamma.
     degree : int
-        >= 1, of the polynomial kernel.
+        Degree of the polynomial kernel, >= 1.
     coef0 : float
         Constant of the polynomial and sigmoid kernels.
     delta : float
         Constant of the perceptron and stump kernels.
     function : callable or None
-        ``K(X, Z, **keywords)`` of a kernel of the user's.
+        User-defined kernel ``K(X, Z, **keywords)``.
     keywords : dict
     """
 
@@ -71,21 +72,21 @@ class Kernel:
 
     @property
     def definite(self) -> str:
-        """Definiteness: "positive", "conditional" (on coefficients of sum 0), "unknown"."""
+        """Definiteness: "positive", "conditional" (for coefficients that sum to 0) or "unknown"."""
         if self.name == "polynomial":
             return "positive" if self.coef0 >= 0 else "unknown"
         return _DEFINITE.get(self.name, "unknown")
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Values of shape (n_x, n_z); float32 where X and Z are, else float64.
+        """Values of shape (n_x, n_z); float32 if both X and Z are, else float64.
 
-        A callable kernel is called once with the two matrices as they are. Of a precomputed
-        kernel X holds the values, with one column per row of Z.
+        A callable kernel is called once with the two matrices as they are. For a precomputed
+        kernel, X holds the values, with one column per row of Z.
 
         Notes
         -----
-        O(n_x n_z n_features). Distances are those of difference by difference: equal rows have
-        distance 0, and the values of X with itself are symmetric.
+        O(n_x n_z n_features). Distances are sums over feature differences, so equal rows have
+        distance 0 and the values of X with itself are symmetric.
         """
         dtype = block_dtype(X, Z)
         if self.function is not None:
@@ -103,15 +104,15 @@ class Kernel:
         return out
 
     def against(self, Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Evaluate:
-        """Function that writes the values of a block of rows with Z into an array.
+        """Return a function that writes the kernel values of a block of rows with Z into an array.
 
-        Work that depends on Z alone is done once; the calls run on the calling thread.
+        Work that depends only on Z is done once. The function runs on the calling thread.
 
         Parameters
         ----------
         Z : ndarray or CSR of shape (n_z, n_features)
         dtype : dtype
-            float32 or float64, that of the arrays to write.
+            dtype of the arrays to write, float32 or float64.
         sparse_rows : bool
             Whether the blocks are CSR.
         """
@@ -138,7 +139,7 @@ class Kernel:
         return whole
 
     def diagonal(self, X: Matrix) -> Float64Array:
-        """Values of every row with itself, shape (n_rows,), of a kernel with a name; O(N d)."""
+        """Values of every row with itself, shape (n_rows,), for a named kernel; O(N d)."""
         if self.name in _FROM_DISTANCES:
             out = np.zeros(X.shape[0])
             _FROM_DISTANCES[self.name][1](self, out)
@@ -159,7 +160,7 @@ class Kernel:
 
 
 def check_symmetric(K: FloatArray, kernel: Any) -> None:
-    """Raise if ``K(X, X)`` of a method that penalises its norm is not symmetric."""
+    """Raise if ``K(X, X)`` is not symmetric, for methods that penalise its norm."""
     largest = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
     slices = [slice(lo, lo + _SQUARE) for lo in range(0, len(K), _SQUARE)]
 
@@ -170,13 +171,13 @@ def check_symmetric(K: FloatArray, kernel: Any) -> None:
 
     if not all(agree(slices[i], slices[j]) for i in range(len(slices)) for j in range(i + 1)):
         raise ValueError(
-            f"kernel must be symmetric where its norm is penalised, got kernel={kernel!r} with "
+            f"kernel must be symmetric if its norm is penalised, got kernel={kernel!r} with "
             "K(X, X) != K(X, X)'. CLSRRank takes any kernel."
         )
 
 
 def block_dtype(X: Matrix, Z: Matrix) -> Any:
-    """float32 where both are, else float64."""
+    """float32 if both are, else float64."""
     return np.float32 if X.dtype == Z.dtype == np.float32 else np.float64
 
 
@@ -193,7 +194,7 @@ def _products(X: Matrix, Z: Matrix, out: FloatArray) -> FloatArray:
 
 
 def _to_linear_inplace(kernel: Kernel, out: FloatArray) -> None:
-    """``X Z'`` is the linear kernel."""
+    """Do nothing: ``X Z'`` is the linear kernel."""
 
 
 def _to_polynomial_inplace(kernel: Kernel, out: FloatArray) -> None:

@@ -41,5 +41,5 @@ class KernelColumns:
         return np.asarray(self.kernel(X, self.landmarks)).astype(self.dtype, copy=False)
 
     def rows(self, X: Matrix) -> Float64Array:
-        """All values in float64, for systems of the size of the rows."""
+        """All values in float64, for systems with one equation per row."""
         return self(X).astype(np.float64, copy=False)

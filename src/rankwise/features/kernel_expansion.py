@@ -1,4 +1,4 @@
-"""Scores that are sums of kernel values with known rows."""
+"""Scores as weighted sums of kernel values with known rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class KernelExpansion:
     ----------
     kernel : Kernel
     X : ndarray or CSR of shape (n_known, n_features), float64
-        Known rows; not read of a precomputed kernel.
+        Known rows; ignored for a precomputed kernel.
     columns : ndarray of shape (n_known,), int64
-        Their columns in the values of a precomputed kernel.
+        Columns of the known rows in the values of a precomputed kernel.
     """
 
     kernel: Kernel
@@ -42,8 +42,8 @@ class KernelExpansion:
 
         Notes
         -----
-        O(n_rows n_known n_features), less for rows without a coefficient. A callable kernel is
-        called once.
+        O(n_rows n_known n_features), less if some known rows have no coefficient. A callable kernel
+        is called once.
         """
         used = np.flatnonzero(coef.any(axis=1))
         X, coef = X.astype(np.float64, copy=False), coef[used]

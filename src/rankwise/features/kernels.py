@@ -1,4 +1,4 @@
-"""The kernels by name: their parameters, the defaults that depend on the rows, grids of widths.
+"""Kernels by name: parameters, data-dependent defaults and grids of widths.
 
 With ``x`` a new row and ``z`` a row of the fit,
 
@@ -59,9 +59,9 @@ _WITH_WIDTH = {"rbf": squared_distances_to, "laplacian": absolute_distances_to}
 KERNELS = tuple(_PARAMS)
 ALIASES = {"poly": "polynomial"}
 KERNEL_NAMES = (*KERNELS, *ALIASES)
-# Widths that scikit-learn has names for.
+# Names that scikit-learn gives to widths.
 NAMED_WIDTHS = ("scale", "auto")
-# Distinct rows from whose pairs the median distance is taken.
+# Number of distinct rows whose pairs give the median distance.
 MEDIAN_ROWS = 1000
 
 
@@ -74,7 +74,7 @@ class IgnoredParameterWarning(UserWarning):
 
 
 def kernel_name(kernel: Any) -> Any:
-    """The kernel by its own name, "polynomial" for "poly"; callables and None as they are."""
+    """Full name of a kernel: "polynomial" for "poly". Callables and None are returned unchanged."""
     return ALIASES.get(kernel, kernel) if isinstance(kernel, str) else kernel
 
 
@@ -86,7 +86,7 @@ def resolve_kernel(
     *,
     weight: Float64Array | None = None,
 ) -> Kernel:
-    """The kernel with every parameter that depends on the rows of the fit.
+    """Resolve a kernel, including the parameters that depend on the training rows.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def resolve_kernel(
         One of ``KERNELS``, "poly" for "polynomial", or ``K(X, Z)``, which returns an array of
         shape (n_x, n_z).
     X : ndarray or CSR of shape (n_samples, n_features)
-        Rows of the fit; for "precomputed" the values between them, (n_samples, n_samples).
+        Training rows; for "precomputed", the values between them, (n_samples, n_samples).
     gamma : float > 0, "scale", "auto" or None, default=None
         None: rbf 1 / the median squared Euclidean distance, laplacian 1 / the median L1 distance
         (see :func:`median_gamma`), polynomial and sigmoid 1 / n_features. As in scikit-learn,
@@ -103,11 +103,11 @@ def resolve_kernel(
     params : dict, optional
         "degree" (int >= 1, default 3) and "coef0" (default 1.0) of the polynomial, "coef0" of the
         sigmoid, "delta" of the perceptron and stump kernels; keyword arguments of a callable.
-        ``delta=None``: the diameter of the smallest box that holds the rows (its diagonal for the
-        perceptron, the sum of its sides for the stump), which leaves no value between them
-        negative. It shifts scores and, where only their differences count, nothing else.
+        ``delta=None``: the diameter of the rows' bounding box (its diagonal for the perceptron, the
+        sum of its sides for the stump), so that no value between the rows is negative. ``delta``
+        shifts all scores; it has no effect if only score differences count.
     weight : ndarray of shape (n_samples,), optional
-        Repetitions of the rows, for the variance of "scale".
+        Number of repetitions of each row, for the variance of "scale".
 
     Returns
     -------
@@ -116,7 +116,7 @@ def resolve_kernel(
     Raises
     ------
     ValueError
-        Naming the argument, its value and what is allowed.
+        If an argument is invalid; the message names it, its value and the allowed values.
 
     Examples
     --------
@@ -161,13 +161,13 @@ def resolve_kernel(
 
 
 def scale_gamma(X: Matrix, weight: Float64Array | None = None) -> float:
-    """``1 / (n_features * X.var())``, what scikit-learn calls "scale"; 1.0 for constant values.
+    """``1 / (n_features * X.var())``, scikit-learn's "scale"; 1.0 if all values are equal.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     weight : ndarray of shape (n_samples,), optional
-        Repetitions of the rows.
+        Number of repetitions of each row.
     """
     values = X.astype(np.float64, copy=False)
     if is_sparse(values):
@@ -183,7 +183,7 @@ def scale_gamma(X: Matrix, weight: Float64Array | None = None) -> float:
 
 
 def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
-    """1 / the median distance between two different rows (rbf: squared Euclidean, laplacian: L1).
+    """1 / the median distance between distinct rows (rbf: squared Euclidean, laplacian: L1).
 
     Parameters
     ----------
@@ -193,12 +193,12 @@ def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
     Returns
     -------
     float
-        1.0 where no two rows differ.
+        1.0 if all rows are equal.
 
     Notes
     -----
-    Repeated rows count once. Of more than ``MEDIAN_ROWS`` = 1,000 distinct rows those with the
-    least hashes are taken, so that neither repetition nor the order of the rows matters.
+    Repeated rows count once. If there are more than ``MEDIAN_ROWS`` = 1,000 distinct rows, those
+    with the smallest hashes are used, so that neither repetition nor row order matters.
     """
     rows = X[distinct_rows(X, MEDIAN_ROWS)].astype(np.float64)
     distances = np.empty((rows.shape[0], rows.shape[0]))
@@ -209,16 +209,16 @@ def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
 
 
 def default_gamma(X: Matrix, kernel: str) -> float:
-    """Value that ``gamma=None`` stands for, see :func:`resolve_kernel`."""
+    """Value used for ``gamma=None``, see :func:`resolve_kernel`."""
     kernel = kernel_name(kernel)
     return median_gamma(X, kernel) if kernel in _WITH_WIDTH else 1.0 / X.shape[1]
 
 
 def gamma_grid(X: Matrix, kernel: str = "rbf", n: int = 7) -> Float64Array:
-    """Values of gamma to search: the default width times powers of two, ascending.
+    """Values of gamma to search, ascending: the default width times powers of two.
 
-    The width is ``gamma^(-1/2)`` for rbf and ``1 / gamma`` for the others, so that neighbours are
-    a factor of 4 or 2 apart; an odd n has the default in the middle.
+    The width is ``gamma^(-1/2)`` for rbf and ``1 / gamma`` for the others, so neighbouring values
+    of gamma differ by a factor of 4 or 2. If n is odd, the default is in the middle.
 
     Examples
     --------
@@ -232,17 +232,17 @@ def gamma_grid(X: Matrix, kernel: str = "rbf", n: int = 7) -> Float64Array:
 
 
 def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
-    """Widths that an estimator's parameter ``gamma`` stands for: a number, a list or a name.
+    """Candidate widths for an estimator's parameter ``gamma``: a number, a list or a name.
 
     Raises
     ------
     ValueError
-        If a list holds values that are not numbers > 0.
+        If a list contains anything but numbers > 0.
 
     Warns
     -----
     IgnoredParameterWarning
-        If the kernel has no gamma; the only candidate is then None.
+        If the kernel has no gamma. The only candidate is then None.
     """
     if kernel_name(kernel) not in WITH_GAMMA:
         warn_of_ignored_gamma(kernel, gamma)
@@ -261,7 +261,7 @@ def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
 
 
 def warn_of_ignored_gamma(kernel: Any, gamma: Any) -> None:
-    """Warn if a kernel without a gamma is given one, unless it is a default of scikit-learn."""
+    """Warn if ``gamma`` is passed for a kernel without one, unless it is a scikit-learn default."""
     if gamma is None or (isinstance(gamma, str) and gamma in NAMED_WIDTHS):
         return
     what = "a callable kernel (pass it in kernel_params)" if callable(kernel) else f"{kernel=}"
@@ -270,7 +270,7 @@ def warn_of_ignored_gamma(kernel: Any, gamma: Any) -> None:
 
 
 def searched_gamma(kernel: Any, gamma: Any) -> Any:
-    """``gamma`` where it stands for several widths of a kernel that has one, else None."""
+    """``gamma`` if it means several widths and the kernel has a gamma, else None."""
     several = gamma == "grid" if isinstance(gamma, str) else np.ndim(gamma) > 0
     return gamma if several and kernel_name(kernel) in WITH_GAMMA else None
 
@@ -278,9 +278,9 @@ def searched_gamma(kernel: Any, gamma: Any) -> Any:
 def resolve_kernel_of_fit(
     kernel: Any, data: FitData, gamma: float | str | None, params: Mapping[str, Any] | None
 ) -> Kernel:
-    """Like :func:`resolve_kernel` for the checked rows of a fit.
+    """Apply :func:`resolve_kernel` to the checked rows of a fit.
 
-    A precomputed kernel has a column for every row passed to ``fit``, those of zero weight too.
+    A precomputed kernel has a column for every row passed to ``fit``, even for rows of weight 0.
     """
     if kernel == "precomputed":
         n_columns = data.X.shape[0] if data.kept is None else len(data.kept)
@@ -319,7 +319,7 @@ def _check_numbers(kernel: str, values: dict[str, Any]) -> None:
 
 
 def _box_diameter(X: Matrix, norm: int) -> float:
-    """Diameter in the L1 or L2 norm of the box that holds the rows."""
+    """Diameter of the rows' bounding box in the L1 or L2 norm."""
     ends = [X.max(axis=0), X.min(axis=0)]
     high, low = (np.asarray(as_dense(end)).ravel().astype(np.float64) for end in ends)
     return float(np.linalg.norm(high - low, norm))

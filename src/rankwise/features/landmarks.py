@@ -1,15 +1,15 @@
 """Landmarks: a small subset of rows that represents all rows.
 
-- uniform: any distinct rows, each with the same chance;
-- k-means++ [1]_: each next one with a chance that grows with the squared Euclidean distance to
-  the ones drawn before;
-- leverage [2]_: with a chance proportional to the ridge leverage score
-  ``k(x, x) - k(x, S) (K_ss + lambda I)^-1 k(S, x)``, how badly others represent the row, with a
-  uniform sketch S of the others; rows whose chance would exceed 1 are taken.
+- uniform: distinct rows, each with the same probability;
+- k-means++ [1]_: each row with a probability proportional to its squared Euclidean distance from
+  the nearest landmark drawn before;
+- leverage [2]_: rows with a probability proportional to the ridge leverage score
+  ``k(x, x) - k(x, S) (K_ss + lambda I)^-1 k(S, x)``, which measures how badly a uniform sketch S of
+  other rows represents the row; a row whose probability would exceed 1 is always taken.
 
-Rows are drawn in the order of a salted hash of their content, repeated rows once: neither the order
-of the rows nor repetition changes the draw, and rows that come in parts are drawn alike
-(:class:`rankwise.checks.row_hash.LeastRows`).
+Rows are drawn in the order of a salted hash of their content, and repeated rows count once. The
+draw therefore does not depend on row order or repetition, and rows that arrive in parts give the
+same landmarks (:class:`rankwise.checks.row_hash.LeastRows`).
 
 References
 ----------
@@ -34,11 +34,11 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 METHODS = ("uniform", "kmeans++", "leverage")
 # k-means++ and leverage scores use this many uniformly drawn rows per landmark.
 _CANDIDATES_PER_LANDMARK = 20
-# Rows of the sketch behind the leverage scores, at most.
+# Maximum number of rows in the sketch for the leverage scores.
 _SKETCH_ROWS = 1000
 # Ridge of the leverage scores as a share of the largest eigenvalue: well above rounding.
 _LEAST_RIDGE = 1e-8
-# Rows whose kernel values with themselves are taken at a time.
+# Number of diagonal kernel values computed at a time.
 _DIAGONAL_ROWS = 64
 
 
@@ -49,7 +49,7 @@ def draw_landmarks(
     kernel: Kernel | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Int64Array:
-    """Row numbers of ``n`` landmarks, or of all distinct rows if there are fewer.
+    """Draw the row numbers of ``n`` landmarks, or of all distinct rows if there are fewer.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def draw_landmarks(
         >= 1.
     method : {"uniform", "kmeans++", "leverage"}
     kernel : Kernel, optional
-        Needed for leverage scores; positive semidefinite, or conditionally so.
+        Required for leverage scores; must be (conditionally) positive semidefinite.
     random_state : int, RandomState or None
 
     Returns
@@ -67,9 +67,9 @@ def draw_landmarks(
 
     Notes
     -----
-    Uniform: O(n_samples n_features), to hash the rows. The others look at 20 n of more rows,
-    drawn uniformly: O(n^2 n_features) for k-means++, O(n s (s + n_features) + s^3) for leverage
-    scores from a sketch of s = min(n, 1,000) rows.
+    "uniform" takes O(n_samples n_features), to hash the rows. The others examine at most 20 n
+    uniformly drawn rows: "kmeans++" takes O(n^2 n_features), "leverage" O(n s (s + n_features) +
+    s^3) with a sketch of s = min(n, 1,000) rows.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def draw_landmarks(
 
 
 def n_candidates(n: int, method: str) -> int:
-    """Rows, drawn uniformly, that a method looks at."""
+    """Number of uniformly drawn rows that a method examines."""
     return n if method == "uniform" else _CANDIDATES_PER_LANDMARK * n
 
 
@@ -101,17 +101,17 @@ def salt_of(random_state: int | np.random.RandomState | None) -> int:
 
 
 def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:
-    """Approximate ridge leverage scores, up to a factor, from a sketch of the first rows of X.
+    """Approximate ridge leverage scores up to a factor, based on a sketch of the first rows of X.
 
-    A row of the sketch is held against the other rows of the sketch, like any row outside. The
-    ridge is the mean of the eigenvalues between the rows of the sketch beyond the first half,
-    which keeps about that many directions apart.
+    A row of the sketch is compared with the other rows of the sketch, so that its score is on the
+    same scale as those of rows outside. The ridge is the sum of the smaller half of the sketch's
+    eigenvalues, divided by their number.
     """
     sketch = X[: min(n, _SKETCH_ROWS)]
     phi = nystroem_map(kernel, sketch)
     features = phi.rows(X)
     outside = _diagonal(phi, X) - np.einsum("ij,ij->i", features, features)
-    if kernel.definite == "conditional":  # the origin has features 0, but is a row like others
+    if kernel.definite == "conditional":  # the origin has features 0
         features -= features[: sketch.shape[0]].mean(axis=0)
     of_sketch = features[: sketch.shape[0]]
     values, vectors = np.linalg.eigh(of_sketch.T @ of_sketch)
@@ -119,18 +119,18 @@ def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:
     ridge = max(float(values[:-half].sum()) / half, _LEAST_RIDGE * float(values[-1]))
     inside = (features @ vectors) ** 2 @ (ridge / (np.maximum(values, 0.0) + ridge))
     scores = inside + np.maximum(outside, 0.0)
-    # With the row itself in the sketch the score is ridge s / (ridge + s), s without it.
+    # A score s without the row in the sketch becomes ridge s / (ridge + s) with it.
     with_itself = scores[: sketch.shape[0]] / ridge
     scores[: sketch.shape[0]] *= 1 / np.maximum(1 - with_itself, np.finfo(np.float64).eps)
     return scores
 
 
 def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
-    """The k-means++ draw; every row of X differs from the others."""
+    """Draw by k-means++ from distinct rows."""
     distances_to = squared_distances_to(X, X.dtype, sparse_rows=is_sparse(X))
     distances = np.empty((1, X.shape[0]), dtype=X.dtype)
     nearest = np.full(X.shape[0], np.inf)
-    chosen = [0]  # the rows come shuffled
+    chosen = [0]  # the rows are already shuffled
     while len(chosen) < n:
         distances_to(X[chosen[-1] : chosen[-1] + 1], distances)
         np.minimum(nearest, distances[0], out=nearest)
@@ -141,7 +141,7 @@ def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
 
 
 def draw_in_proportion(scores: Float64Array, n: int, rng: np.random.RandomState) -> Int64Array:
-    """``n`` entries with chances proportional to their scores, at most 1 (systematic draw)."""
+    """Systematic draw of ``n`` entries with probabilities proportional to scores, capped at 1."""
     scores = np.maximum(scores, 1e-10 * scores.max()) if scores.any() else np.ones(len(scores))
     sure = np.zeros(len(scores), dtype=bool)
     while True:
@@ -156,7 +156,7 @@ def draw_in_proportion(scores: Float64Array, n: int, rng: np.random.RandomState)
 
 
 def _diagonal(phi: NystroemMap, X: Matrix) -> Float64Array:
-    """Values of every row with itself, of the kernel that ``phi`` maps."""
+    """Values of every row with itself for the kernel that ``phi`` approximates."""
     diagonal = np.empty(X.shape[0])
     anchored = phi.kernel.definite == "conditional"
     for lo in range(0, X.shape[0], _DIAGONAL_ROWS):
@@ -175,5 +175,5 @@ def draw_nystroem_map(
     method: str = "uniform",
     random_state: Any = None,
 ) -> NystroemMap:
-    """Nyström map of ``n`` landmarks drawn from X, in the precision of X."""
+    """Draw ``n`` landmarks from X and return their Nyström map in the precision of X."""
     return nystroem_map(kernel, X[draw_landmarks(X, n, method, kernel, random_state)], X.dtype)

@@ -34,16 +34,16 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     kernel : {"linear", "polynomial", "poly", "rbf", "laplacian", "perceptron", "stump"} or \
 callable, default="rbf"
         A callable ``K(X, Z)`` must be symmetric and positive semidefinite; it is called on slices
-        of rows. Perceptron and stump kernels are mapped as
-        ``k(x, z) - k(x, o) - k(o, z) + k(o, o)`` with a landmark ``o``: positive definite, and the
-        same wherever only differences of scores count.
+        of rows. Perceptron and stump kernels are replaced by
+        ``k(x, z) - k(x, o) - k(o, z) + k(o, o)`` with a landmark ``o``, which is positive definite
+        and gives the same score differences.
     gamma : float > 0, "scale", "auto" or None, default=None
         None: the median heuristic; the names are scikit-learn's, see
         :func:`rankwise.features.kernels.resolve_kernel`.
     kernel_params : dict or None, default=None
         "degree", "coef0", "delta", or keyword arguments of a callable.
     n_landmarks : int, default=100
-        Number of landmarks, >= 1. At most as many as there are distinct rows are used.
+        Number of landmarks, >= 1. If there are fewer distinct rows, all of them are used.
     method : {"uniform", "kmeans++", "leverage"}, default="uniform"
         Sampling method for landmarks. "leverage" favours rows that other rows represent badly.
     random_state : int, RandomState or None, default=None
@@ -52,7 +52,7 @@ callable, default="rbf"
     Attributes
     ----------
     landmarks_ : ndarray or CSR of shape (rank, n_features_in_)
-        The landmarks that are in use. Linearly dependent landmarks are dropped.
+        Landmarks in use, without the linearly dependent ones.
     gamma_ : float or None
         Value used for ``gamma``.
     map_ : NystroemMap
@@ -60,8 +60,8 @@ callable, default="rbf"
     Notes
     -----
     O(n_landmarks^3) in fit, O(n_samples n_landmarks (n_features + n_landmarks)) in transform.
-    float32 rows are mapped in float32. With all rows as landmarks the inner products are the
-    kernel itself. The order of the rows and repeated rows change nothing.
+    float32 rows are mapped in float32. If all rows are landmarks, the inner products equal the
+    kernel. Neither row order nor repeated rows affect the result.
 
     References
     ----------

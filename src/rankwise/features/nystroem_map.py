@@ -1,13 +1,14 @@
-"""Nyström features: kernel values with landmarks, turned so that inner products are kernel values.
+"""Nyström features: whitened kernel values with landmarks; inner products approximate a kernel.
 
-For landmarks Z with ``K_zz = R'R`` the row ``k(x, Z) R^-1`` has the inner products
-``k(x, Z) K_zz^-1 k(Z, x')``: the kernel itself between landmarks, and its best approximation from
-them elsewhere. R comes from a Cholesky decomposition with pivots, which leaves out landmarks
-that depend on others; being triangular, its inverse costs half a product of full matrices [1]_.
+For landmarks Z with ``K_zz = R'R``, the rows ``k(x, Z) R^-1`` have the inner products
+``k(x, Z) K_zz^-1 k(Z, x')``. These equal the kernel between landmarks and are its best
+approximation from the landmarks elsewhere. R comes from a pivoted Cholesky decomposition, which
+omits landmarks that depend on others. Since R is triangular, multiplying by its inverse costs half
+as much as a full matrix product [1]_.
 
-A conditionally positive definite kernel is mapped as
-``k(x, z) - k(x, o) - k(o, z) + k(o, o)`` with the first landmark as origin ``o``: positive
-definite, and the same kernel wherever only differences of scores count.
+A conditionally positive definite kernel is replaced by ``k(x, z) - k(x, o) - k(o, z) + k(o, o)``
+with the first landmark as origin ``o``. That kernel is positive definite and gives the same score
+differences.
 
 References
 ----------
@@ -31,8 +32,8 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, is_spa
 SLICE_ROWS = 256
 # Asymmetry and negative eigenvalues below this share of the largest value are rounding.
 _ROUNDING = 1e-8
-# Landmarks whose independent part is below this many rounding errors are left out. Fewer lose
-# accuracy to what is left out, more to noise in float32 (both measured on smooth kernels).
+# Landmarks whose independent part is below this many rounding errors are omitted. On smooth
+# kernels, a larger threshold omitted too much, and a smaller one added noise in float32.
 _INDEPENDENT = 10
 # Columns of the triangular factor multiplied at a time.
 _BLOCK_COLUMNS = 256
@@ -40,14 +41,14 @@ _BLOCK_COLUMNS = 256
 
 @dataclass(frozen=True, eq=False)
 class NystroemMap:
-    """Landmarks and what turns kernel values into features, callable on blocks of rows.
+    """Landmarks and the transformation of kernel values into features, callable on blocks of rows.
 
     Attributes
     ----------
     kernel : Kernel
     landmarks : ndarray or CSR of shape (n_landmarks, n_features)
     whitening : ndarray of shape (n_landmarks, n_features_out)
-        Zero below the diagonal that ends in its last entry.
+        Zero below the diagonal that ends in the bottom right entry.
     offset : ndarray of shape (n_features_out,)
         The features are ``K(X, landmarks) @ whitening + offset``.
     """
@@ -81,8 +82,8 @@ class NystroemMap:
     def __call__(self, X: Matrix) -> FloatArray:
         """Features of shape (n_rows, n_features_out), in the precision of the map.
 
-        Runs on the calling thread, but for BLAS. A callable kernel is called once per slice of
-        rows.
+        Everything but BLAS runs on the calling thread. A callable kernel is called once per slice
+        of rows.
         """
         out = np.empty((X.shape[0], self.n_features_out), dtype=self.whitening.dtype)
         for rows, values in self._values(X):
@@ -90,11 +91,11 @@ class NystroemMap:
         return out
 
     def rows(self, X: Matrix) -> Float64Array:
-        """All features in float64, for systems of the size of the rows."""
+        """All features in float64, for systems with one equation per row."""
         return self(X).astype(np.float64, copy=False)
 
     def scores(self, X: Matrix, weights: Float64Array) -> Float64Array:
-        """``self(X) @ weights`` without the features: O(n_landmarks) a row and column of weights.
+        """Compute ``self(X) @ weights`` without the features; O(n_landmarks) per row and column.
 
         Parameters
         ----------
@@ -104,7 +105,7 @@ class NystroemMap:
         Returns
         -------
         ndarray of shape (n_rows, k), float64
-            Kernel values have the precision of the map, sums are in float64.
+            Kernel values have the precision of the map; sums are in float64.
         """
         of_values = self.whitening.astype(np.float64) @ weights
         out = np.empty((X.shape[0], weights.shape[1]))
@@ -119,7 +120,7 @@ class NystroemMap:
         require(self.kernel.name != "precomputed", "kernel.name", "be one of rows", "precomputed")
 
     def _values(self, X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
-        """Slices of the rows with their kernel values, which the next slice overwrites."""
+        """Yield slices of rows with their kernel values; the next slice overwrites the values."""
         dtype, (n, m) = self.whitening.dtype, (X.shape[0], self.landmarks.shape[0])
         values = np.empty((min(SLICE_ROWS, n), m), dtype=dtype)
         evaluate = self.kernel.against(self.landmarks, dtype, sparse_rows=is_sparse(X))
@@ -133,22 +134,22 @@ class NystroemMap:
         n_values, n_out = self.whitening.shape
         for first in range(0, n_out, _BLOCK_COLUMNS):
             last = min(first + _BLOCK_COLUMNS, n_out)
-            used = n_values - n_out + last  # the rows below are zero in these columns
+            used = n_values - n_out + last  # these columns are zero below
             np.matmul(values[:, :used], self.whitening[:used, first:last], out=out[:, first:last])
         out += self.offset
 
 
 def nystroem_map(kernel: Kernel, landmarks: Matrix, dtype: Any = np.float64) -> NystroemMap:
-    """Map of the given landmarks.
+    """Build the Nyström map for the landmarks.
 
     Parameters
     ----------
     kernel : Kernel
-        Positive definite, conditionally so, or unknown and then positive semidefinite between
-        the landmarks; not precomputed.
+        (Conditionally) positive definite, or of unknown definiteness but positive semidefinite
+        between the landmarks; not precomputed.
     landmarks : ndarray or CSR of shape (n_landmarks, n_features)
     dtype : dtype
-        float32 or float64. Landmarks that depend on others to rounding of this type are left out.
+        float32 or float64. Landmarks that depend on others up to rounding in this type are omitted.
 
     Raises
     ------
@@ -157,16 +158,16 @@ def nystroem_map(kernel: Kernel, landmarks: Matrix, dtype: Any = np.float64) -> 
 
     Notes
     -----
-    O(n_landmarks^3); mapping n rows O(n n_landmarks (n_features + n_landmarks)).
+    O(n_landmarks^3). Mapping n rows takes O(n n_landmarks (n_features + n_landmarks)).
     """
     if kernel.name == "precomputed":
         raise ValueError(
-            "Nyström features need a kernel of rows, got kernel='precomputed', whose values are "
-            "all there already. Use the exact kernel."
+            "Nyström features need a kernel function of rows, got kernel='precomputed', whose "
+            "values are already complete. Use the exact kernel."
         )
     anchored = kernel.definite == "conditional"
     if anchored:
-        kernel = replace(kernel, delta=0.0)  # it would cancel
+        kernel = replace(kernel, delta=0.0)  # would cancel
     exact = landmarks.astype(np.float64)
     K = kernel(exact, exact).astype(np.float64, copy=False)
     origin_values = K[0] - K[0, 0] if anchored else np.zeros(len(K))
@@ -184,7 +185,7 @@ def nystroem_map(kernel: Kernel, landmarks: Matrix, dtype: Any = np.float64) -> 
 
 
 def _inverse_root(K: Float64Array, eps: float) -> tuple[Int64Array, Float64Array]:
-    """Independent rows and ``R^-1`` of the factor ``R'R = K`` between them; at least one row."""
+    """Independent rows, at least one, and ``R^-1`` for their factor ``R'R = K``."""
     scale = float(np.abs(K).max())
     if np.abs(K - K.T).max() > _ROUNDING * scale:
         raise ValueError("Nyström features need a symmetric kernel, got K(x, z) != K(z, x).")

@@ -1,6 +1,6 @@
-"""Powers and products of features: the columns of a polynomial, all or some of them.
+"""Powers and products of features: all or some of the terms of a polynomial.
 
-Composition: features x powers, products of several features drawn at random, or all products.
+Composition: features x powers, random products or all products.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix, is_sparse
 
 TERMS = ("powers", "random", "cross")
 SLICE_ROWS = 512
-# Terms are listed and drawn from the list if there are at most this many per wanted term.
+# If there are at most this many terms per wanted term, list all terms and draw from the list.
 _LISTED = 4
 
 
@@ -37,7 +37,8 @@ class TermMap:
     Attributes
     ----------
     factors : ndarray of shape (n_terms, degree), int64
-        Features of each term in ascending order, then -1; terms of few factors first.
+        Features of each term in ascending order, padded with -1. Terms with fewer factors come
+        first.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -47,7 +48,7 @@ class TermMap:
     factors: Int64Array
 
     def __call__(self, X: Matrix) -> Matrix:
-        """Terms of shape (n_rows, n_terms), in the type of ``X``; CSR of CSR."""
+        """Terms of shape (n_rows, n_terms), in the dtype of ``X``; CSR if ``X`` is."""
         blocks = self._by_size()
         if is_sparse(X):
             columns = sparse.csc_array(X)
@@ -73,17 +74,17 @@ class TermMap:
         _check_factors(self.factors, "factors")
 
     def _by_size(self) -> list[Int64Array]:
-        """The factors of the terms of one, two, ... factors."""
+        """Factors of the terms, grouped by their number of factors: one, two, and so on."""
         sizes = (self.factors >= 0).sum(axis=1)
         return [self.factors[sizes == size, :size] for size in np.unique(sizes)]
 
 
 def _check_factors(factors: Int64Array, name: str) -> None:
-    """Raise if terms do not list features and then -1, those of few factors first."""
+    """Raise unless each term lists features, then -1, and terms with fewer factors come first."""
     given = factors >= 0
     ends = factors.shape[1] > 0 and given[:, 0].all() and (given[:, 1:] <= given[:, :-1]).all()
     require(ends, name, "list the features of every term first, then -1", factors)
-    require((np.diff(given.sum(axis=1)) >= 0).all(), name, "list terms of few features first",
+    require((np.diff(given.sum(axis=1)) >= 0).all(), name, "list terms with fewer features first",
             factors)  # fmt: skip
 
 
@@ -95,21 +96,21 @@ def check_room(
     column_bytes: int,
     max_bytes: int,
 ) -> None:
-    """Raise if the terms take too much memory, before any is listed.
+    """Raise if the terms would take too much memory, before listing any.
 
     Parameters
     ----------
     n_features, degree, terms, n_terms
-        Result of :func:`draw_terms`.
+        Arguments of :func:`draw_terms`.
     column_bytes : int
-        Bytes of the values of one term; 0: sparse terms, which are not counted.
+        Bytes of the values of one term. Pass 0 for sparse terms, which are not counted.
     max_bytes : int
-        Most memory for the values and for the list of the terms' factors.
+        Memory limit for the values and the list of the terms' factors.
 
     Raises
     ------
     ValueError
-        Naming the terms, their bytes, and what to change.
+        If the limit is exceeded; the message says what to change.
     """
     wanted = n_features if n_terms is None else n_terms
     total = n_features
@@ -121,8 +122,8 @@ def check_room(
     needed = total * (8 * degree + column_bytes)
     if needed > max_bytes:
         raise ValueError(
-            f"max_bytes={max_bytes} is less than the {needed} bytes of {total} terms, which "
-            f"degree={degree} with terms={terms!r} has for {n_features} features. Lower degree, "
+            f"max_bytes={max_bytes} is less than the {needed} bytes of {total} terms needed "
+            f"for degree={degree} and terms={terms!r} with {n_features} features. Lower degree, "
             "use other terms or fewer features, or raise max_bytes."
         )
 
@@ -134,7 +135,7 @@ def draw_terms(
     n_terms: int | None,
     random_state: np.random.RandomState,
 ) -> TermMap:
-    """The features and their powers, random cross terms or all products; see the transformer."""
+    """Draw or list the terms; the arguments are those of :class:`PolynomialTerms`."""
     blocks = [np.arange(n_features)[:, None]]
     for size in range(2, degree + 1):
         if terms == "powers":
@@ -152,16 +153,16 @@ def draw_terms(
 
 
 class PolynomialTerms(FeatureTransformer):
-    """Add powers and products of the features as columns, without a constant.
+    """Append powers and products of the features as columns; no constant is added.
 
     Parameters
     ----------
     degree : int, default=2
         Highest degree of a term, >= 1.
     terms : {"powers", "random", "cross"}, default="powers"
-        Beside the features: "powers", the 2nd to ``degree``-th power of each; "random", products of
-        2 to ``degree`` factors, not all the same feature, drawn with equal chances and no term
-        twice; "cross", all products.
+        Terms besides the features themselves. "powers": the 2nd to ``degree``-th power of each
+        feature. "random": distinct products of 2 to ``degree`` factors, not all the same feature,
+        drawn with equal probability. "cross": all products.
     n_terms : int or None, default=None
         For ``terms="random"``: number of terms of each degree above 1, >= 0; all terms if there are
         fewer. None: the number of features, which gives as many terms as "powers".
@@ -174,13 +175,14 @@ class PolynomialTerms(FeatureTransformer):
     Attributes
     ----------
     factors_ : ndarray of shape (n_terms, degree), int64
-        Features whose product each term is, then -1. The features come first, in their order, then
-        the terms of two factors, and so on.
+        Features multiplied in each term, padded with -1. The original features come first, in their
+        order, then the terms of two factors, and so on.
 
     Notes
     -----
-    O(degree) a value. Sparse rows stay sparse: a term of zeros is zero. Features are taken as they
-    are: large ones overflow, and float32 keeps seven digits.
+    O(degree) per value. Sparse rows stay sparse, because a product with a zero factor is zero.
+    Features are not scaled: powers of large values may overflow, and float32 keeps only seven
+    digits.
 
     References
     ----------
@@ -224,7 +226,7 @@ class PolynomialTerms(FeatureTransformer):
         self.max_bytes = max_bytes
 
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
-        """Choose the terms for the width of ``X``; its values and ``y`` are not used."""
+        """Choose the terms for the number of columns; the values of ``X`` and ``y`` are ignored."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
         column_bytes = 0 if is_sparse(X) else X.shape[0] * X.dtype.itemsize
@@ -240,7 +242,7 @@ class PolynomialTerms(FeatureTransformer):
         return self
 
     def transform(self, X: FrameLike) -> Matrix:
-        """Terms of shape (n_samples, n_terms), in the precision of ``X``; CSR of CSR."""
+        """Terms of shape (n_samples, n_terms), in the precision of ``X``; CSR if ``X`` is."""
         check_is_fitted(self)
         X = check_rows(self, X)
         return TermMap(self.factors_)(X)
@@ -251,7 +253,7 @@ class PolynomialTerms(FeatureTransformer):
         Parameters
         ----------
         input_features : array-like of str of shape (n_features_in_,), optional
-            None: those of the fit, or x0, x1, ...
+            Names of the features. None: those seen in ``fit``, or x0, x1, ...
         """
         check_is_fitted(self)
         names: Any = _check_feature_names_in(self, input_features)
@@ -279,7 +281,7 @@ def _all_products(n_features: int, size: int) -> Int64Array:
 def _random_products(
     n_features: int, size: int, wanted: int, random_state: np.random.RandomState
 ) -> Int64Array:
-    """Distinct products of ``size`` factors that are not powers, sorted."""
+    """Draw distinct products of ``size`` factors, excluding powers; sorted."""
     n_products = comb(n_features + size - 1, size) - n_features
     wanted = min(wanted, n_products)
     if n_products <= _LISTED * wanted:
@@ -288,7 +290,8 @@ def _random_products(
         return listed[np.sort(random_state.permutation(n_products)[:wanted])]
     found = np.empty((0, size), dtype=np.int64)
     while len(found) < wanted:
-        # Increasing numbers less their places are non-decreasing, one to one: all alike likely.
+        # Subtracting its index from each element maps increasing sequences one-to-one to
+        # non-decreasing ones, so all products have the same probability.
         drawn = np.sort(random_state.randint(0, n_features + size - 1, (2 * wanted, size)), axis=1)
         drawn = drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)] - np.arange(size)
         drawn = drawn[drawn[:, 0] != drawn[:, -1]]

@@ -1,4 +1,4 @@
-"""Degree-2 columns: the features and the products of every two of them, squares included."""
+"""Degree-2 columns: the features, their squares and their pairwise products."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ProductsMap:
         return self.n_features * (self.n_features + 3) // 2
 
     def astype(self, dtype: Any) -> ProductsMap:
-        """The same columns: they have the precision of the rows."""
+        """Return the map unchanged: the columns have the precision of the rows."""
         return self
 
     def __call__(self, X: Matrix) -> FloatArray:
-        """Columns of a block of rows, dense, shape (n_rows, n_features_out)."""
+        """Dense columns for a block of rows, shape (n_rows, n_features_out)."""
         X = as_dense(X)
         out = np.empty((X.shape[0], self.n_features_out), dtype=X.dtype)
         out[:, : self.n_features] = X

@@ -1,6 +1,7 @@
-"""Ranks of values within their query, or among values that were kept; equal values share one.
+"""Ranks of values within their query or among stored values; equal values share a rank.
 
-Values closer than 1e-13 of the largest are equal: sums in another order must not part them.
+Values that differ by at most 1e-13 of the largest count as equal, so that the order of summation
+does not matter.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _EQUAL = 1e-13
 
 
 def centred_ranks(rows: FloatArray, indptr: Int64Array) -> Float64Array:
-    """``(below - above) / (2 m)`` for the rows of m of the same query below and above each value.
+    """Centred ranks ``(below - above) / (2 m)`` within queries of m rows.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ def centred_ranks(rows: FloatArray, indptr: Int64Array) -> Float64Array:
     Returns
     -------
     ndarray of shape (n_samples, n_features), float64
-        In (-1/2, 1/2), of mean 0 in every query; 0 where a feature has no spread in a query.
+        In (-1/2, 1/2), with mean 0 in every query. All 0 if a feature is constant within a query.
 
     Notes
     -----
@@ -49,15 +50,15 @@ def centred_ranks(rows: FloatArray, indptr: Int64Array) -> Float64Array:
 
 
 def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
-    """Ranks of other rows among kept ones, which have the ranks of :func:`centred_ranks`.
+    """Ranks of new rows among stored rows, which are ranked by :func:`centred_ranks`.
 
-    Linear between two kept values, and towards -1/2 and 1/2 beyond the outermost: continuous, and
-    ascending wherever the values are.
+    Ranks are interpolated linearly between stored values and approach -1/2 and 1/2 beyond the
+    outermost ones. They are a continuous, increasing function of the value.
 
     Parameters
     ----------
     ascending : ndarray of shape (n_kept, n_features)
-        Every column sorted.
+        Stored rows, with every column sorted.
     rows : ndarray of shape (n_samples, n_features)
 
     Returns

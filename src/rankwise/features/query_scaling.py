@@ -1,7 +1,7 @@
 """Scaling of the features within each query.
 
-Pairs are compared within a query, where a feature's level carries no information and its spread
-differs from query to query.
+Rankers compare documents of the same query, so a query's mean of a feature carries no information,
+and the spread of a feature varies between queries.
 
 References
 ----------
@@ -40,23 +40,25 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     ----------
     method : {"minmax", "standard", "rank"}, default="minmax"
         "minmax": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
-        ``(below - above) / (2 m)`` for the rows below and above of the m of the query, in
-        (-1/2, 1/2). A feature without spread in a query is 0 there.
+        to (-1/2, 1/2), ``(below - above) / (2 m)`` with the numbers of rows below and above among
+        the m rows of the query. A feature that is constant within a query becomes 0 there.
 
     Attributes
     ----------
     shift_, scale_ : ndarray of shape (n_features_in_,)
-        Scaling of all rows of ``fit`` as one query, ``(x - shift) / scale``, for rows without ids.
+        Scaling ``(x - shift) / scale`` for rows without ids, from all rows of ``fit`` as one query.
     sorted_ : ndarray of shape (n_samples, n_features_in_)
-        In their place for "rank": the rows of ``fit``, every column ascending.
+        Only for "rank", instead of ``shift_`` and ``scale_``: the rows of ``fit``, each column
+        sorted.
     n_features_in_ : int
 
     Notes
     -----
-    O(n_samples n_features), "rank" times the logarithm of n_samples. The query ids of the rows to
-    transform are what counts, in a pipeline ``predict(X, qid=qid)`` with metadata routing switched
-    on; rows without ids are scaled as the rows of ``fit``, taken for one query ("rank": linear
-    between their ranks). Sparse rows are not taken: scaling would fill them.
+    O(n_samples n_features), for "rank" times the logarithm of n_samples. Rows are scaled by the
+    query ids passed to ``transform``; in a pipeline, call ``predict(X, qid=qid)`` with metadata
+    routing enabled. Rows without ids are scaled by the statistics of all rows of ``fit`` ("rank":
+    interpolated linearly between their ranks). Sparse rows are rejected, because scaling would make
+    them dense.
 
     Examples
     --------
@@ -95,7 +97,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Learn how rows without ids are scaled; ids are checked."""
+        """Learn the scaling of rows without ids, and validate the ids."""
         self._validate_params()
         X = check_rows(self, X, accept_sparse=False, reset=True)
         QueryGroups.from_qid(qid, X.shape[0])
@@ -109,7 +111,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         self.shift_, self.scale_ = shift[0], scale[0]
         return self
 
-    def fit_transform(  # type: ignore[override]  # nothing else to pass to fit
+    def fit_transform(  # type: ignore[override]  # takes no other fit parameters
         self,
         X: FrameLike,
         y: ArrayLike | None = None,
@@ -159,7 +161,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
 
 def _minmax(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
-    """Least value and range of each row's query."""
+    """Minimum and range of each row's query."""
     low = _per_query(np.minimum, rows, indptr)
     return low, _per_query(np.maximum, rows, indptr) - low
 
@@ -168,7 +170,7 @@ def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each row's query."""
     sizes = np.diff(indptr)
     count = np.repeat(sizes, sizes)[:, None]
-    # Subtract the least value first, so that rounding gives a constant column no spread.
+    # Subtract the minimum first, so that a constant column has no spread from rounding.
     low = _per_query(np.minimum, rows, indptr)
     above = rows - low
     mean = _per_query(np.add, above, indptr) / count
@@ -180,7 +182,7 @@ _SHIFTS = {"minmax": _minmax, "standard": _standard}
 
 
 def _per_query(reduce: np.ufunc, rows: FloatArray, indptr: Any) -> FloatArray:
-    """A reduction within each query, repeated for its rows."""
+    """Reduce within each query and repeat the result for the query's rows."""
     sizes = np.diff(indptr)
     return np.repeat(reduce.reduceat(rows, indptr[:-1][sizes > 0], axis=0), sizes[sizes > 0], 0)
 

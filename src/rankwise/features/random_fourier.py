@@ -1,10 +1,10 @@
 """Random Fourier features: cosines and sines whose inner products approximate a kernel.
 
-A kernel of differences is the mean of ``cos(w.(x - z))`` over random frequencies ``w`` [1]_:
-normal with variance ``2 gamma`` for ``exp(-gamma |x - z|_2^2)``, each coordinate Cauchy with scale
-``gamma`` for ``exp(-gamma |x - z|_1)``. With D frequencies the columns ``cos(w.x)`` and
-``sin(w.x)``, divided by ``sqrt(D)``, have the mean over the D draws as inner product; its error is
-of order ``1 / sqrt(D)``.
+A shift-invariant kernel is the mean of ``cos(w.(x - z))`` over random frequencies ``w`` [1]_. They
+are normal with variance ``2 gamma`` for ``exp(-gamma |x - z|_2^2)``, and Cauchy with scale
+``gamma`` in each coordinate for ``exp(-gamma |x - z|_1)``. With D frequencies, the columns
+``cos(w.x)`` and ``sin(w.x)`` are divided by ``sqrt(D)``, so that their inner product is the mean
+over the D draws. Its error is of order ``1 / sqrt(D)``.
 
 Composition: random frequencies x cosine and sine.
 
@@ -38,7 +38,7 @@ FOURIER_KERNELS = ("rbf", "laplacian")
 
 @dataclass(frozen=True, eq=False)
 class FourierMap:
-    """Frequencies, callable on blocks of rows.
+    """Random frequencies, callable on blocks of rows.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class FourierMap:
 
     @property
     def n_features_out(self) -> int:
-        """Two columns a frequency: first all cosines, then all sines."""
+        """Two columns per frequency: first all cosines, then all sines."""
         return 2 * self.frequencies.shape[1]
 
     def astype(self, dtype: Any) -> FourierMap:
@@ -73,7 +73,7 @@ class FourierMap:
         return out
 
     def rows(self, X: Matrix) -> Float64Array:
-        """All features in float64, for systems of the size of the rows."""
+        """All features in float64, for systems with one equation per row."""
         return self(X).astype(np.float64, copy=False)
 
 
@@ -116,8 +116,8 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     Notes
     -----
     O(n_samples n_features n_frequencies). The error of an inner product is of order
-    ``n_frequencies^(-1/2)`` for any rows. Nyström features need fewer columns if there are few
-    rows or the rows lie close together; random Fourier features need no landmarks.
+    ``n_frequencies^(-1/2)``, whatever the rows. Nyström features need fewer columns if there are
+    few rows or if the rows lie close together; random Fourier features need no landmarks.
 
     References
     ----------
@@ -160,7 +160,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self.random_state = random_state
 
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
-        """Draw the frequencies for the width of ``X``; ``y`` is not used."""
+        """Choose ``gamma`` if it is not given, and draw the frequencies; ``y`` is ignored."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
         warn_of_dominant_columns(self, X, DISTANCES)

@@ -1,6 +1,6 @@
-"""Random hidden nodes: features drawn before any label is seen.
+"""Random hidden nodes: features drawn independently of the labels.
 
-With weights ``a_k`` and biases ``b_k`` drawn at random, node ``k`` of row ``x`` is
+With random weights ``a_k`` and biases ``b_k``, the output of node ``k`` for row ``x`` is
 
 - sigmoid ``1 / (1 + exp(-(a.x + b)))``, tanh, relu, sine and hardlimit of ``a.x + b``,
 - linear ``a.x + b`` itself,
@@ -34,13 +34,13 @@ Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "h
 WeightLaw = Literal["uniform", "normal"]
 ACTIVATIONS = ("sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit")
 WEIGHT_LAWS = ("uniform", "normal")
-# Rows activated at a time: what a core's caches hold, at little overhead for each slice.
+# Rows activated at a time: few enough for a core's caches, and enough to keep overhead low.
 SLICE_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
 class NodeMap:
-    """Hidden nodes with their weights, callable on blocks of rows.
+    """Weights and biases of hidden nodes, callable on blocks of rows.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class NodeMap:
         )
 
     def __call__(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
-        """Node outputs, shape (n_rows, n_nodes); written to ``out`` where given."""
+        """Node outputs, shape (n_rows, n_nodes); written to ``out`` if given."""
         if out is None:
             out = np.empty((X.shape[0], self.n_features_out), dtype=self.weights.dtype)
         for lo in range(0, X.shape[0], SLICE_ROWS):
-            rows = X if X.shape[0] <= SLICE_ROWS else X[lo : lo + SLICE_ROWS]  # CSR slices slowly
+            rows = X if X.shape[0] <= SLICE_ROWS else X[lo : lo + SLICE_ROWS]  # slicing CSR is slow
             block = out[lo : lo + SLICE_ROWS]
             if is_sparse(rows):
                 block[:] = rows @ self.weights
@@ -91,7 +91,7 @@ class NodeMap:
         return out
 
     def rows(self, X: Matrix) -> FloatArray:
-        """All node outputs in float64, for systems of the size of the rows."""
+        """All node outputs in float64, for systems with one equation per row."""
         return self(X).astype(np.float64, copy=False)
 
     def _to_gaussian_inplace(self, X: Matrix, out: FloatArray) -> None:
@@ -214,7 +214,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self.random_state = random_state
 
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
-        """Draw the nodes for the width of ``X``; its values and ``y`` are not used."""
+        """Draw the nodes for the number of columns of ``X``; its values and ``y`` are ignored."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
         warn_of_dominant_columns(self, X, node_limit(self.activation))

@@ -1,16 +1,17 @@
-"""Random perceptrons and stumps: features of -1 and 1 whose inner products estimate a distance.
+"""Random perceptrons and stumps: sign features whose inner products estimate a distance.
 
-For a direction u the signs of ``u.x - b`` and ``u.z - b`` differ where b lies between the two
-projections. With b drawn from a density q that covers them, ``1 / q(b)`` times that event has the
-mean ``|u.x - u.z|``; over directions on the sphere this has the mean ``kappa |x - z|_2`` with
-``kappa = Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2))``, over coordinates drawn with chances pi and
-divided by these ``|x - z|_1``. So n perceptrons of size ``(2 kappa n q(b))^(-1/2)`` have inner
-products with the mean ``delta - |x - z|_2``, the perceptron kernel, and n stumps of size
-``(2 pi n q(b))^(-1/2)`` with the mean ``delta - |x - z|_1``, the stump kernel [1]_. The error is of
-order ``1 / sqrt(n)``; least where thresholds are dense among the rows, so half of q is uniform over
-the range of the training rows and half follows their quantiles.
+For a direction u, the signs of ``u.x - b`` and ``u.z - b`` differ if b lies between the two
+projections. If b is drawn from a density q that covers them, the indicator of that event times
+``1 / q(b)`` has the mean ``|u.x - u.z|``. Averaged over directions on the sphere, this is
+``kappa |x - z|_2`` with ``kappa = Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2))``. Averaged over
+coordinates drawn with probabilities pi and divided by pi, it is ``|x - z|_1``. Therefore the inner
+products of n perceptrons of size ``(2 kappa n q(b))^(-1/2)`` have the mean ``delta - |x - z|_2``,
+the perceptron kernel, and those of n stumps of size ``(2 pi n q(b))^(-1/2)`` have the mean
+``delta - |x - z|_1``, the stump kernel [1]_. The error is of order ``1 / sqrt(n)``, and smallest if
+the thresholds are dense among the rows. Half of q is therefore uniform over the range of the
+training rows, and half follows their quantiles.
 
-Composition: random directions or features x random thresholds among the training rows x signs.
+Composition: random directions or features x random thresholds x signs.
 
 References
 ----------
@@ -38,18 +39,18 @@ from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matr
 
 SIGN_KERNELS = ("perceptron", "stump")
 SLICE_ROWS = 512
-# Distinct rows from which quantiles are taken, and how many parts of equal mass there are.
+# Number of distinct rows for the quantiles, and number of intervals of equal mass.
 QUANTILE_ROWS, N_PARTS = 1000, 32
 
 
 @dataclass(frozen=True, eq=False)
 class SignMap:
-    """Signs of projections less thresholds, callable on blocks of rows.
+    """Signs of projections minus thresholds, callable on blocks of rows.
 
     Attributes
     ----------
     weights : ndarray of shape (n_features, n_nodes), or of int64 of shape (n_nodes,)
-        Directions, or the features of stumps.
+        Directions of perceptrons, or feature numbers of stumps.
     biases : ndarray of shape (n_nodes,)
     sizes : ndarray of shape (n_nodes,)
         Magnitude of each output.
@@ -62,7 +63,7 @@ class SignMap:
     def __call__(self, X: Matrix) -> FloatArray:
         """Outputs of shape (n_rows, n_nodes), in the precision of ``X``; 0 counts as positive."""
         out = np.empty((X.shape[0], len(self.biases)), dtype=X.dtype)
-        # Compared with float64 thresholds: a float32 row is on the side of its exact values.
+        # Thresholds are float64, so that float32 rows are compared by their exact values.
         for lo in range(0, X.shape[0], SLICE_ROWS):
             part = project(X[lo : lo + SLICE_ROWS], self.weights) >= self.biases
             np.multiply(np.where(part, 1.0, -1.0), self.sizes, out=out[lo : lo + SLICE_ROWS])
@@ -70,7 +71,7 @@ class SignMap:
 
 
 def project(X: Matrix, weights: FloatArray) -> Float64Array:
-    """Projections on directions (n_features, n_nodes), or features by number (n_nodes,)."""
+    """Project rows on directions (n_features, n_nodes), or select features by number (n_nodes,)."""
     if weights.ndim == 2:
         return np.asarray(X @ weights)
     rows = as_dense(X)
@@ -104,18 +105,18 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     sizes_ : ndarray of shape (n_nodes,)
         Magnitude of each node's output; the sign is that of ``projection - bias``.
     delta_ : float
-        Constant up to which the kernel is estimated: the inner product of a row with itself. Where
-        only differences of scores count, as with thresholds, it has no effect.
+        Constant of the estimated kernel: the inner product of a row with itself. It has no effect
+        on models that use only score differences or thresholds.
 
     Notes
     -----
-    Fit and transform cost O(n_samples n_features n_nodes), stumps O(n_samples n_nodes). The mean of
-    an inner product over the draws is the kernel for rows whose projections lie within those of
-    the training rows, and its error falls as ``n_nodes^(-1/2)``; rows further out are taken to the
-    edge. Half of the thresholds are uniform between the ends, half follow the quantiles of 1,000
-    rows, and sizes make up for it. The order of the rows does not matter. Nyström features of the
-    same kernel need fewer columns on few rows. Features are not scaled before: the kernel is one
-    of distances.
+    Fit and transform take O(n_samples n_features n_nodes), for stumps O(n_samples n_nodes). If the
+    projections of two rows lie within those of the training rows, the expectation of their inner
+    product is the kernel, and its error falls as ``n_nodes^(-1/2)``. Projections outside count as
+    if at the edge. Half of the thresholds are uniform over the range and half follow the quantiles
+    of 1,000 rows; the node sizes correct for this density. Row order does not matter. On few rows,
+    Nyström features of the same kernel need fewer columns. The kernel depends on distances, and
+    features are not scaled here.
 
     References
     ----------
@@ -164,7 +165,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self.random_state = random_state
 
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
-        """Draw the nodes within the rows of ``X``; ``y`` is not used."""
+        """Draw the nodes from the range of the rows of ``X``; ``y`` is ignored."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
         random = check_random_state(self.random_state)
@@ -194,9 +195,9 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
 
 def _parts(X: Matrix, sample: Matrix, weights: FloatArray) -> Float64Array:
-    """Ends of parts of about equal mass of each projection, shape (N_PARTS + 1, n_nodes).
+    """Ends of intervals of about equal mass of each projection, shape (N_PARTS + 1, n_nodes).
 
-    The outer ones are those of all rows.
+    The outermost ends include all rows.
     """
     ends = np.quantile(project(sample, weights), np.linspace(0, 1, N_PARTS + 1), axis=0)
     for lo in range(0, X.shape[0], SLICE_ROWS):
@@ -207,11 +208,11 @@ def _parts(X: Matrix, sample: Matrix, weights: FloatArray) -> Float64Array:
 
 
 def _chances_of_features(parts: Float64Array) -> Float64Array:
-    """Chances of the features of stumps: half by range, half by distance between quantiles."""
+    """Probabilities of the stumps' features: half by range, half by distance between quantiles."""
     ranges = parts[-1] - parts[0]
     if not ranges.any():
         return np.full(len(ranges), 1.0 / len(ranges))
-    # Distance of two rows drawn at random, over the parts between them.
+    # Mean distance between two random rows, summed over the intervals between them.
     below = np.arange(1, N_PARTS)[:, None] / N_PARTS
     distances = (np.diff(0.5 * (parts[1:] + parts[:-1]), axis=0) * below * (1 - below)).sum(axis=0)
     return 0.5 * (ranges / ranges.sum() + distances / distances.sum())
@@ -220,12 +221,12 @@ def _chances_of_features(parts: Float64Array) -> Float64Array:
 def _draw_thresholds(
     parts: Float64Array, random: np.random.RandomState
 ) -> tuple[Float64Array, Float64Array]:
-    """A threshold for each column of parts, and one over its density; 0 where all rows are one."""
+    """A threshold for each column of ``parts``, and 1 / its density; 0 if all rows are equal."""
     n_nodes = parts.shape[1]
     by_part, place = random.uniform(size=n_nodes) < 0.5, random.uniform(size=n_nodes)
     number = random.uniform(size=n_nodes)
     widths = np.diff(parts, axis=0)
-    filled = np.cumsum(widths > 0, axis=0)  # parts without width hold no threshold
+    filled = np.cumsum(widths > 0, axis=0)  # empty intervals get no threshold
     nodes, n_filled = np.arange(n_nodes), np.maximum(filled[-1], 1)
     chosen = np.argmax(filled > number * n_filled, axis=0)
     within = parts[chosen, nodes] + place * widths[chosen, nodes]

@@ -19,7 +19,7 @@ FOLLOW_MEASURE = ("lambdarank", "yetirank")
 
 
 def check_measure(objective: Objective, measure: Measure, estimator: str) -> None:
-    """Raise ValueError where the objective follows the measure, which has no changes."""
+    """Raise ValueError if the objective follows a measure that cannot be optimised."""
     if objective in FOLLOW_MEASURE:
         check_objective(measure, estimator)
 
@@ -39,7 +39,7 @@ def objective_of(
     name : str
     rows : JudgedRows
     measure : Measure
-        Measure that lambdarank and yetirank follow; xendcg takes the gains of nDCG and DCG.
+        Measure optimised by lambdarank and yetirank; xendcg uses the gains of nDCG or DCG.
     normalised : bool
         See :class:`rankwise.losses.lambda_gradients.LambdaGradients`.
     seed : int

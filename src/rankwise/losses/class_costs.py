@@ -15,13 +15,13 @@ from rankwise.typing import ArrayLike, Float64Array
 
 
 def ordinal_costs(kind: str, classes: ArrayLike | int) -> ClassCosts:
-    """Costs by the number of ranks between true and predicted class.
+    """Costs that depend on the number of ranks between true and predicted class.
 
     Parameters
     ----------
     kind : {"absolute", "squared", "zero_one"}
     classes : array-like of shape (n_classes,), or int >= 1
-        In ascending order; or their number, for the classes of y as they sort.
+        Classes in ascending order, or their number if they are the sorted classes of y.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def ordinal_costs(kind: str, classes: ArrayLike | int) -> ClassCosts:
 
 
 def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = None) -> ClassCosts:
-    """Random costs of the usual benchmark of cost-sensitive classifiers.
+    """Random costs, as in the usual benchmark of cost-sensitive classifiers.
 
     Parameters
     ----------
@@ -54,11 +54,12 @@ def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = Non
     Returns
     -------
     ClassCosts
-        ``C(y, y) = 0`` and ``C(y, k)`` uniform in ``[0, scale N_k / N_y]``, N_k rows of class k.
+        ``C(y, y) = 0`` and ``C(y, k)`` uniform in ``[0, scale N_k / N_y]``, where class k has N_k
+        rows.
 
     Notes
     -----
-    Stated from memory of Lin (2010).
+    The distribution is that of Lin (2010), quoted from memory.
 
     Examples
     --------
@@ -81,22 +82,22 @@ def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = Non
 
 
 def confusion_costs(confusion: Confusion | ArrayLike, *, smoothing: float = 1.0) -> ClassCosts:
-    """Costs that are high for confusions that a confusion table shows to be rare.
+    """Costs from a confusion table: the rarer a confusion, the higher its cost.
 
     Parameters
     ----------
     confusion : Confusion, or array-like of shape (n_classes, n_classes)
-        Result of :func:`rankwise.metrics.confusion`: how often people or another classifier take
-        each class for each other class. An array holds the counts, finite and >= 0, by true
-        (row) and predicted class, for the classes of y as they sort.
+        Result of :func:`rankwise.metrics.confusion`: how often people or another classifier confuse
+        each pair of classes. An array holds the counts, finite and >= 0, by true (row) and
+        predicted class, for the sorted classes of y.
     smoothing : float > 0, default=1.0
-        Rows added to every cell, so that an error that was never observed has a finite cost.
+        Count added to every cell, so that an error that was never observed has a finite cost.
 
     Returns
     -------
     ClassCosts
-        ``C(y, y) = 0`` and ``C(y, k) = -log P(k | y)``, which is what a prediction k tells against
-        class y, with P from the smoothed counts.
+        ``C(y, y) = 0`` and ``C(y, k) = -log P(k | y)``, the evidence of a prediction k against
+        class y. P comes from the smoothed counts.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def confusion_costs(confusion: Confusion | ArrayLike, *, smoothing: float = 1.0)
 
 
 def _counts(confusion: ArrayLike) -> Float64Array:
-    """A checked table of counts."""
+    """Validated table of counts."""
     try:
         counts = np.asarray(confusion, dtype=np.float64)
     except (TypeError, ValueError) as error:

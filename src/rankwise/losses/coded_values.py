@@ -1,4 +1,4 @@
-"""Values of rows kept between trees, one byte each if there are few distinct values."""
+"""Row values stored between trees, in one byte each if there are few distinct values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CodedValues:
     Attributes
     ----------
     codes : ndarray of shape (n,), uint8 or float64
-        Places in ``levels``; the values themselves where there are no levels.
+        Indices into ``levels``, or the values themselves if ``levels`` is None.
     levels : ndarray of shape (n_levels,), float64, or None
         Distinct values, ascending.
     """
@@ -30,7 +30,7 @@ class CodedValues:
 
     @classmethod
     def of(cls, values: Float64Array) -> CodedValues:
-        """Code an array of at most 256 distinct values; others stay as they are."""
+        """Encode an array of at most 256 distinct values; leave other arrays unchanged."""
         levels = np.empty(0)
         starts = range(0, len(values), CHUNK)
         for start in starts:

@@ -1,8 +1,8 @@
-"""Cross entropy that bounds nDCG (XE-nDCG) [1]_, as gradient boosting takes it.
+"""Cross entropy that bounds nDCG (XE-nDCG) [1]_, for gradient boosting.
 
 ``sum_q c_q sum_i -t_i log p_i`` with ``p_i = w_i exp(f_i) / sum_j w_j exp(f_j)`` and
-``t_i = w_i (g_i + 1 - u_i) / sum_j w_j (g_j + 1 - u_j)`` over the rows of a query, g the gains of
-nDCG (2**y - 1) and u drawn from [0, 1) for every row and tree.
+``t_i = w_i (g_i + 1 - u_i) / sum_j w_j (g_j + 1 - u_j)`` over the rows of a query. Here g is the
+gain of nDCG, 2**y - 1, and u is drawn from [0, 1) for every row and tree.
 
 References
 ----------
@@ -21,12 +21,12 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 class CrossEntropyGradients(GradientLoss):
-    """Cross entropy of targets that are drawn for every tree; O(m) for m rows of a query.
+    """Cross entropy with targets drawn anew for every tree; O(m) for m rows of a query.
 
     Parameters
     ----------
     rows : JudgedRows
-        Equal rows of a query share a draw, as those that a weight stands for.
+        Equal rows of a query share a draw, so that repeating a row is equivalent to weighting it.
     measure : NDCG or DCG
         Measure that supplies the gains.
     seed : int

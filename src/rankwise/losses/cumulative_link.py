@@ -1,14 +1,14 @@
 """Negative log-likelihood of cumulative link models [1]_.
 
-A latent score ``f + e`` is cut by ascending thresholds: ``P(y <= k | f) = F(theta_k - f)`` for a
-distribution F, the link. A row of class k costs ``-w log(F(upper) - F(lower))`` with ``upper =
-theta_k - f`` (infinite for the highest class) and ``lower = theta_{k-1} - f`` (minus infinity for
-the lowest). The densities of the three links are log-concave, so the loss is convex in scores and
-thresholds.
+Ascending thresholds divide a latent score ``f + e`` into classes:
+``P(y <= k | f) = F(theta_k - f)`` for a distribution F, the link. A row of class k costs
+``-w log(F(upper) - F(lower))`` with ``upper = theta_k - f`` (infinite for the highest class) and
+``lower = theta_{k-1} - f`` (minus infinity for the lowest). The densities of the three links are
+log-concave, so the loss is convex in scores and thresholds.
 
-Tails: logarithms of probabilities and their derivatives come from forms without differences of
-numbers near 1 and stay finite for scores of thousands. The exception is "cloglog", whose loss is
-``exp(lower)`` and infinite beyond exp(709). Arrays are of one shape; O(n).
+In the tails, logarithms of probabilities and their derivatives are computed without subtracting
+numbers near 1, so they stay finite for scores in the thousands. The exception is "cloglog", whose
+loss is ``exp(lower)``, which overflows beyond lower = 709. All arrays have the same shape; O(n).
 
 References
 ----------
@@ -27,17 +27,18 @@ from scipy.special import erf, erfcx, expit, logit, ndtr, ndtri
 from rankwise.typing import Float64Array, Int64Array
 
 ROOT_2 = np.sqrt(2.0)
-# exp of it is finite.
+# The largest number whose exponential is finite.
 MOST_EXPONENT = 700.0
-# Smallest share of a class in the thresholds that a solver starts from.
+# Smallest share of a class in the initial thresholds of a solver.
 LEAST_SHARE = 1e-9
 
 
 class IntervalTerms(NamedTuple):
     """``-log(F(a) - F(b))`` and its derivatives for upper ends a and lower ends b.
 
-    ``by_upper`` and ``by_lower`` are the derivatives by a and b, ``by_score`` minus their sum. The
-    second derivatives are ``upper_upper``, ``lower_lower``, ``upper_lower`` and ``score_score``.
+    ``by_upper`` and ``by_lower`` are the derivatives with respect to a and b; ``by_score`` is minus
+    their sum. The second derivatives are ``upper_upper``, ``lower_lower``, ``upper_lower`` and
+    ``score_score``.
     """
 
     value: Float64Array
@@ -52,14 +53,14 @@ class IntervalTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """A distribution F.
+    """A link: a distribution F.
 
     Attributes
     ----------
     cdf, sf : callables
         F and 1 - F of an array.
     ppf : callable
-        Inverse of F, of shares between 0 and 1.
+        Inverse of F for probabilities between 0 and 1.
     terms : callable
         ``terms(a, b, gap)`` with ``gap = a - b`` gives :class:`IntervalTerms`.
     """
@@ -77,7 +78,7 @@ class Link:
     def probabilities(self, scores: Float64Array, thresholds: Float64Array) -> Float64Array:
         """Probability of every class, shape (n_samples, n_classes).
 
-        Differences are taken of the smaller tails: small probabilities keep their digits.
+        Differences are taken between the smaller tails, so that small probabilities stay accurate.
         """
         ends = thresholds - scores[:, None]
         below, above = self.cdf(ends), self.sf(ends)
@@ -90,7 +91,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class CumulativeLinkLoss:
-    """The loss of some rows.
+    """Cumulative link loss of some rows.
 
     Attributes
     ----------
@@ -106,10 +107,10 @@ class CumulativeLinkLoss:
     weight: Float64Array
 
     def terms(self, scores: Float64Array, thresholds: Float64Array) -> IntervalTerms:
-        """Value and derivatives of every row, times its weight."""
+        """Value and derivatives for every row, multiplied by its weight."""
         ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
         gaps = np.diff(ends)
-        with np.errstate(all="ignore"):  # branches that are not taken, and infinite losses
+        with np.errstate(all="ignore"):  # from branches not taken, and from infinite losses
             terms = self.link.terms(
                 ends[self.codes + 1] - scores, ends[self.codes] - scores, gaps[self.codes]
             )
@@ -117,13 +118,13 @@ class CumulativeLinkLoss:
 
 
 def start_thresholds(link: Link, class_weights: Float64Array) -> Float64Array:
-    """Thresholds that are optimal for scores of 0, ascending, shape (n_classes - 1,)."""
+    """Optimal thresholds if all scores are 0, ascending, shape (n_classes - 1,)."""
     shares = np.maximum(class_weights / class_weights.sum(), LEAST_SHARE)
     return link.ppf(np.cumsum(shares)[:-1] / shares.sum())
 
 
 def _logistic_terms(a: Float64Array, b: Float64Array, gap: Float64Array) -> IntervalTerms:
-    """``F(a) - F(b) = F(a) F(-b) (1 - exp(-gap))``: the gap enters on its own."""
+    """Logistic terms, from ``F(a) - F(b) = F(a) F(-b) (1 - exp(-gap))``."""
     at_a, at_b, beyond_a, beyond_b = expit(a), expit(b), expit(-a), expit(-b)
     apart = -np.expm1(-gap)
     pull = np.exp(-gap) / apart
@@ -142,7 +143,7 @@ def _logistic_terms(a: Float64Array, b: Float64Array, gap: Float64Array) -> Inte
 
 
 def _normal_terms(a: Float64Array, b: Float64Array, gap: Float64Array) -> IntervalTerms:
-    """Intervals are mirrored into the left half, where scaled error functions have all digits."""
+    """Normal terms: mirror intervals into the left half, where scaled erfc is accurate."""
     mirrored = a + b > 0
     high, low = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
     shrink = np.exp(0.5 * gap * (high + low))
@@ -166,8 +167,9 @@ def _normal_terms(a: Float64Array, b: Float64Array, gap: Float64Array) -> Interv
 
 
 def _gumbel_terms(a: Float64Array, b: Float64Array, gap: Float64Array) -> IntervalTerms:
-    """``F(z) = 1 - exp(-exp(z))``: with ``m = exp(a) - exp(b)`` the interval has the probability
-    ``exp(-exp(b)) (1 - exp(-m))``.
+    """Gumbel terms of ``F(z) = 1 - exp(-exp(z))``.
+
+    With ``m = exp(a) - exp(b)``, the probability is ``exp(-exp(b)) (1 - exp(-m))``.
     """
     gap = np.minimum(gap, MOST_EXPONENT)
     apart = -np.expm1(-gap)

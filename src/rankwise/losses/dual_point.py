@@ -1,4 +1,4 @@
-"""Losses that are the support function of a polytope, for solvers of their dual."""
+"""Losses that are support functions of polytopes, for solvers of the dual problem."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 class DualPoint(NamedTuple):
-    """Nearest point of the dual polytope, and the blocks into which it cuts the nodes.
+    """Nearest point of the dual polytope, with its partition of the nodes into blocks.
 
     Attributes
     ----------
     nu : ndarray of shape (n_nodes,)
     active : ndarray of shape (n_active,), int64
-        Nodes whose value moves with z, block by block: ``nu - z`` is constant in a block.
+        Nodes whose value changes with z, block by block; ``nu - z`` is constant within a block.
     block_ptr : ndarray of shape (n_blocks + 1,), int64
     """
 
@@ -26,8 +26,8 @@ class DualPoint(NamedTuple):
 class SupportLoss(Protocol):
     """``g(r) = max sum dual_weight nu nodes(r)`` over a polytope of nu.
 
-    A constant added to the residuals of a query changes nothing. Every row has one node, or two
-    nodes whose positions differ by n_samples.
+    Adding a constant to the residuals of a query does not change the loss. Every row has one node,
+    or two nodes whose positions differ by n_samples.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Losses of scores for gradient boosting: derivatives by row."""
+"""Losses for gradient boosting, given by their derivatives for each row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JudgedRows:
     weight : ndarray of shape (n_samples,), float64 > 0, or None
         A row of weight w stands for w equal rows; None: all 1.
     query_weight : {"pair", "document", "query"}
-        Multiplies the loss of a query by 1, 1 / W or 1 / W^2, W the sum of its weights.
+        Multiplies the loss of a query by 1, 1 / W or 1 / W^2, where W is the sum of its weights.
     """
 
     y: Float64Array
@@ -56,11 +56,11 @@ class JudgedRows:
 
 
 class BoostedLoss(Protocol):
-    """Loss whose derivatives gradient boosting follows."""
+    """Interface of losses for gradient boosting."""
 
     @property
     def draws(self) -> bool:
-        """Whether the loss differs from tree to tree."""
+        """Whether the loss draws random numbers for every tree."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class BoostedLoss(Protocol):
 
 
 class GradientLoss:
-    """Derivatives of a loss at the scores of all rows, for one tree after the other.
+    """Base class of losses that compute derivatives at all scores, tree by tree.
 
     A subclass defines ``_write``.
 
@@ -84,10 +84,10 @@ class GradientLoss:
     ----------
     rows : JudgedRows
     n_threads : int
-        The same derivatives for any number.
+        Does not affect the derivatives.
     """
 
-    draws: bool = False  # whether the loss differs from tree to tree
+    draws: bool = False  # whether the loss draws random numbers for every tree
 
     def __init__(self, rows: JudgedRows, n_threads: int) -> None:
         self.rows, self._n_threads = rows, n_threads
@@ -104,7 +104,7 @@ class GradientLoss:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether some query has rows of different targets."""
+        """Whether some query has rows with different targets."""
         targets = self._targets()
         return bool((targets != targets[np.repeat(self.indptr[:-1], np.diff(self.indptr))]).any())
 
@@ -117,9 +117,10 @@ class GradientLoss:
         ----------
         scores : ndarray of shape (n_samples,), float64
         gradients, hessians : ndarray of shape (n_samples,), float64
-            Summed over the copies of a row. The second ones are >= 0.
+            Derivatives summed over the copies of a row. ``hessians`` are >= 0.
         tree : int
-            Number of the tree that will follow them; losses that draw numbers draw by it.
+            Number of the tree to be fitted; determines the draws of losses that draw random
+            numbers.
         """
         self._begin(tree)
 
@@ -136,11 +137,11 @@ class GradientLoss:
             hessians *= self._scale
 
     def _targets(self) -> Float64Array:
-        """Rows of equal targets have no order."""
+        """Targets; rows with equal targets have no preferred order."""
         return self.rows.y
 
     def _begin(self, tree: int) -> None:
-        """Draw what the loss draws for a tree."""
+        """Draw the random numbers for a tree, if the loss needs any."""
 
     def _write(
         self,
@@ -151,8 +152,8 @@ class GradientLoss:
         gradients: Float64Array,
         hessians: Float64Array,
     ) -> None:
-        """Write the derivatives of the queries from the first to before the last.
+        """Write the derivatives for ``queries``, a range from its first to before its last.
 
-        ``rows`` are theirs among all; ``indptr`` and the arrays begin at the first of them.
+        ``rows`` is the range of their rows; ``indptr`` and the arrays start at the first of them.
         """
         raise NotImplementedError

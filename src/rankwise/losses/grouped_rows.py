@@ -1,4 +1,4 @@
-"""Rows of whole queries, as losses of scores and their solvers read them."""
+"""Rows of whole queries, the input of losses and their solvers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows in group order: those of a query are consecutive.
+    """Rows in group order: the rows of a query are consecutive.
 
     Attributes
     ----------

@@ -1,11 +1,11 @@
-"""Gradients of pairs, each weighted by what a measure loses when the two rows swap places [1]_.
+"""Gradients of pairs, weighted by the change of a measure if the two rows swap ranks [1]_.
 
-For rows i above j in the labels, at scores f and with ``p = 1 / (1 + exp(f_i - f_j))``:
+For a row i with a higher label than row j, scores f and ``p = 1 / (1 + exp(f_i - f_j))``:
 
     gradient of i -p D_ij, of j p D_ij; second derivative of both p (1 - p) D_ij,
 
-where D_ij is the absolute difference of the measure before and after the swap, as
-:mod:`rankwise.losses.measure_changes` describes it.
+where D_ij is the absolute change of the measure caused by the swap, see
+:mod:`rankwise.losses.measure_changes`.
 
 References
 ----------
@@ -33,7 +33,7 @@ N_DRAWS = 10
 
 
 class LambdaGradients(GradientLoss):
-    """Gradients at the scores of whole queries; keeps the order that they leave the rows in.
+    """Gradients at the scores of whole queries; stores the order of the rows between calls.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class LambdaGradients(GradientLoss):
     normalised : bool
         See :func:`rankwise.kernels.lambda_gradients.measure_gradients`.
     n_threads : int
-        The same gradients for any number.
+        Does not affect the gradients.
 
     Notes
     -----
-    O(m k) for a query of m rows and the cut-off k, one exponential a row.
+    O(m k) for a query of m rows and the cut-off k, with one exponential per row.
     """
 
     def __init__(
@@ -87,15 +87,15 @@ class LambdaGradients(GradientLoss):
 class NeighbourGradients(GradientLoss):
     """Gradients of neighbours in noisy rankings (YetiRank [2]_, for any measure [3]_).
 
-    For T = 10 rankings by ``f_i + log(u_i / (1 - u_i))``, u drawn from (0, 1) for every row and
-    tree, the loss is ``sum_q c_q sum_t sum_(i, j) D_ij log(1 + exp(f_j - f_i)) / T`` over the rows
-    i above j in the labels that are neighbours in ranking t, with D_ij what the measure loses
-    there when they swap.
+    For every tree, T = 10 rankings are drawn by sorting ``f_i + log(u_i / (1 - u_i))`` with random
+    u_i in (0, 1). The loss is ``sum_q c_q sum_t sum_(i, j) D_ij log(1 + exp(f_j - f_i)) / T`` over
+    rows i and j that are neighbours in ranking t, where i has the higher label. D_ij is the change
+    of the measure if i and j swap ranks there.
 
     Parameters
     ----------
     rows : JudgedRows
-        Equal rows of a query share a draw, as those that a weight stands for.
+        Equal rows of a query share a draw, so that repeating a row is equivalent to weighting it.
     measure : Measure
         See :func:`rankwise.losses.measure_changes.changes_of`.
     seed : int

@@ -6,10 +6,10 @@ The loss is ``(y - f)' L (y - f)`` with one block ``L_q`` per query. With row we
 - all pairs:       ``L_q = c_q (W diag(w) - w w')``
 - distinct grades: ``L_q = c_q (diag(w_i (W - W_{y_i})) - w w' + sum_k (w 1_k)(w 1_k)')``.
 
-``L 1 = 0``, so rows may be centred by their weighted mean first; then ``w'f = 0`` and ``L_q`` is
-the Gram matrix of scaled rows stacked on scaled sums over each grade: ``L = R'R`` with ``R`` never
-formed, and ``Phi' L Phi = B'B`` with ``B = R Phi`` in O(n) per column. Pointwise squared loss is
-the case ``L = diag(w)`` without centring.
+Since ``L 1 = 0``, rows may first be centred by their weighted mean. Then ``w'f = 0``, and ``L_q``
+is the Gram matrix of scaled rows stacked on scaled sums over each grade: ``L = R'R``. ``R`` is
+never formed; ``Phi' L Phi = B'B`` with ``B = R Phi`` takes O(n) per column. The pointwise squared
+loss has ``L = diag(w)`` and no centring.
 
 ``c_q`` is 1 ("pair": every pair counts the same), ``1 / W`` ("document") or ``1 / W^2`` ("query").
 
@@ -51,9 +51,9 @@ class LaplacianFactor:
     centred : bool
         Whether rows are centred by query (pairwise) or not (pointwise).
     tied_rows : ndarray
-        Rows that share a grade with another row of their query, grade by grade (distinct only).
+        Rows that share a grade with another row of their query, grade by grade; "distinct" only.
     tied_indptr : ndarray
-        Segment ``s`` of equal grade is ``tied_rows[tied_indptr[s]:tied_indptr[s + 1]]``.
+        ``tied_rows[tied_indptr[s]:tied_indptr[s + 1]]`` is segment ``s``, the rows of one grade.
     tied_scale : ndarray of shape (n_segments,)
         ``sqrt(c_q)`` of each segment.
     """
@@ -72,7 +72,7 @@ class LaplacianFactor:
         return self.tied_rows[self.tied_indptr[:-1]]
 
     def segments(self, first_row: int, last_row: int) -> tuple[int, int]:
-        """Segments whose query lies in rows ``first_row:last_row`` (whole queries)."""
+        """Segments of the whole queries in rows ``first_row:last_row``."""
         queries = np.searchsorted(self.indptr, (first_row, last_row))
         return int(self.tied_query_ptr[queries[0]]), int(self.tied_query_ptr[queries[1]])
 
@@ -83,7 +83,7 @@ class LaplacianFactor:
         return np.searchsorted(query, np.arange(len(self.indptr)))
 
     def apply(self, block: FloatArray, first_query: int, last_query: int) -> FloatArray:
-        """``R block`` for whole queries; modifies ``block`` in place and may return a larger array.
+        """Compute ``R block`` for whole queries; overwrites ``block``, may return a larger array.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class LaplacianFactor:
         return np.concatenate([block, sums])
 
     def apply_transposed(self, a: Float64Array) -> Float64Array:
-        """``R' a`` for ``a`` of shape (n_samples + n_segments, k); returns (n_samples, k)."""
+        """Compute ``R' a`` for ``a`` of shape (n_samples + n_segments, k); shape (n_samples, k)."""
         n = len(self.weight)
         u = self.row_scale[:, None] * a[:n]
         if len(self.tied_rows):
@@ -136,8 +136,8 @@ class LaplacianFactor:
             if hi > lo:
                 w = weight[lo:hi]
                 rows = block[lo:hi]
-                # Equal rows leave nothing, not the rounding of their mean: two entries rule most
-                # queries out.
+                # Equal rows must give exactly 0, not the rounding of their mean; two entries rule
+                # most queries out.
                 if rows[0, 0] == rows[-1, 0] and (rows == rows[0]).all():
                     rows[:] = 0.0
                     continue
@@ -152,12 +152,12 @@ def laplacian_factor(
     graph: str = "all",
     query_weight: str = "pair",
 ) -> LaplacianFactor:
-    """Factor of the block Laplacian of ``groups``; ``y`` and weights in group order.
+    """Factor the block Laplacian of ``groups``; ``y`` and weights are in group order.
 
     Parameters
     ----------
     graph : {"all", "distinct", "pointwise"}
-        Pairs of a query that count; "pointwise" gives ``L = diag(w)``.
+        Pairs of a query to include; "pointwise" gives ``L = diag(w)``.
     query_weight : {"pair", "document", "query"}
 
     Notes

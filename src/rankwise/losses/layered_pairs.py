@@ -1,7 +1,7 @@
-"""Rows of queries in layers of equal grade, where every pair of two layers is a preference.
+"""Rows of queries in layers of equal grade; two rows of different layers form a preference.
 
-Sums over layers then stand for sums over pairs: ``sum_i sum_{j: y_j < y_i} Q_i P_j`` is a sum over
-the layers of ``Q`` over a layer times ``P`` over the layers below, O(rows + layers).
+Sums over pairs become sums over layers: ``sum_i sum_{j: y_j < y_i} Q_i P_j`` is the sum over the
+layers of ``Q`` of the layer times ``P`` of all layers below, in O(rows + layers).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ ROWS_AT_ONCE = 131_072
 
 @dataclass(frozen=True, eq=False)
 class LayeredPairs:
-    """Rows by query and ascending grade, equal rows side by side, in any input order.
+    """Rows sorted by query and ascending grade, with equal rows adjacent, whatever the input order.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows,), int64
-        Input row of each row.
+        Input row number of each sorted row.
     layer_ptr : ndarray of shape (n_layers + 1,), int64
         Layer k holds rows ``layer_ptr[k]:layer_ptr[k + 1]``.
     query_ptr : ndarray of shape (n_queries + 1,), int64
         Query q holds layers ``query_ptr[q]:query_ptr[q + 1]``.
     grades : ndarray of shape (n_layers,), int64
-        Rank of the label of each layer among all distinct ones.
+        Rank of each layer's label among all distinct labels.
     table : ndarray of shape (n_grades, n_grades)
-        Weight of a pair of grades, the upper one first; of shape (0, 0) where all are 1.
+        Weight of a pair of grades, the upper grade first; of shape (0, 0) if all weights are 1.
     weight : ndarray of shape (n_rows,)
     scale : ndarray of shape (n_queries,)
         Weight of the pairs of each query.
@@ -57,25 +57,25 @@ class LayeredPairs:
 
     @property
     def n_pairs(self) -> Int64Array:
-        """Pairs of rows of different layers in each query, shape (n_queries,)."""
+        """Number of pairs of rows in different layers of each query, shape (n_queries,)."""
         layers = np.diff(self.layer_ptr)
         squares = np.concatenate([[0], np.cumsum(layers**2)])[self.query_ptr]
         return (np.diff(self.row_ptr) ** 2 - np.diff(squares)) // 2
 
     def normalised(self) -> LayeredPairs:
-        """The same pairs, weighted so that those of each query add up to 1."""
+        """The same pairs, with weights that sum to 1 in each query."""
         mass = np.add.reduceat(np.append(self.weight, 0.0), self.layer_ptr[:-1])
         arguments = (mass, mass, self.grades, self.table, self.query_ptr)
         sums = np.array([weigh_pairs(*arguments, q, q + 1) for q in range(len(self.scale))])
         return replace(self, scale=np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0))
 
     def parts(self) -> list[tuple[int, int]]:
-        """Ranges of queries for one thread each."""
+        """Ranges of queries, one per thread."""
         return query_chunks(self.row_ptr, ROWS_AT_ONCE)
 
 
 def layer_pairs(data: FitData, pair_weight: PairWeight, query_weight: QueryWeight) -> LayeredPairs:
-    """Layers of the checked rows; O(N d + N log N).
+    """Sort the checked rows into layers; O(N d + N log N).
 
     Raises
     ------
@@ -86,7 +86,7 @@ def layer_pairs(data: FitData, pair_weight: PairWeight, query_weight: QueryWeigh
     order, sizes = canonical_order(data.X, data.y, data.groups)
     query = np.repeat(np.arange(len(sizes)), sizes)
     labels, codes = np.unique(data.y, return_inverse=True)
-    by_grade = np.lexsort((codes[order], query))  # queries are in order already
+    by_grade = np.lexsort((codes[order], query))  # queries are already in order
     rows, query = order[by_grade], query[by_grade]
     codes = codes[rows]
     is_new = np.ones(len(rows), dtype=bool)

@@ -1,4 +1,4 @@
-"""Hinge loss over some of the pairs of a query, listed one by one.
+"""Hinge loss over an explicit list of pairs.
 
 Composition: chosen pairs x hinge; see :mod:`rankwise.losses.pairwise_hinge` for all pairs.
 """
@@ -15,13 +15,13 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class ListedHinge:
-    """The loss of some whole queries, rows in group order.
+    """Hinge loss over the listed pairs of whole queries, with rows in group order.
 
     Attributes
     ----------
     indptr : ndarray of shape (n_queries + 1,), int64
     upper, lower : ndarray of shape (n_pairs,), int64
-        Rows of each pair, pairs of a query together.
+        Rows of each pair; the pairs of a query are consecutive.
     weight : ndarray of shape (n_pairs,)
     pair_ptr : ndarray of shape (n_queries + 1,), int64
         Pairs of each query.
@@ -43,12 +43,12 @@ class ListedHinge:
 
     @property
     def reach(self) -> float:
-        """The margin of a pair, or the largest where it is the difference of labels."""
+        """Margin of a pair; the largest margin if margins are label differences."""
         widest = float(np.ptp(self.offset)) if len(self.offset) else 0.0
         return self.margin or widest or 1.0
 
     def part(self, first: int, last: int) -> ListedState:
-        """A state for the queries from ``first`` to before ``last``."""
+        """State of the queries ``first:last``."""
         start = int(self.indptr[first])
         rows = slice(start, int(self.indptr[last]))
         pairs = slice(int(self.pair_ptr[first]), int(self.pair_ptr[last]))
@@ -66,7 +66,7 @@ class ListedHinge:
 
 
 class ListedState:
-    """The loss of a part at the point last visited."""
+    """Loss of a part of the queries at the scores last visited."""
 
     def __init__(self, loss: ListedHinge) -> None:
         self._loss = loss
@@ -92,5 +92,5 @@ class ListedState:
         return self._trace
 
     def hinge(self, scores: Float64Array) -> float:
-        """Value of the hinge itself, without a bend."""
+        """Value of the plain hinge, without a bend."""
         return listed_sum(scores - self._loss.offset, *self._pairs, self._loss.margin)

@@ -1,7 +1,7 @@
-"""Losses of the measures that LambdaMART optimises when two rows of a query swap places.
+"""Changes of the measures that LambdaMART optimises, if two rows of a query swap ranks.
 
-The kernel's module, :mod:`rankwise.kernels.lambda_gradients`, has the formulas. Conventions of a
-measure that no order of the rows changes (``empty``, ``short``, ``ties``) play no part.
+The formulas are in :mod:`rankwise.kernels.lambda_gradients`. Conventions of a measure that do not
+depend on the order of the rows (``empty``, ``short``, ``ties``) have no effect.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ OPTIMISED = (
     Recall,
     RankBiasedPrecision,
 )
-WHOLE = (AveragePrecision, ReciprocalRank, ExpectedReciprocalRank)  # in whole weights alone
+WHOLE = (AveragePrecision, ReciprocalRank, ExpectedReciprocalRank)  # for whole-number weights only
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureChanges:
-    """How a measure changes with swaps of rows.
+    """Changes of a measure caused by swaps of rows.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class MeasureChanges:
     discounts : ndarray of shape (depth,), float64
         Discounts of the ranks within the cut-off.
     query_weight : ndarray of shape (n_queries,), float64
-        0 where there is nothing to gain.
+        0 if no swap changes the measure.
     """
 
     kind: int | None
@@ -64,7 +64,7 @@ class MeasureChanges:
 
 
 def check_objective(measure: Measure, estimator: str) -> None:
-    """Raise ValueError where the measure has no changes, or none depends on the order."""
+    """Raise ValueError if the measure cannot be optimised, or does not depend on the order."""
     if not isinstance(measure, OPTIMISED):
         names = ", ".join(cls.name for cls in OPTIMISED)
         raise ValueError(
@@ -81,7 +81,7 @@ def check_objective(measure: Measure, estimator: str) -> None:
 def changes_of(
     measure: Measure, y: Float64Array, indptr: Int64Array, weight: Float64Array
 ) -> MeasureChanges:
-    """The changes of a measure on labels.
+    """Prepare the changes of a measure for the labels.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def changes_of(
         Labels, whole queries one after the other.
     indptr : ndarray of shape (n_queries + 1,), int64
     weight : ndarray of shape (n_samples,), float64 > 0
-        A row of weight w takes w ranks.
+        A row of weight w occupies w ranks.
 
     Raises
     ------
     ValueError
-        If labels have no entry in a table of gains, or exceed the scale of ERR, or if weights
-        cannot be numbers of ranks.
+        If labels are missing from a table of gains or exceed the scale of ERR, or if weights cannot
+        be numbers of ranks.
     """
     assert isinstance(measure, TopMeasure)
     sizes = _sums(weight, indptr)
@@ -133,7 +133,7 @@ def changes_of(
 
 
 def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:
-    """Gain of every row under a measure, of labels without one the distance from the smallest."""
+    """Gain of every row under a measure; without gains, its label minus the smallest label."""
     if len(y) == 0:
         return y
     is_grade = bool((y >= 0).all() and (y % 1 == 0).all())
@@ -147,7 +147,7 @@ def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:
         return table[y.astype(np.int64)]
     if measure.gain == "exp2" and is_grade and y.max() <= LARGEST_GRADE:
         return np.exp2(y) - 1.0
-    y = y / (np.abs(y).max() or 1.0)  # the span of huge labels would overflow
+    y = y / (np.abs(y).max() or 1.0)  # the range of huge labels would overflow
     return y if measure.gain == "linear" and y.min() >= 0 else y - y.min()
 
 
@@ -158,7 +158,7 @@ def _sums(values: Float64Array, indptr: Int64Array) -> Float64Array:
 
 
 def _check_ranks(measure: Measure, weight: Float64Array, sizes: Float64Array) -> None:
-    """Raise ValueError where weights cannot be numbers of ranks."""
+    """Raise ValueError if weights cannot be numbers of ranks."""
     if isinstance(measure, WHOLE) and (weight % 1).any():
         raise ValueError(
             f"sample_weight must hold whole numbers for {measure}, got "
@@ -175,7 +175,7 @@ def _check_ranks(measure: Measure, weight: Float64Array, sizes: Float64Array) ->
 def _inverse_ideal(
     gains: Float64Array, weight: Float64Array, indptr: Int64Array, discount: Float64Array
 ) -> Float64Array:
-    """1 / ideal DCG of every query, 0 where it is 0."""
+    """1 / ideal DCG of every query; 0 if the ideal DCG is 0."""
     codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((-gains, codes))
     ends = np.cumsum(weight[order])
@@ -189,7 +189,7 @@ def _inverse_ideal(
 
 
 def _stops(measure: ExpectedReciprocalRank, y: Float64Array) -> Float64Array:
-    """Probability to stop at every row."""
+    """Probability of stopping at each row."""
     if y.min(initial=0) < 0 or y.max(initial=0) > measure.max_grade:
         raise ValueError(
             f"y must lie in 0..{measure.max_grade:g} for {measure}, got labels from {y.min():g} to "

@@ -270,7 +270,7 @@ def test_feature_maps_come_near_the_kernel_machine(rows, kernel):
 def test_terms_beyond_memory_are_named(rows):
     y = rows[1]
     X = np.random.default_rng(3).normal(size=(120, 60))
-    with pytest.raises(ValueError, match=r"terms, which degree=8 with terms='cross' has for 60"):
+    with pytest.raises(ValueError, match=r"terms needed for degree=8 and terms='cross' with 60"):
         PolyOrdinalSVM(8, terms="cross").fit(X, y)
     with pytest.raises(ValueError, match="max_bytes=1000 is less than"):
         PolyOrdinalSVM(2, terms="random", max_bytes=1000).fit(X, y)

@@ -1,12 +1,13 @@
 """Costs of predicting one class for another, and the threshold weights that follow from them.
 
 The reduction of ordinal ranking to binary questions "is the class above k?" [1]_ weighs question k
-of a row with costs c by ``|c_k - c_{k+1}|``. The weights of the questions that a prediction gets
-wrong then sum to its cost where costs are V-shaped: they do not fall with the distance from the
-true class, on either side.
+of a row with costs c by ``|c_k - c_{k+1}|``. If costs are V-shaped, that is, if they do not fall
+with the distance from the true class on either side, the weights of the questions that a prediction
+answers wrongly sum to its cost.
 
-ERR-oriented costs [2]_ are ``c_k = ERR of the best order of the query - ERR where this row alone is
-taken for class k``; class numbers are the grades and the highest one is the top of the scale.
+ERR-oriented costs [2]_ are
+``c_k = ERR of the query's best order - ERR if only this row is taken for class k``. Class numbers
+serve as grades, and the highest is the top of the scale.
 
 References
 ----------
@@ -29,17 +30,17 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 BY_CLASS = ("absolute", "squared", "zero_one")
 COSTS = (*BY_CLASS, "err")
-# Costs that fall by less than this share of the largest are rounding.
+# A fall in the costs below this share of the largest cost is rounding.
 _ROUNDING = 1e-12
 
 
 def cost_matrix(kind: str, n_classes: int) -> Float64Array:
-    """Costs that depend on the two classes alone.
+    """Cost matrix that depends only on the true and the predicted class.
 
     Parameters
     ----------
     kind : {"absolute", "squared", "zero_one"}
-        ``|y - k|``, ``(y - k)^2``, or 1 for any other class.
+        ``|y - k|``, ``(y - k)^2``, or 1 if y and k differ.
     n_classes : int >= 1
 
     Returns
@@ -77,17 +78,18 @@ def row_costs(
     Parameters
     ----------
     costs : {"absolute", "squared", "zero_one", "err"} or array-like
-        An array of shape (n_classes, n_classes) holds costs by true and predicted class; one of
-        shape (n_rows, n_classes) those of each row. Where both shapes are the same it is the first.
+        An array of shape (n_classes, n_classes) holds costs by true and predicted class; an array
+        of shape (n_rows, n_classes) holds the costs of each row. If both shapes are equal, the
+        first applies.
     codes : ndarray of int of shape (n_samples,)
         Class numbers, 0 to n_classes - 1.
     n_classes : int
     groups : QueryGroups
         Queries, for "err".
     weight : ndarray of shape (n_samples,), optional
-        Row weights > 0. With "err" they must be whole: a row of weight 2 is two rows of the list.
+        Row weights > 0. For "err" they must be whole numbers: a row of weight 2 counts as two rows.
     kept : ndarray of bool of shape (n_rows,), optional
-        Rows passed to fit that are left; ``costs`` of shape (n_rows, n_classes) has the others too.
+        Mask of the rows kept by ``fit``; ``costs`` of shape (n_rows, n_classes) covers all rows.
 
     Returns
     -------
@@ -97,12 +99,12 @@ def row_costs(
     Raises
     ------
     ValueError
-        If the array has another shape, is negative or not finite, or is not V-shaped.
+        If the array has the wrong shape, negative or non-finite entries, or is not V-shaped.
 
     Notes
     -----
-    "err": O(m K) for a query of m rows and K classes. A row ties with the rows of the class that
-    it is taken for; its cost is the mean over its places among them.
+    "err": O(m K) for a query of m rows and K classes. A misclassified row ties with the rows of its
+    predicted class; its cost is the mean over its possible ranks among them.
 
     Examples
     --------
@@ -147,12 +149,12 @@ def threshold_weights(costs: Float64Array) -> Float64Array:
 
 
 def query_setting(costs: str | ArrayLike) -> str | None:
-    """The setting, as users write it, by which costs need a query for every row; None: none."""
+    """Setting of the costs that requires query ids, as users write it; None if there is none."""
     return 'costs="err"' if isinstance(costs, str) and costs == "err" else None
 
 
 def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array:
-    """Weights of the thresholds for the rows of a fit, before those of the rows.
+    """Weights of the thresholds for the rows of a fit, not multiplied by row weights.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array
     Raises
     ------
     ValueError
-        If the costs are invalid, or all zero so that every prediction is equally good.
+        If the costs are invalid or all zero.
     """
     assert data.classes is not None
     table = row_costs(
@@ -190,7 +192,7 @@ def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array
 
 
 def costs_of_rows(costs: str | ArrayLike, data: FitData, rows: Int64Array) -> str | ArrayLike:
-    """Costs for a fit of some of the checked rows: an array by row is cut to these."""
+    """Costs for a subset of the checked rows; costs given by row are subset too."""
     assert data.classes is not None
     n_classes = len(data.classes)
     if isinstance(costs, str) or np.shape(costs) == (n_classes, n_classes):
@@ -200,14 +202,14 @@ def costs_of_rows(costs: str | ArrayLike, data: FitData, rows: Int64Array) -> st
 
 
 def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
-    """The least V-shaped costs that are nowhere below the given ones.
+    """Smallest V-shaped costs that are at least as large as the given costs.
 
     Parameters
     ----------
     costs : array-like of shape (n_samples, n_classes)
         Finite and >= 0.
     codes : array-like of int of shape (n_samples,)
-        Number of each row's true class; 0 to n_classes - 1 for a matrix by class.
+        Class number of each row; 0 to n_classes - 1 for a cost matrix by class.
 
     Returns
     -------
@@ -243,7 +245,7 @@ def _err(
         query * n_classes + codes, weights=weight, minlength=groups.n_queries * n_classes
     )
     counts = np.rint(cells).astype(np.int64).reshape(groups.n_queries, n_classes)
-    # (2^y - 1) / 2^G without overflow of the powers.
+    # (2^y - 1) / 2^G, computed without overflow.
     grades = np.arange(n_classes, dtype=np.float64)
     stop = np.exp2(grades - (n_classes - 1)) - np.exp2(1.0 - n_classes)
     table = np.empty((groups.n_queries, n_classes, n_classes))

@@ -1,10 +1,10 @@
-"""Exponential loss of ordinal margins, at the best thresholds for the scores.
+"""Exponential loss of ordinal margins, with the optimal thresholds for the scores.
 
 Row n of class y_n (0 to K - 1), weight w_n and score H_n has the margin ``rho_nk = H_n - theta_k``
 at the thresholds below its class and ``theta_k - H_n`` at those above. The loss [1]_ is
 ``sum_n w_n sum_k exp(-rho_nk)`` over all thresholds k ("all") or over the two next to the class
-("lr", left and right). It needs the scores only through ``sum w exp(H)`` and ``sum w exp(-H)`` over
-each class, and so do the thresholds that minimise it.
+("lr", left and right). The loss and its optimal thresholds depend on the scores only through
+``sum w exp(H)`` and ``sum w exp(-H)`` over each class.
 
 References
 ----------
@@ -24,17 +24,17 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True, eq=False)
 class BestThresholds:
-    """Thresholds that minimise the loss, and what follows from them.
+    """Thresholds that minimise the loss, with the loss and its slopes.
 
     Attributes
     ----------
     thresholds : ndarray of shape (n_classes - 1,), float64
-        Ascending; -inf where no row is below, inf where none is above.
+        Ascending; -inf if no row is below the threshold, inf if no row is above it.
     loss : float
     up, down : ndarray of shape (n_classes,), float64
-        A step h in {-1, 1} of a row of class y lowers the loss as the weight
-        ``w (up[y] exp(-H) - down[y] exp(H))`` times h: the two parts are the row's terms of the
-        loss at the thresholds below and above its class.
+        The derivative of the loss for a step h in {-1, 1} of a row of class y is
+        ``-h w (up[y] exp(-H) - down[y] exp(H))``. The two terms are the row's loss at the
+        thresholds below and above its class.
     """
 
     thresholds: Float64Array
@@ -43,7 +43,7 @@ class BestThresholds:
     down: Float64Array
 
     def finite(self, bound: float) -> Float64Array:
-        """The thresholds, infinite ones beyond ``bound``, which no score reaches."""
+        """Thresholds, with infinite ones set beyond ``bound``, which no score exceeds."""
         return np.clip(self.thresholds, -1.0 - bound, 1.0 + bound)
 
 
@@ -58,9 +58,9 @@ def best_thresholds(sums: Float64Array, form: str) -> BestThresholds:
 
     Notes
     -----
-    "all": ``theta_k = log(sum_{y <= k} w exp(H) / sum_{y > k} w exp(-H)) / 2``; "lr": only the
-    classes k and k + 1 in the two sums, thresholds out of order pooled by adding their sums.
-    O(n_classes).
+    "all": ``theta_k = log(sum_{y <= k} w exp(H) / sum_{y > k} w exp(-H)) / 2``; "lr": the two sums
+    cover only the classes k and k + 1, and thresholds that are out of order are pooled by adding
+    their sums. O(n_classes).
 
     Examples
     --------

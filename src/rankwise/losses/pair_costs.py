@@ -1,9 +1,9 @@
-"""Transformed costs of classes, whose differences weigh pairs of classes (weighted all-pairs).
+"""Transformed class costs for weighted all-pairs; their differences are weights of class pairs.
 
-The transformation ``v_k = integral_0^{c_k} dt / #{j : c_j <= t}`` (costs shifted so that the least
-is 0) turns costs of K classes into weights of the K (K - 1) / 2 questions "a or b?": a row asks
-for the one with the smaller v, with weight ``|v_a - v_b|`` [1]_. A class a loses, against the
-classes that should beat it, weights that sum to its excess cost:
+The transformation ``v_k = integral_0^{c_k} dt / #{j : c_j <= t}`` (with costs shifted so that the
+smallest is 0) turns the costs of K classes into weights of the K (K - 1) / 2 questions "a or b?".
+The right answer for a row is the class with the smaller v, and the question has the weight
+``|v_a - v_b|`` [1]_. The weights of the questions that class a should lose sum to its excess cost:
 ``sum_{b : v_b < v_a} (v_a - v_b) = c_a - min c``. Hence the class with most votes costs at most
 twice the weight of the questions answered wrongly.
 
@@ -24,7 +24,7 @@ _BLOCK = 4096  # rows
 
 
 def all_pairs_costs(costs: ArrayLike) -> Float64Array:
-    """Transformed costs whose differences weigh pairs of classes in weighted all-pairs.
+    """Transform costs for weighted all-pairs: differences become weights of pairs of classes.
 
     Parameters
     ----------
@@ -34,13 +34,14 @@ def all_pairs_costs(costs: ArrayLike) -> Float64Array:
     Returns
     -------
     ndarray of the shape of ``costs``, float64
-        In a row: 0 for the least cost, and in ascending order of the costs
+        0 for the smallest cost of a row; then, in ascending order of the costs,
         ``v_(i) = v_(i-1) + (c_(i) - c_(i-1)) / (i - 1)``. Equal costs have equal values.
 
     Raises
     ------
     ValueError
-        If costs are not numeric, negative, not finite, or of another number of dimensions.
+        If costs are not numeric, are negative or not finite, or have the wrong number of
+        dimensions.
 
     Notes
     -----
@@ -62,7 +63,7 @@ def all_pairs_costs(costs: ArrayLike) -> Float64Array:
         )
     table = np.atleast_2d(c)
     v = np.empty_like(table)
-    for start in range(0, len(table), _BLOCK):  # what is built in between stays in the cache
+    for start in range(0, len(table), _BLOCK):  # so that intermediate arrays stay in the cache
         v[start : start + _BLOCK] = _transformed(table[start : start + _BLOCK])
     return v.reshape(c.shape)
 
@@ -71,7 +72,7 @@ def _transformed(costs: Float64Array) -> Float64Array:
     """Transformed costs of a few rows."""
     n_rows, n_classes = costs.shape
     order = np.argsort(costs, axis=1, kind="stable")
-    order += n_classes * np.arange(n_rows)[:, None]  # into the flat table: one index, not two
+    order += n_classes * np.arange(n_rows)[:, None]  # indices into the flat table
     steps = np.diff(costs.ravel()[order], axis=1)
     steps /= np.arange(1, max(n_classes, 1))
     ascending = np.zeros((n_rows, n_classes))

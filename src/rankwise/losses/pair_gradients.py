@@ -1,7 +1,7 @@
-"""Losses of the pairs of a query as gradient boosting takes them.
+"""Losses of the pairs of a query, for gradient boosting.
 
-With the weights w of the rows and c_q of the query, see
-:class:`rankwise.losses.gradient_loss.JudgedRows`,
+With row weights w and query weights c_q, see :class:`rankwise.losses.gradient_loss.JudgedRows`, the
+losses are
 
     logistic: ``sum_q c_q sum_{y_i > y_j} w_i w_j log(1 + exp(f_j - f_i))`` [1]_;
     squared: ``sum_q c_q sum_{i < j} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 / 2``, the loss of

@@ -10,7 +10,7 @@ import numpy as np
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.typing import Float64Array, Int64Array
 
-FEW_GRADES = 48  # for which sums are kept one by one
+FEW_GRADES = 48  # maximum number of labels with a table of pair weights
 LARGEST_TABLE = 4096
 PAIR_WEIGHTS = ("difference", "gain", "power", "product")
 PairWeight: TypeAlias = str | Callable[[Float64Array, Float64Array], Any] | None
@@ -22,7 +22,7 @@ def pair_weights(pair_weight: PairWeight, upper: Float64Array, lower: Float64Arr
     Parameters
     ----------
     pair_weight : str, callable or None
-        None: 1. With a > b the labels: "difference" ``a - b``; "gain" ``2^a - 2^b``; "power"
+        None: 1. For labels a > b: "difference" ``a - b``; "gain" ``2^a - 2^b``; "power"
         ``a^(a - b)`` and "product" ``a (a - b)`` [1]_; or a function of the arrays of upper and
         lower labels that returns as many weights >= 0.
     upper, lower : ndarray of shape (n_pairs,)
@@ -67,7 +67,7 @@ def pair_weights(pair_weight: PairWeight, upper: Float64Array, lower: Float64Arr
 
 
 def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
-    """Weight of every pair of grades, the upper one first; 0 where it is not the upper one.
+    """Weight of every pair of grades, the upper grade first; 0 unless the first is higher.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
     Raises
     ------
     ValueError
-        If weights are negative or not finite, or the grades more than 4096.
+        If weights are negative or not finite, or there are more than 4096 grades.
     """
     if len(grades) > LARGEST_TABLE:
         raise ValueError(
@@ -97,14 +97,14 @@ def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
 
 
 def table_of_few(pair_weight: PairWeight, grades: Float64Array) -> Float64Array | None:
-    """:func:`pair_table`, or None where all pairs weigh 1 and a binary tree of sums is quicker."""
+    """:func:`pair_table`, or None if all pairs weigh 1 and a binary tree of sums is faster."""
     if pair_weight is None and len(grades) > FEW_GRADES:
         return None
     return pair_table(pair_weight, grades)
 
 
 def label_codes(y: Float64Array, indptr: Int64Array, table: Float64Array | None) -> Int64Array:
-    """Rank of every label, from 0: among all where there is a table, else within its query."""
+    """Rank of every label, from 0: among all labels if there is a table, else within its query."""
     if table is not None:
         return np.unique(y, return_inverse=True)[1].astype(np.int64)
     sizes = np.diff(indptr)
@@ -122,7 +122,7 @@ def label_codes(y: Float64Array, indptr: Int64Array, table: Float64Array | None)
 def query_scale(
     indptr: Int64Array, weight: Float64Array, query_weight: QueryWeight
 ) -> Float64Array:
-    """Weight ``c_q`` of every query: 1, one over its weight, or one over its square."""
+    """Weight ``c_q`` of every query: 1, ``1 / W_q`` or ``1 / W_q^2`` for its total weight W_q."""
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
     totals = np.bincount(query, weights=weight, minlength=len(sizes))

@@ -1,17 +1,17 @@
 """Absolute differences of residuals over the pairs of a query, epsilon-insensitive.
 
-With residuals ``r = y - f``, row weights w, ``W_q`` the weight of query q and ``c_q`` its weight
-among queries,
+With residuals ``r = y - f``, row weights w, ``W_q`` the total row weight of query q and ``c_q`` the
+query weight, the loss is
 
     g(r) = (1/S) sum_q c_q sum_ij w_i w_j max(0, |r_i - r_j| - epsilon),    S = sum_q c_q W_q^2,
 
-the mean over ordered pairs (i = j among them, which cost nothing). For one query and epsilon = 0
-this is twice the mean gap below each row, ``(2/m^2) sum_i (2i - m - 1) r_(i)`` after sorting.
+the mean over ordered pairs, including i = j, whose loss is 0. For one query and epsilon = 0 this is
+twice the mean gap below each row, ``(2/m^2) sum_i (2i - m - 1) r_(i)`` after sorting.
 
 g is the support function of a polytope in dual values ``u_i = rho_q w_i nu_i``,
-``rho_q = 2 c_q W_q / S``: epsilon = 0 has one node per row, epsilon > 0 has two, whose values
-``r_i`` and ``r_i + epsilon`` are compared and whose ``nu`` add up
-(see :mod:`rankwise.kernels.pairwise_absolute`).
+``rho_q = 2 c_q W_q / S``: each row has one node if epsilon = 0, and two nodes with the values
+``r_i`` and ``r_i + epsilon`` if epsilon > 0, whose ``nu`` are added (see
+:mod:`rankwise.kernels.pairwise_absolute`).
 
 References
 ----------
@@ -41,7 +41,7 @@ class PairwiseAbsolute:
     pair_scale : ndarray of shape (n_queries,)
         ``c_q / S``.
     epsilon : float >= 0
-        Differences up to it cost nothing, in units of y.
+        Differences up to epsilon have no loss, in units of y.
     dual_weight : ndarray of shape (n_nodes,)
         ``rho_q w_i`` of every node.
     """
@@ -59,7 +59,7 @@ class PairwiseAbsolute:
     def value_grad(self, r: Float64Array) -> tuple[float, Float64Array]:
         """g(r) and a subgradient with respect to r, shape (n_samples,).
 
-        Pairs at the kink (equal residuals for epsilon = 0) contribute zero to it.
+        Pairs at the kink (equal residuals if epsilon = 0) contribute 0 to the subgradient.
         """
         sums = np.empty(len(self.pair_scale))
         gradient = np.empty(len(r))

@@ -2,8 +2,8 @@
 
 ``sum_q c_q sum_{i,j: y_i > y_j} w_i w_j T[y_i, y_j] h(delta_ij - (f_i - f_j))`` with the squared
 hinge ``h(s) = max(0, s)^2``, or the hinge ``max(0, s)``, bent by a parabola up to ``bend``:
-``s^2 / (2 bend)``, then ``s - bend / 2``. The margin ``delta`` is 1, or ``y_i - y_j``, which is the
-margin 0 for the keys ``f - y``.
+``s^2 / (2 bend)``, then ``s - bend / 2``. The margin ``delta`` is 1 or ``y_i - y_j``; the latter is
+a margin of 0 for the keys ``f - y``.
 
 Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_hinge` does the sums, for
 many labels :mod:`rankwise.kernels.pair_hinge_many`.
@@ -35,12 +35,13 @@ class PairwiseHinge:
     ----------
     indptr : ndarray of shape (n_queries + 1,), int64
     grades : ndarray of shape (n_samples,), int64
-        Rank of every row's label, from 0, among all or (without a table) in its query.
+        Rank of every row's label, from 0, among all labels or (without a table) within its query.
     weight : ndarray of shape (n_samples,)
     scale : ndarray of shape (n_queries,)
         Weight ``c_q`` of each query.
     table : ndarray of shape (n_grades, n_grades), or None
-        Weight of a pair of grades, the upper one first. None: 1, and labels are many.
+        Weight of a pair of grades, the upper grade first. None: all 1; used if there are many
+        labels.
     offset : ndarray of shape (n_samples,)
         Subtracted from the scores to obtain keys: 0, or the label if the label difference is the
         margin.
@@ -72,7 +73,7 @@ class PairwiseHinge:
         ----------
         pair_weight : see :func:`rankwise.losses.pair_weights.pair_weights`
         by_difference : bool
-            Whether the margin of a pair is the difference of its labels, or 1.
+            Whether the margin of a pair is its label difference, instead of 1.
         query_weight : {"pair", "document", "query"}
         """
         table = table_of_few(pair_weight, np.unique(rows.y))
@@ -88,7 +89,7 @@ class PairwiseHinge:
 
     @property
     def reach(self) -> float:
-        """The margin of a pair, or the largest where it is the difference of labels."""
+        """Margin of a pair; the largest margin if margins are label differences."""
         widest = float(np.ptp(self.offset)) if len(self.offset) else 0.0
         return self.margin or widest or 1.0
 
@@ -112,7 +113,7 @@ class PairwiseHinge:
 
 
 class HingeState:
-    """The loss of a part at the point last visited; keeps the order of the rows there."""
+    """Loss of a part of the queries at the scores last visited; stores the order of the rows."""
 
     def __init__(self, loss: PairwiseHinge) -> None:
         n = len(loss.grades)
@@ -175,7 +176,7 @@ class HingeState:
 
 
 class ManyLabelsState:
-    """The same where labels are many and all pairs weigh the same; O(m log m) a query."""
+    """The same for many labels and equal pair weights; O(m log m) per query."""
 
     def __init__(self, loss: PairwiseHinge) -> None:
         n = len(loss.grades)

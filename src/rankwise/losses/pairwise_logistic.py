@@ -40,7 +40,7 @@ class PairwiseLogistic:
         table = table_of_few(pair_weight, np.unique(rows.y))
         codes = label_codes(rows.y, rows.indptr, table)
         scale = query_scale(rows.indptr, rows.weight, query_weight)
-        # One entry for all pairs, where labels are too many for a table.
+        # A single entry for all pairs if there are too many labels for a table.
         table = np.ones((1, 1)) if table is None else table
         return cls(rows.indptr, codes, rows.weight, scale, table)
 
@@ -57,7 +57,7 @@ class PairwiseLogistic:
 
 
 class LogisticState:
-    """The loss of a part at the point last visited."""
+    """Loss of a part of the queries at the scores last visited."""
 
     def __init__(
         self,
@@ -80,7 +80,8 @@ class LogisticState:
     def value_grad(self, scores: Float64Array, out: Float64Array) -> float:
         """Value at the scores; the gradient is written to ``out``. O(pairs).
 
-        Infinite where the scores of a query differ by more than 600, which a line search leaves.
+        The value is infinite if scores of a query differ by more than 600; a line search rejects
+        it.
         """
         if not raise_scores(scores, self._order, self._loss[4], self._grow):
             return np.inf

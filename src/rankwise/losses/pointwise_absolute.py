@@ -32,7 +32,7 @@ class PointwiseAbsolute:
     weight : ndarray of shape (n_samples,)
         Row weights > 0.
     epsilon : float >= 0
-        Residuals up to it cost nothing, in units of y.
+        Residuals up to epsilon have no loss, in units of y.
     """
 
     weight: Float64Array
@@ -53,7 +53,7 @@ class PointwiseAbsolute:
     def intercept(self, r: Float64Array) -> float:
         """The b that attains g(r); O(n log n).
 
-        If a whole interval attains it, the middle of the interval.
+        If an interval of values attains it, returns the midpoint.
         """
         breaks = np.concatenate([r - self.epsilon, r + self.epsilon])
         order = np.argsort(breaks, kind="stable")
@@ -86,7 +86,7 @@ class PointwiseAbsolute:
         if self.epsilon > 0:
             low[:n], high[n:] = 0.0, 0.0
         w = self.dual_weight
-        # sum w clip(z - t, low, high) falls from sum w high to sum w low; -w per free node.
+        # sum w clip(z - t, low, high) decreases in t; each free node contributes the slope -w.
         breaks = np.concatenate([z - high, z - low])
         order = np.argsort(breaks, kind="stable")
         breaks = breaks[order]
@@ -100,7 +100,7 @@ class PointwiseAbsolute:
             t = min(t - levels[piece] / slopes[piece], breaks[min(piece + 1, len(breaks) - 1)])
         nu = np.clip(z - t, low, high)
         free = np.flatnonzero((nu > low) & (nu < high))
-        if len(free):  # the sum is zero to rounding, however it was accumulated
+        if len(free):  # the sum is zero up to rounding
             nu[free] -= (w @ nu) / w[free].sum()
             nu = np.clip(nu, low, high)
         if len(free) < 2:  # a single one cannot move

@@ -1,7 +1,7 @@
-"""Additive position bias: clicks depend on a score plus a number for the place of the row [1]_.
+"""Additive position bias: clicks depend on a score plus a bias for the row's position [1]_.
 
-The loss is taken at ``f_i + b_p``, p the place at which row i was shown, and the trees learn f
-alone. After every tree each b takes a Newton step of the loss,
+The loss is evaluated at ``f_i + b_p``, where p is the position at which row i was shown, and the
+trees learn only f. After every tree, each b takes a Newton step of the loss,
 
     ``b_p += learning_rate G / (H + 0.001)``,
     ``G = -sum_i g_i - n_p regularisation b_p``, ``H = sum_i h_i + n_p regularisation``,
@@ -24,7 +24,7 @@ RIDGE = 0.001
 
 
 class PositionBias:
-    """A loss at scores plus the bias of each row's place; offers what the loss does.
+    """Wrap a loss so that it is evaluated at scores plus the bias of each row's position.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class PositionBias:
     place : ndarray of shape (n_samples,), int64
         Position at which each row was shown.
     before : dict of int to float
-        Biases of places to go on from; others start at 0.
+        Initial biases of positions; all others start at 0.
     learning_rate : float > 0
     regularisation : float >= 0
 
@@ -41,7 +41,7 @@ class PositionBias:
     places : ndarray of shape (n_places,), int64
         Ascending.
     bias : ndarray of shape (n_places,), float64
-        After the trees so far.
+        Biases after the trees fitted so far.
     """
 
     draws: bool = True  # the biases differ from tree to tree
@@ -67,7 +67,7 @@ class PositionBias:
     def write(
         self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0
     ) -> None:
-        """Write the derivatives at the biased scores, then move the biases."""
+        """Write the derivatives at the biased scores, then update the biases."""
         self._loss.write(scores + self.bias[self._codes], gradients, hessians, tree)
 
         def sums(values: Float64Array) -> Float64Array:

@@ -49,7 +49,7 @@ class Problem:
         return ordered_pairs(totals, self.query_weight)
 
     def piece(self, rows: Int64Array, groups: QueryGroups | None = None) -> Problem:
-        """Some rows of known groups (None: of one query), a view where they are consecutive."""
+        """Problem on rows with known groups (None: one query); a view if they are consecutive."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         groups = QueryGroups.single(len(rows)) if groups is None else groups
         return replace(
@@ -70,9 +70,9 @@ class Problem:
     def parts(
         self, fold_queries: Sequence[Int64Array], chunk_rows: int, giant_rows: float = np.inf
     ) -> Iterator[RowPart]:
-        """Chunks of whole queries of each fold; queries of more than ``giant_rows`` in pieces."""
+        """Yield chunks of whole queries by fold; queries above ``giant_rows`` come in pieces."""
         for fold, queries in enumerate(fold_queries):
-            if self.graph == "pointwise":  # queries do not matter: cut anywhere
+            if self.graph == "pointwise":  # queries do not matter, so chunks may split them
                 yield from self._pieces(fold, np.sort(self.groups.rows(queries)), chunk_rows, None)
                 continue
             giant = self.groups.sizes[queries] > giant_rows
@@ -94,17 +94,17 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class RowPart:
-    """Rows that are worked on at once.
+    """Rows that are processed together.
 
     Attributes
     ----------
     fold, n_rows : int
     take : callable
-        Gives the rows, in group order.
+        Returns the rows in group order.
     query : object
-        Identifier of the query that the rows are a piece of; None: whole queries.
+        Identifier of the query if the rows are a piece of one; None: whole queries.
     is_edge : bool
-        Whether more rows of it may be elsewhere.
+        Whether other parts may hold more rows of the query.
     """
 
     fold: int
@@ -126,7 +126,7 @@ def ordered_pairs(totals: Float64Array, query_weight: str) -> float:
 
 
 def _rows(X: Matrix, rows: Int64Array) -> Any:
-    """Rows of X; a view where they are consecutive."""
+    """Rows of X; a view if they are consecutive."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
         return X[int(rows[0]) : int(rows[-1]) + 1]
     return X[rows]

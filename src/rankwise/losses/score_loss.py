@@ -26,7 +26,7 @@ class LossState(Protocol):
 class ScoreLoss(Protocol):
     """A loss of the scores of whole queries, rows in group order.
 
-    Rankers make it from :class:`rankwise.losses.grouped_rows.GroupedRows`, by a class method
+    Rankers create it from :class:`rankwise.losses.grouped_rows.GroupedRows` with a class method
     ``of``.
     """
 
@@ -34,7 +34,7 @@ class ScoreLoss(Protocol):
     def indptr(self) -> Int64Array: ...
 
     def part(self, first: int, last: int) -> LossState:
-        """A state for the queries from ``first`` to before ``last``."""
+        """State of the queries ``first:last``."""
         ...
 
 

@@ -17,7 +17,7 @@ class SquaredLoss:
     graph : {"all", "distinct", "pointwise"}
         All pairs of a query, those of different grades, or no pairs but the grades themselves.
     query_weight : {"pair", "document", "query"}
-        Unit that has equal total weight: every pair, every document or every query.
+        Unit of equal total weight: every pair, every document or every query.
     intercept : bool
         Whether a pointwise loss has an unpenalised intercept.
     """
@@ -28,11 +28,11 @@ class SquaredLoss:
 
     @property
     def takes_shift(self) -> bool:
-        """Whether a constant on the scores of a query, or of all rows, changes nothing."""
+        """Whether adding a constant to the scores of a query (or to all) keeps the loss."""
         return self.graph != "pointwise" or self.intercept
 
     def on(self, rows: FitData) -> Problem:
-        """The loss on checked rows."""
+        """Build the loss for checked rows."""
         return Problem(
             rows.X,
             rows.y,

@@ -24,12 +24,13 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 class BentHinge(NamedTuple):
-    """The hinge bent around dual values ``centre``, at some scores.
+    """Value of the hinge, bent around dual values ``centre``, at some scores.
 
-    ``alpha`` are its dual values and ``curvature`` minus their slope by the margin, both
-    (n_samples, K - 1); ``signed`` (n_samples,) and ``thresholds`` (K - 1,) the sums of ``s alpha``.
-    ``loss`` is the loss itself, ``dual`` what the dual values add to the dual objective, ``bent``
-    the bent loss, ``moved`` is ``bend |alpha - centre|^2 / w``.
+    ``alpha`` are the dual values and ``curvature`` is minus their derivative with respect to the
+    margin, both of shape (n_samples, K - 1). ``signed`` (n_samples,) and ``thresholds`` (K - 1,)
+    are the sums of ``s alpha``. ``loss`` is the plain loss, ``bent`` the bent loss, ``dual`` the
+    contribution of the dual values to the dual objective, and ``moved`` is
+    ``bend |alpha - centre|^2 / w``.
     """
 
     alpha: Float64Array
@@ -85,9 +86,9 @@ class ThresholdHinge:
     def bent(
         self, scores: Float64Array, theta: Float64Array, centre: Float64Array, bend: float
     ) -> BentHinge:
-        """The loss minus ``bend |alpha - centre|^2 / (2 w)`` under its dual maximum.
+        """Hinge with ``bend |alpha - centre|^2 / (2 w)`` subtracted inside its dual maximum.
 
-        The squared hinge needs no bend, 0.
+        The squared hinge needs no bend: pass 0.
         """
         shape = self.weight.shape
         outputs = (np.empty(shape), np.empty(shape), np.empty(len(scores)), np.empty(len(theta)))

@@ -141,7 +141,7 @@ class ExpansionPath:
             yield
         except NotSemidefiniteError as error:
             raise ValueError(
-                "kernel must be positive semidefinite where its norm is penalised, got "
+                "kernel must be positive semidefinite if its norm is penalised, got "
                 f"kernel={self.design.given!r}. {error} CLSRRank takes any kernel."
             ) from error
 

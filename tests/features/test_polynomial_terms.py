@@ -89,7 +89,7 @@ def test_terms_beyond_memory_are_named_before_they_are_listed():
     X = np.zeros((10, 120))
     with pytest.raises(ValueError, match=r"the \d+ bytes of 1429702652399 terms") as raised:
         PolynomialTerms(8, terms="cross").fit(X)
-    assert "degree=8 with terms='cross' has for 120 features. Lower degree" in str(raised.value)
+    assert "degree=8 and terms='cross' with 120 features. Lower degree" in str(raised.value)
     with pytest.raises(ValueError, match="bytes of 234530794 terms"):
         PolynomialTerms(5, terms="random", n_terms=20_000_000_000).fit(sparse.csr_array(X))
     few = {"terms": "random", "n_terms": 50, "random_state": 0}

@@ -6,21 +6,21 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
-SLACK = 1 + 1e-12  # sums of weights differ in their last digits with the order of equal values
+SLACK = 1 + 1e-12  # the last digits of sums of weights depend on the order of equal values
 
 
 @njit
 def midpoint(low, high):
-    """A number m with ``low <= m < high``, strictly between them if possible."""
+    """Return a number m with ``low <= m < high``, strictly between them if possible."""
     middle = 0.5 * low + 0.5 * high
     return middle if low <= middle < high else low
 
 
 @njit
 def _heavy_share(values, weights, n_bins):
-    """Weight per bin of the remaining values, after each value of that weight has its own bin.
+    """Share of weight per bin, once each value at least that heavy has a bin of its own.
 
-    Returns it, the number of bins for the values left over, and their weight.
+    Returns the share, the number of bins for the remaining values, and their total weight.
     """
     share, bins_left, light = np.inf, n_bins, 0.0
     for _ in range(n_bins):
@@ -67,7 +67,7 @@ def find_cuts(values, weights, out):
         return n_cuts
     share, bins_left, light = _heavy_share(values, weights, n_bins)
     n_cuts = 0
-    gathered = 0.0  # weight in the open bin, where it holds no heavy value
+    gathered = 0.0  # weight in the open bin, if it holds no heavy value
     holds_heavy = True
     start = 0
     while start < n:
@@ -79,7 +79,7 @@ def find_cuts(values, weights, out):
         is_heavy = weight >= share
         if is_heavy and not holds_heavy:
             close = 2 * gathered * (bins_left + 1) >= light * SLACK
-            if not close:  # its bin is not needed: the heavy value's takes it in
+            if not close:  # the heavy value's bin absorbs the open one
                 bins_left += 1
                 light -= gathered
         elif is_heavy:

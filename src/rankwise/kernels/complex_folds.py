@@ -1,4 +1,4 @@
-"""Held-out residuals of ridge with complex penalties: small systems for a whole grid at once.
+"""Held-out residuals of ridge regression with complex penalties, for a whole grid at once.
 
 With ``I - S = U (eta / (Lambda + eta)) U'`` (S the hat matrix with its intercept, eta a complex
 penalty) the held-out residual of a fold is ``(I - S_ff)^-1 ((I - S) y)_f``. Every entry of the
@@ -19,12 +19,12 @@ from rankwise.runtime.jit import REASSOCIATE, njit
 
 @njit(fastmath=REASSOCIATE)
 def fold_products(left, target, scale, y, rows, size, out):
-    """Factors of the entries of the blocks and right-hand sides of folds of equal size.
+    """Write products of rows of U, the factors of the folds' blocks and right-hand sides.
 
     Parameters: ``left`` (m, r): U; ``target`` (r,): U'y; ``scale`` (m,): the intercept's unit
     direction; ``y`` (m,); ``rows``: the rows of the folds, ``size`` for each. Fills ``out``: for
-    each fold the lower triangle by rows, then the right-hand side. With a column r the rest of
-    the identity, that is its part which neither U nor ``scale`` reaches, goes there.
+    each fold the lower triangle by rows, then the right-hand side. If ``out`` has a column r, it
+    receives the part of the identity outside the span of U and ``scale``.
     """
     r = left.shape[1]
     p = 0
@@ -59,10 +59,10 @@ def fold_products(left, target, scale, y, rows, size, out):
 
 @njit(fastmath=REASSOCIATE)
 def shrinkages(values, penalty, half, cut, out):
-    """``eta / (Lambda + eta)`` for ``eta = half (penalty[0] + i penalty[1])``, into (r, 2G).
+    """Write ``eta / (Lambda + eta)`` for ``eta = half (penalty[0] + i penalty[1])``, (r, 2G).
 
-    A row of ``out`` beyond the eigenvalues is that of an eigenvalue 0. Where Lambda and both parts
-    of eta are at most ``cut`` the direction is dropped: 1.
+    A row of ``out`` beyond the eigenvalues belongs to an eigenvalue of 0. If Lambda and both parts
+    of eta are at most ``cut``, the direction is dropped and its shrinkage is 1.
     """
     G = penalty.shape[1]
     for v in range(len(out)):

@@ -1,7 +1,7 @@
 """Order of documents by majority vote of several ranked lists.
 
-The comparison is not transitive, so the order depends on how it is sorted. Merging is stable and
-compares any two neighbours of its result directly or leaves them in the order of ``order``.
+Majority votes are not transitive, so the result depends on the sorting algorithm. Merge sort is
+stable, and any two neighbours of its result were compared directly or keep their initial order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def sort_by_majority(order, indptr, ranks, weight):
     Parameters
     ----------
     order : ndarray of shape (n_rows,), int64
-        Rows of each query; changed in place. Rows that are merged first are neighbours here.
+        Rows of each query; sorted in place. Neighbours in the initial order are merged first.
     indptr : ndarray of shape (n_queries + 1,), int64
     ranks : ndarray of shape (n_rows, n_lists), int64
         Ranks from 1; 0 if the list does not contain the row.
@@ -51,7 +51,7 @@ def sort_by_majority(order, indptr, ranks, weight):
 
 @njit
 def _beats(ranks, weight, a, b):
-    """Whether row ``a`` has the larger weight of votes against row ``b``."""
+    """Whether the votes for row ``a`` against row ``b`` outweigh those for ``b``."""
     lead = 0.0
     for k in range(len(weight)):
         r, s = ranks[a, k], ranks[b, k]

@@ -7,9 +7,9 @@ from rankwise.runtime.jit import njit
 
 @njit
 def is_canonical(indptr, indices, n_columns):
-    """Whether rows are in order, and indices ascending and below ``n_columns`` in every row.
+    """Check that ``indptr`` is ascending, and that each row has ascending indices in range.
 
-    O(rows + indices); never reads outside the arrays, for any content.
+    Never reads outside the arrays, whatever they contain. O(rows + indices).
 
     Parameters
     ----------

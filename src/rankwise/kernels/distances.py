@@ -1,9 +1,8 @@
-"""Distances between rows, difference by difference.
+"""Distances between rows, summed over feature differences.
 
-``|x|^2 + |z|^2 - 2 x.z`` through a matrix product loses the digits of near rows. Summing the
-differences themselves costs about twice such a product, keeps them all, is exactly 0 for equal
-rows and symmetric, and the bits of a distance depend on its two rows alone, whatever the block
-it is computed in.
+Computing ``|x|^2 + |z|^2 - 2 x.z`` with a matrix product cancels for near rows. Summing the
+differences takes about twice as long as the product but loses no digits. The distances are
+symmetric, exactly 0 for equal rows, and bit-identical whatever block they are computed in.
 
 Columns of ``zt`` are rows of Z; the number of features is a multiple of 4 (zeros are added).
 """
@@ -71,7 +70,7 @@ def _merged_square(data, indices, start, stop, z_data, z_indices, z_start, z_sto
 
 @njit
 def refine_near(out, x, x_norms, z, z_norms, near):
-    """Sum squared differences anew where ``out`` is below ``near`` times the squared norms.
+    """Recompute squared distances if ``out`` is below ``near`` times the squared norms.
 
     ``x`` and ``z`` are ``(data, indices, indptr)`` of CSR rows with ascending indices; ``out``
     holds squared distances from norms and products, and is modified in place.

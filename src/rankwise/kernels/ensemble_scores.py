@@ -7,7 +7,7 @@ from rankwise.runtime.jit import njit
 
 @njit
 def add_trees(X, indptr, feature, threshold, left, right, missing_left, values, out):
-    """Add the value of the leaf that each row of ``X`` reaches in every tree to ``out``."""
+    """Add to ``out`` the values of the leaves that each row of ``X`` reaches, over all trees."""
     for t in range(len(indptr) - 1):
         root = indptr[t]
         for i in range(X.shape[0]):
@@ -27,7 +27,7 @@ def add_nominal_trees(
     X, indptr, feature, threshold, left, right, missing_left, values, nominal, category_indptr,
     categories, out,
 ):  # fmt: skip
-    """:func:`add_trees` for trees in which some nodes send a set of categories left.
+    """Like :func:`add_trees`, for trees in which some nodes send a set of categories left.
 
     The left categories of node i (numbered over all trees) are
     ``categories[category_indptr[i]:category_indptr[i + 1]]``,

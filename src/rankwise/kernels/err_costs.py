@@ -1,9 +1,9 @@
 """Cost of one wrong rank in a query's expected reciprocal rank.
 
-In a list ranked by true grades without one row, let ``R_j`` be the probability to stop at the row
-at place ``j`` and ``P_j`` that of passing all before it. Moving the row, with probability ``R``,
-from place ``j`` to ``j + 1`` lowers the sum by ``P_j (1/j - 1/(j+1)) (R - R_j)``: the values of all
-places are running sums.
+Take one row out of a list ranked by true grades. Let ``R_j`` be the probability of stopping at the
+row with rank ``j``, and ``P_j`` that of passing all rows before it. If the row taken out stops the
+reader with probability ``R``, moving it from rank ``j`` to ``j + 1`` lowers the measure by
+``P_j (1/j - 1/(j+1)) (R - R_j)``. The values for all ranks are therefore running sums.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from rankwise.runtime.jit import njit
 
 @njit
 def err_costs(counts, stop, out):
-    """Loss of expected reciprocal rank per query, grade of the row and grade it is taken for.
+    """Write the loss of expected reciprocal rank by query, true grade and predicted grade.
 
     ``counts`` (n_queries, n_grades), int64; ``stop`` (n_grades,) ascending, below 1; ``out``
     (n_queries, n_grades, n_grades) is written, zero for grades that the query lacks. A row ties
-    with the rows whose grade it is taken for: the mean over its places among them.
+    with the rows of its predicted grade: the loss is the mean over its possible ranks among them.
     """
     n_queries, n_grades = counts.shape
     means = np.empty(n_grades)

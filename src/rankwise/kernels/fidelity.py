@@ -2,9 +2,9 @@
 
 A pair of an upper row i and a lower row j whose scores differ by o has the loss
 ``1 - 1 / sqrt(1 + exp(-o))``, the fidelity loss for a target probability of 1. With
-``E = exp(score)`` it needs no exponential: ``exp(-o)`` is ``E[j] / E[i]``. Rows lie in layers, see
-:mod:`rankwise.kernels.pair_boosting`; a pair weighs ``table[a, b]`` (1 where the table is empty)
-times the weights of its rows and of its query. O(pairs).
+``E = exp(score)``, ``exp(-o)`` is ``E[j] / E[i]``, so a pair needs no exponential. Rows are stored
+in layers, see :mod:`rankwise.kernels.pair_boosting`. The weight of a pair is ``table[a, b]`` (1 if
+the table is empty) times the weights of its rows and of its query. O(pairs).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fidelity_point(
 
 @njit
 def fidelity_split(E, weight, grades, table, layer_ptr, query_ptr, scale, queries, side):
-    """Slopes of pairs in which only the upper row has ``side``, and only the lower row."""
+    """Sum the slopes of pairs in which only the upper row has ``side``, and only the lower."""
     right, wrong = 0.0, 0.0
     for q in range(queries[0], queries[1]):
         start = query_ptr[q]
@@ -74,7 +74,7 @@ def fidelity_split(E, weight, grades, table, layer_ptr, query_ptr, scale, querie
 
 @njit
 def write_integers(slope, scale, u):
-    """Write the slopes as integers, in units of ``1 / scale``; returns their sum."""
+    """Write the slopes as integers in units of ``1 / scale``, and return their sum."""
     total = np.int64(0)
     for i in range(len(slope)):
         u[i] = np.int64(np.rint(slope[i] * scale))

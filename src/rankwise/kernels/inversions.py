@@ -1,12 +1,12 @@
-"""Rows of a query compared by sorting: ties, inversions, ranks and gaps, never a list of pairs.
+"""Ties, inversions, ranks and gaps within queries, by sorting instead of listing pairs.
 
 Rows in lexicographic order of (score, label) have one strict inversion of labels for every
 misordered pair (Knight 1966, JASA 61:436-439); a Fenwick tree over the distinct labels counts them
 and sums their label differences. A query of m rows with K distinct labels costs O(m log K) time
 and O(m) memory.
 
-Rows are in group order, query ``q`` holding ``indptr[q]:indptr[q + 1]``; labels and scores are
-float64 without NaN. Counts are exact, and so are the sums where labels are integers.
+Rows are in group order: query ``q`` holds ``indptr[q]:indptr[q + 1]``. Labels and scores are
+float64 without NaN. Counts are exact, and so are the sums if labels are integers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def compare_pairs(y, f, indptr, counts, sums):
             key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram
         )
 
-        # Rows are in the order of their labels: number the distinct ones from 0.
+        # Rows are sorted by label: number the distinct labels from 0.
         n_distinct, n_tied, last = 0, 0, np.uint64(0)
         for i in range(m):
             k = y_key[i]
@@ -63,11 +63,11 @@ def compare_pairs(y, f, indptr, counts, sums):
                 n_tied = 0
             last = k
             y_key[i] = n_distinct - 1
-        # Differences to a middle label are summed: a common offset costs no digits.
+        # Sum differences from a middle label, so that a common offset loses no digits.
         base = label[y_key[m // 2]] if m > 0 else 0.0
         f_key, rank, free_0, free_1 = sort_keys(f_key, y_key, free_1, free_0, histogram)
 
-        # Walk up the scores; the tree holds the labels seen, the highest in its first place.
+        # Go through ascending scores; the tree holds the labels seen, the highest one first.
         for k in range(n_distinct + 1):
             n_above[k], sum_above[k] = 0, 0.0
         n_tied, n_both, below = 0, 0, 0.0
@@ -121,10 +121,10 @@ def multiply_ranks(y, f, indptr, products):
             end = begin + 1
             while end < m and key[end] == key[begin]:
                 end += 1
-            rank = begin + end - m  # twice (the mean position - the middle of the query)
+            rank = begin + end - m  # twice (mean position - middle)
             yy += (end - begin) * float(rank) ** 2
             for i in range(begin, end):
-                key[i] = begin + end  # not negative, so it survives as an unsigned payload
+                key[i] = begin + end  # not negative, so it can be stored as an unsigned value
             begin = end
         key, other, free_0, free_1 = sort_keys(other, key, free_1, free_0, histogram)
         begin = 0
@@ -154,7 +154,7 @@ def mean_absolute_gaps(x, indptr, out):
         for i in range(m):
             value_0[i] = i
         row = sort_keys(key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram)[1]
-        # Each gap between neighbours lies inside (i + 1)(m - i - 1) pairs: no cancellation.
+        # Each gap between neighbours counts in (i + 1)(m - i - 1) pairs; all terms are >= 0.
         total = 0.0
         for i in range(m - 1):
             gap = x[start + np.int64(row[i + 1])] - x[start + np.int64(row[i])]

@@ -1,4 +1,4 @@
-"""Ranks of the relevant rows of each query when ties rank last, without sorting."""
+"""Ranks of the relevant rows of each query, with ties ranked last, without sorting."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from rankwise.runtime.jit import njit
 
 @njit
 def relevant_ranks(y, scores, indptr, rel, out):
-    """Write four numbers per query on its rows of label >= ``rel`` into ``out``.
+    """Write four numbers per query about its rows with a label >= ``rel`` into ``out``.
 
-    With c the number of rows, r that of relevant rows, whose score is at least that of a relevant
-    row: how many relevant rows there are, the sum of their r / c, the largest c, and the sum of
-    c - r. O(rows x relevant rows) a query.
+    For each relevant row, let c be the number of rows, and r the number of relevant rows, whose
+    score is at least as high. The four numbers are: the number of relevant rows, and over these the
+    sum of r / c, the largest c and the sum of c - r. O(rows x relevant rows) per query.
     """
     for q in range(len(indptr) - 1):
         lo = indptr[q]

@@ -1,20 +1,20 @@
-"""Pairwise gradients, weighted by the loss in a measure when the two rows swap places.
+"""Pairwise gradients, weighted by the change of a measure if the two rows swap ranks.
 
-The loss of a measure when the rows at ranks r < t swap is, for all measures here,
-``|g_r - g_t| |a_r - b_t| c_r`` with gains g and numbers that depend on the ranking:
+If the rows at ranks r < t swap, every measure here changes by ``|g_r - g_t| |a_r - b_t| c_r``, with
+gains g and coefficients that depend on the ranking:
 
 - discounted gains: a and b are the discounts d, c = 1;
 - average precision, with C the relevant rows down to a rank and S the sum of d over them, d the
   reciprocal ranks: a_r = (C_r + 1 - g_r) d_r - S_r, b_t = C_t d_t - S_(t-1), c = 1;
 - reciprocal rank, for r up to the first relevant rank f, with s the second: a_r = d_r, b_t = d_f
   at relevant t, d_min(s, t) at others, c = 1;
-- expected reciprocal rank, with P the probability to reach a rank and T the sum of g P d:
-  a_r = P_r d_r (1 - g_r) + T_r, b_t = T_(t-1) + P_t d_t, c_r = 1 / (1 - g_r).
+- expected reciprocal rank, with P the probability of reaching a rank and T the sum of g P d: a_r =
+  P_r d_r (1 - g_r) + T_r, b_t = T_(t-1) + P_t d_t, c_r = 1 / (1 - g_r).
 
-A row of weight w stands for w equal rows, its copies, at w ranks in a row. All copies of a row at
-r rank above all of one at t, so that a_r - b_t is positive for each pair of copies, and the sum
-over them is that of their mean a and mean b, times both weights. For discounted gains, a weight
-may end within a rank, of which it takes that share.
+A row of weight w stands for w equal rows, its copies, at w consecutive ranks. All copies of the row
+at r rank above all copies of the row at t, so a_r - b_t is positive for each pair of copies. The
+sum over the copies is therefore the difference of mean a and mean b times both weights. For
+discounted gains, a fractional weight takes the corresponding share of its last rank.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ import numpy as np
 from rankwise.kernels.sorting import sort_rows
 from rankwise.runtime.jit import REASSOCIATE, njit
 
-# Arrays at constant distances in one buffer: so the compiler knows that they do not overlap.
+# Arrays at constant offsets in one buffer, so that the compiler knows they do not overlap.
 TILE = 1024
 SCORE, POWER, GAIN, WEIGHT, BELOW, SLOPE, CURVATURE = (i * (TILE + 8) for i in range(7))
 BUFFER = 7 * (TILE + 8)
 SMALLEST_POWER = 1e-290
-LARGEST_STOP = 1 - 1e-6  # of the probability to stop at a row: c is finite
-# How a measure changes. The usual one is None: Numba then leaves out the other branches,
-# which take a second to compile.
+LARGEST_STOP = 1 - 1e-6  # maximum probability of stopping at a row, so that c is finite
+# Kinds of measures. The usual kind is None, so that Numba omits the other branches, which take a
+# second to compile.
 DISCOUNTED = None
 AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RANK = 1, 2, 3
 MOVES_PER_ROW = 8
-MOST_MOVES = 2**62  # more than any sort makes
+MOST_MOVES = 2**62  # more moves than any sort makes
 
 
 @njit
 def _sort(scores, order):
-    """Sort row numbers by descending score, ties by number, from the order they are in.
+    """Sort row numbers by descending score and, for ties, by number; fast if nearly sorted.
 
-    By insertion; where that moves too much, by Shell's sort.
+    Uses insertion sort, and switches to Shell's sort if that moves too many rows.
     """
     n = len(order)
     moves_left, gap = MOVES_PER_ROW * n + 256, 1
@@ -79,7 +79,7 @@ def _sort_anew(scores, order, keys, spare):
 
 @njit
 def _mean_discount(discounts, first, weight):
-    """Mean discount of the ranks from ``first`` to ``first + weight``; 0 after those that count."""
+    """Mean discount of the ranks from ``first`` to ``first + weight``; 0 beyond the cut-off."""
     total, rank, end = 0.0, np.int64(first), first + weight
     if rank >= len(discounts):
         return 0.0
@@ -95,7 +95,7 @@ def _mean_discount(discounts, first, weight):
 
 @njit
 def _terms(kind, gains, weights, rows, discounts, above, below, factors):
-    """Write mean a, mean b, and c of every row; returns how many may be upper rows of a pair."""
+    """Write mean a, mean b and c of every row; return how many can be upper rows of a pair."""
     n = len(rows)
     depth, taken = 0, 0.0
     for r in range(n):
@@ -136,8 +136,8 @@ def _precision_terms(gains, weights, rows, discounts, above, below):
 def _reciprocal_terms(gains, weights, rows, discounts, above, below):
     """Terms of the reciprocal rank; returns the number of rows down to the first relevant one.
 
-    A copy of that row below its first one changes nothing as an upper one: its a is the b of all
-    that it could swap with.
+    Only the first copy of that row changes the measure as an upper row: the a of any other copy
+    equals the b of all rows that it could swap with.
     """
     n = len(rows)
     first_row, first, second, rank = n, -1, -1, 0
@@ -183,10 +183,10 @@ def _stop_terms(gains, weights, rows, discounts, above, below, factors):
 
 @njit(fastmath=REASSOCIATE)
 def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, damped, weighted):
-    """Add the pairs of one row with the rows of a tile; returns slope, curvature and size."""
+    """Add the pairs of one row with a tile of rows; return its slope, curvature and size."""
     slope = curvature = size = 0.0
     for number in range(first if first > 0 else 0, last):
-        t = np.uint64(number)  # no index is negative: nothing to test in the loop
+        t = np.uint64(number)  # indices start at 0, so that the loop has no sign tests
         difference = r_gain - buffer[np.uint64(GAIN) + t]
         weight = factor * (buffer[np.uint64(WEIGHT) + t] if weighted else 1.0)
         weight *= abs(difference) * abs(r_above - buffer[np.uint64(BELOW) + t])
@@ -220,20 +220,20 @@ def measure_gradients(
         Weights are > 0, and whole except for ``DISCOUNTED``.
     indptr : ndarray of shape (n_queries + 1,), int64
     query_weight : ndarray of shape (n_queries,), float64
-        Factor of the change, such as 1 / ideal DCG; 0 if the query has nothing to gain.
+        Factor of the change, such as 1 / ideal DCG; 0 if no swap changes the query's measure.
     discounts : ndarray of shape (depth,), float64
         Discounts of the ranks within the cut-off; 0 after them.
     kind : int or None
         ``DISCOUNTED``, ``AVERAGE_PRECISION``, ``RECIPROCAL_RANK`` (gains 0 and 1 in both) or
         ``EXPECTED_RANK`` (gains are probabilities to stop).
     normalised : bool
-        Divide the change of a pair by 0.01 plus the distance of its scores, where not all scores
-        are equal, and all gradients of a query by S / log2(1 + S) for the sum S of their sizes.
+        Divide the change of a pair by 0.01 plus its score difference, unless all scores are equal.
+        Then divide all gradients of a query by S / log2(1 + S), where S sums their absolute values.
     order : ndarray of shape (n_rows,), any unsigned integers
-        Row numbers within their query by descending score; read and brought up to date.
+        Row numbers within their query by descending score; read as the initial order and updated.
     gradients, hessians : ndarray of shape (n_rows,), float64
     """
-    # Loops in place of slices, and no min() and max(): these take a second to compile.
+    # Uses loops instead of slices, min() and max(), which take a second to compile.
     buffer = np.empty(BUFFER)
     longest = 0
     for q in range(len(indptr) - 1):
@@ -298,10 +298,10 @@ def measure_gradients(
 def neighbour_gradients(
     scores, gains, weights, noise, indptr, query_weight, discounts, kind, gradients, hessians
 ):
-    """Write the mean derivatives of neighbours in drawn rankings, for every row of some queries.
+    """Write the mean derivatives over pairs of neighbours in random rankings, for some queries.
 
-    In each draw the rows rank by ``scores + noise``. The pairs are those of neighbours; their
-    logistic loss at ``scores`` is weighted by the measure's loss when they swap in that ranking.
+    Each draw ranks the rows by ``scores + noise`` and pairs neighbours. The logistic loss of a pair
+    at ``scores`` is weighted by the change of the measure if the pair swaps in that ranking.
 
     Parameters
     ----------

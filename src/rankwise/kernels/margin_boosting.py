@@ -1,12 +1,12 @@
-"""One round of boosting ordinal margins: sums by class, thresholds, and the weight on every row.
+"""One round of boosting ordinal margins: sums by class, thresholds and row weights.
 
-Row n of class y has ``P = w exp(H)`` and ``Q = w exp(-H)``, w its weight and H its score so far.
-Rows lie in order of their class: class y holds rows ``class_ptr[y]:class_ptr[y + 1]``. A base
-learner with values -1 and 1 multiplies P and Q by constants, and the loss, the thresholds and the
-next step need only sums of P and Q over classes: no exponential is taken row by row.
+A row of class y with weight w and current score H has ``P = w exp(H)`` and ``Q = w exp(-H)``. Rows
+are sorted by class: class y holds rows ``class_ptr[y]:class_ptr[y + 1]``. A base learner with
+values -1 and 1 multiplies P and Q by constants. The loss, the thresholds and the next step need
+only sums of P and Q over classes, so no exponential is computed per row.
 
-Sums are over integers: every term is rounded to a multiple of 2^-60 of a bound of the sum, so that
-they are the same for any order of the rows and any division among threads.
+Sums are over integers: every term is rounded to a multiple of 2^-60 of a bound of the sum. The
+result therefore does not depend on the order of the rows or the number of threads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
-BITS = 60  # of a sum of integers
+BITS = 60  # maximum size of a sum of integers
 LARGEST_EXPONENT = 1000
 
 
 @njit
 def unit_scale(bound):
-    """Power of two that brings ``bound`` to at most 2^60; 1 for a bound of 0."""
+    """Power of two that scales ``bound`` to at most 2^60; 1 for a bound of 0."""
     if bound <= 0.0:
         return 1.0
     exponent = math.frexp(bound)[1]
@@ -32,10 +32,10 @@ def unit_scale(bound):
 
 @njit
 def advance_rows(P, Q, side, step, class_ptr, sums, start, stop, totals):
-    """Add ``step`` to the score of rows ``start:stop`` with ``side`` set, take it from the others.
+    """Add ``step`` to the scores of rows ``start:stop`` with ``side``; subtract it from the others.
 
-    ``sums[0]`` and ``sums[1]`` are the sums of P and Q by class before; the integers that stand
-    for those after are added to ``totals`` of the same shape (scaled as ``read_sums`` knows).
+    ``sums[0]`` and ``sums[1]`` are the previous sums of P and Q by class. The new sums, as integers
+    scaled for ``read_sums``, are added to ``totals`` of the same shape.
     """
     grow, shrink = math.exp(step), math.exp(-step)
     most = max(grow, shrink)
@@ -57,7 +57,7 @@ def advance_rows(P, Q, side, step, class_ptr, sums, start, stop, totals):
 
 @njit
 def read_sums(totals, step, sums):
-    """Write the sums that the integers of ``advance_rows`` stand for over those before."""
+    """Overwrite ``sums`` with the new sums, decoded from the integers of ``advance_rows``."""
     most = max(math.exp(step), math.exp(-step))
     for k in range(2):
         for y in range(sums.shape[1]):
@@ -66,13 +66,13 @@ def read_sums(totals, step, sums):
 
 @njit
 def solve_thresholds(sums, left_right, theta, up, down):
-    """Write the optimal thresholds, ascending; returns the loss at them.
+    """Write the optimal thresholds, ascending, and return the loss.
 
-    ``exp(2 theta_k)`` is the sum of P over the rows below threshold k, all or only those of class
-    k, divided by the sum of Q over the rows above, all or only those of class k + 1. The second
-    form's thresholds are put in order by pooling neighbours, both sums. ``up[y]`` and ``down[y]``
-    become the factors of Q and P in the weights of class y. Without weight on a side a threshold
-    is infinite.
+    ``exp(2 theta_k)`` is the sum of P over the rows below threshold k (with ``left_right``, only
+    those of class k), divided by the sum of Q over the rows above (only those of class k + 1). With
+    ``left_right``, thresholds that are out of order are pooled by adding both sums. ``up[y]`` and
+    ``down[y]`` become the factors of Q and P in the weights of class y. If one side has no weight,
+    the threshold is infinite.
     """
     n_thresholds = sums.shape[1] - 1
     below, above = np.empty(n_thresholds), np.empty(n_thresholds)
@@ -118,9 +118,9 @@ def solve_thresholds(sums, left_right, theta, up, down):
 
 @njit
 def _is_before(below, above, pool):
-    """Whether the threshold of a pool is no larger than that of the pool before it.
+    """Whether a pool's threshold is at most that of the previous pool.
 
-    A pool without any weight belongs to its neighbours.
+    A pool without any weight joins its neighbours.
     """
     if above[pool - 1] == 0.0:
         return True
@@ -133,8 +133,8 @@ def _is_before(below, above, pool):
 def write_weights(P, Q, class_ptr, up, down, loss, start, stop, u):
     """Write the signed weights ``u = up Q - down P`` of rows ``start:stop`` as integers.
 
-    A unit is ``1 / unit_scale(loss)``: the weights of all rows together are at most 2^60. Returns
-    their sum.
+    The unit is ``1 / unit_scale(loss)``, so that the weights of all rows sum to at most 2^60.
+    Returns their sum.
     """
     scale = unit_scale(loss)
     total = np.int64(0)

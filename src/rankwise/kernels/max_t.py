@@ -1,7 +1,7 @@
-"""Largest t statistic over all pairs of systems when queries change their sign.
+"""Largest t statistic over all pairs of systems under random sign flips of queries.
 
-A sign shared by all systems of a query keeps the squares of its differences, so that a flip
-changes only the stratum means. These take sums per system, unless a value is missing.
+Flipping the sign of all systems of a query does not change its squared differences, so only the
+stratum means must be recomputed. Unless a value is missing, sums per system suffice for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima
     Parameters
     ----------
     values : ndarray of shape (n_queries, n_systems), float64
-        Rows ordered by stratum; 0 where not counted.
+        Rows ordered by stratum; 0 if not counted.
     counted : ndarray of shape (n_queries, n_systems), bool
     starts : ndarray of shape (n_strata + 1,), int64
         First row of each stratum.
@@ -33,8 +33,8 @@ def largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima
     sizes : ndarray of shape (n_strata, n_systems, n_systems), float64
         Number of queries that count for both systems of a pair.
     scale : ndarray of shape (n_systems, n_systems), float64
-        Squared standard error of a pair's mean difference over its sum of squares within strata;
-        NaN: the pair is left out.
+        Ratio of the squared standard error of a pair's mean difference to its sum of squares within
+        strata. NaN excludes the pair.
     seeds : ndarray of shape (n_draws,), uint64
         One per draw, so that results do not depend on how draws are divided among threads.
     maxima : ndarray of shape (n_draws,), float64
@@ -47,7 +47,7 @@ def largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima
     """
     n_strata, k = len(starts) - 1, values.shape[1]
     sums = np.empty((n_strata, k))
-    # Differences over queries that do not count for every system; zero without such queries.
+    # Differences over queries that do not count for every system; 0 if there are none.
     partial = np.zeros((n_strata, k, k))
     complete = np.ones(len(values), np.bool_)
     for q in range(len(values)):

@@ -1,13 +1,15 @@
-"""Dual coordinate descent on thresholds that share one score, and the powers of a row's features.
+"""Dual coordinate descent on thresholds that share one score, with powers of the features.
 
-A row of scaled features t has the columns ``t, t^2, ..., t^degree``, which are never stored. Dense
-rows take weights (degree, d), CSR rows weights (d, degree), for one run through memory each.
+A row of scaled features t has the columns ``t, t^2, ..., t^degree``, which are never stored.
+Weights have the shape (degree, d) for dense rows and (d, degree) for CSR rows, for contiguous
+access.
 
 Row n asks the questions k = 0 .. K-2, "is the class above k?", with sign ``s_k = 1`` for k < y and
 -1 otherwise. The dual value of question k lies in [0, C w_k] (hinge) or is >= 0 (squared hinge).
-All questions of a row are solved at once, exactly: given the score f after the step every value is
-``clip((a_k + 1 - s_k (f + theta_k)) / (1 + D_k), 0, U_k)``, and f minus what these values make of
-it rises in straight lines, so its root is found by walking from line to line.
+All questions of a row are solved exactly and at once. Given the score f after the step, every value
+is ``clip((a_k + 1 - s_k (f + theta_k)) / (1 + D_k), 0, U_k)``. The difference between f and the
+score that results from these values is piecewise linear and increasing in f, so its root is found
+by walking through the pieces.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ def _add_csr(data, indices, start, stop, inverse, factor, w):
 
 @njit
 def _set_values(score, y, theta, a, upper, damping, new):
-    """Write the dual values at a score after the step; returns the change of their signed sum."""
+    """Write the dual values for a score after the step; return the change of their signed sum."""
     change = 0.0
     for k in range(len(theta)):
         sign = 1.0 if k < y else -1.0
@@ -120,7 +122,7 @@ def _set_values(score, y, theta, a, upper, damping, new):
 
 @njit
 def _solve_row(score, norm, y, theta, a, upper, damping, new):
-    """Best values of a row's questions; returns the change of their signed sum."""
+    """Write the optimal values of a row's questions; return the change of their signed sum."""
     f = score
     phi = -norm * _set_values(f, y, theta, a, upper, damping, new)
     rising = phi < 0.0
@@ -158,8 +160,8 @@ def _solve_row(score, norm, y, theta, a, upper, damping, new):
 def _visit(score, norm, y, theta, a, weight, squared, slack, scratch):
     """Solve one row.
 
-    Returns the change of the signed sum, the row's share of the duality gap before, its largest
-    violation of optimality, and whether all its values are at bounds that hold them by more than
+    Returns the change of the signed sum, the row's previous share of the duality gap, its largest
+    violation of optimality, and whether all its values are at bounds that are active by more than
     ``slack``. ``theta`` and ``a`` are modified in place.
     """
     upper, damping, new = scratch[0], scratch[1], scratch[2]
@@ -201,7 +203,7 @@ def _visit(score, norm, y, theta, a, weight, squared, slack, scratch):
 
 @njit
 def descend_rows(X, inverse, rows, order, codes, weight, norms, state, squared, slack):
-    """One pass over ``order``, an array of row numbers; rows that are held at bounds are put last.
+    """Make one pass over the row numbers ``order``, and move rows held at bounds to its end.
 
     ``state``: weights w (degree, d), thresholds (K - 1,), dual values (n, K - 1), all modified in
     place. Row i of the problem is row ``rows[i]`` of X. Returns the number of rows left, the sum of
@@ -325,10 +327,11 @@ def respond(scores, theta, codes, weight, centre, bend, squared, outputs):
     """Dual values of the bent hinge at scores, for Newton steps.
 
     ``alpha = clip((bend centre + weight (1 - m)) / (bend + h), 0, upper)`` with the margins
-    ``m = s (score + theta)``; h = 1/2 and no upper end for the squared hinge, whose bend is 0.
-    Writes to ``outputs``: ``alpha`` and minus its slope by m, both (n, K - 1), and the sums of
-    ``s alpha`` by row, (n,), and by threshold, (K - 1,). Returns the loss, what the dual values add
-    to the dual objective, the bent loss, and ``bend |alpha - centre|^2 / weight``.
+    ``m = s (score + theta)``. The squared hinge has h = 1/2, no upper bound and a bend of 0. Writes
+    to ``outputs`` ``alpha`` and minus its derivative with respect to m, both (n, K - 1), and the
+    sums of ``s alpha`` by row, (n,), and by threshold, (K - 1,). Returns the loss, the contribution
+    of the dual values to the dual objective, the bent loss, and
+    ``bend |alpha - centre|^2 / weight``.
     """
     alpha, curvature, signed, thresholds = outputs
     loss, dual, bent, moved = 0.0, 0.0, 0.0, 0.0

@@ -5,15 +5,16 @@ sign ``s_nk = 1`` for k < y_n, else -1. With ``f = K gamma``, ``gamma_n = sum_k 
 ``theta_k = sum_n alpha_nk s_nk`` the gradient is ``s_nk (f_n + theta_k) - 1``, so that a step costs
 one kernel row per row it moves and O(n_rows) work, and no kernel over pairs is ever needed.
 
-``v_nk = s_nk - theta_k - f_n`` says how much ``alpha_nk s_nk`` wants to rise. Where the thresholds
-are in descending order of theta, the largest v of a row that can rise is at the last threshold
-that can, and the smallest v that can fall at the first, on either side of its class: four positions
-per row (two codes, ``rising`` and ``falling``) that change only when the row itself is moved.
+``v_nk = s_nk - theta_k - f_n`` is the slope of the dual objective for increasing ``alpha_nk s_nk``.
+If the thresholds are sorted by descending theta, then on either side of the row's class, the
+largest v of a variable that can rise is at the last such threshold, and the smallest v of one that
+can fall is at the first. These four positions per row (two codes, ``rising`` and ``falling``)
+change only when the row itself is moved.
 
 ``cache`` is (values, slots, used): kernel rows, the slot of each row or -1, and when each slot was
 last read (``used[-1]`` counts reads). ``rows`` is (columns, diagonal, classes) and ``state`` is
 (alpha, upper, f, theta, order, rising, falling), both for the active rows only; ``columns`` are
-their places in a kernel row. The steps modify the state and ``used`` in place.
+their positions in a kernel row. The steps modify the state and ``used`` in place.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rankwise.runtime.jit import njit
 
 CONTRACT = frozenset({"contract"})
 CONVERGED, STEPS_DONE, ROW_MISSING = 0, 1, 2
-# Stands for infinity if a row has no variable that can move.
+# Stands for infinity if no variable of a row can move.
 FAR = 1e300
 # Minimum curvature of a step; identical rows have curvature 0.
 TINY = 1e-12
@@ -32,7 +33,7 @@ TINY = 1e-12
 
 @njit
 def _place_row(i, classes, state):
-    """Code the positions of row i among the ordered thresholds at which it can rise and fall."""
+    """Encode the positions, among the ordered thresholds, at which row i can rise and fall."""
     alpha, upper, _, _, order, rising, falling = state
     n_thresholds = len(order)
     last_above, last_below = -1, -1
@@ -56,7 +57,7 @@ def _place_row(i, classes, state):
 
 @njit
 def place_rows(classes, state):
-    """Order the thresholds and code the positions of every row."""
+    """Order the thresholds and encode the positions of every row."""
     theta, order = state[3], state[4]
     for position in range(1, len(order)):
         k, free = order[position], position
@@ -70,7 +71,7 @@ def place_rows(classes, state):
 
 @njit
 def fill_tables(theta, order, tables):
-    """For every code: the largest ``s - theta`` that can rise, the smallest that can fall, where.
+    """Tabulate, by code, the largest ``s - theta`` that can rise and the smallest that can fall.
 
     ``tables`` is (up, up_at, down, down_at), each of length ``(n_thresholds + 1)^2``.
     """
@@ -129,7 +130,7 @@ def _touch(cache, row):
 
 @njit
 def _shift(value, by, limit):
-    """``value + by``, exactly at the bound that it reaches."""
+    """Return ``value + by``, set exactly to a bound that it reaches."""
     if by >= limit - value:
         return limit
     return value + by if by > -value else 0.0
@@ -164,7 +165,7 @@ def _add_rows_and_find_largest(step, plus, minus, columns, codes, up, f):
 
 @njit(fastmath=CONTRACT)
 def _partner(top, own, kernel_row, rows, codes, down, extra, f):
-    """The row that a step with the given one improves most, and the smallest v that can fall."""
+    """Find the best partner row for a step with a row, and the smallest v that can fall."""
     columns, diagonal, _ = rows
     best, at, low = 0.0, -1, FAR
     for r in range(len(columns)):
@@ -181,7 +182,7 @@ def _partner(top, own, kernel_row, rows, codes, down, extra, f):
 
 @njit
 def pair_steps(cache, rows, state, tol, max_steps):
-    """Steps on two variables at a time that keep ``sum alpha s``, by second-order selection.
+    """Step on pairs of variables chosen by second-order selection, keeping ``sum alpha s``.
 
     Returns
     -------
@@ -245,9 +246,9 @@ def pair_steps(cache, rows, state, tol, max_steps):
 
 @njit
 def _solve_row(i, curvature, classes, state):
-    """Best values of all variables of one row, the others fixed; returns the change of gamma.
+    """Optimise all variables of one row with the others fixed; return the change of gamma.
 
-    The change t solves ``t = sum_k clip(v_k - curvature t)``, whose right side falls with t.
+    The change t solves ``t = sum_k clip(v_k - curvature t)``, whose right side decreases in t.
     """
     alpha, upper, f, theta = state[0], state[1], state[2], state[3]
     n_thresholds = len(theta)
@@ -296,7 +297,7 @@ def _add_row(step, kernel_row, columns, f):
 
 @njit(fastmath=CONTRACT)
 def _worst(rising, falling, up, down, diagonal, f):
-    """The row whose single best variable gains most, and the largest violation."""
+    """Find the row whose best variable gains most, and the largest violation."""
     best, at, violation = 0.0, -1, 0.0
     for r in range(len(f)):
         rise, fall = up[rising[r]] - f[r], f[r] - down[falling[r]]
@@ -310,7 +311,7 @@ def _worst(rising, falling, up, down, diagonal, f):
 
 @njit
 def row_steps(cache, rows, state, tol, max_steps):
-    """Steps on all variables of one row at a time, without a constraint over rows.
+    """Step on all variables of one row at a time, without a constraint across rows.
 
     Returns the same values as :func:`pair_steps`; ``top`` and ``-low`` are the largest violation.
     """

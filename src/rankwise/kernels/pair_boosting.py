@@ -1,11 +1,11 @@
 """One round of boosting pairs of a query, from sums over layers of equal grade instead of pairs.
 
-A row of weight w and score H has ``P = w exp(H)`` and ``Q = c w exp(-H)``, c the weight of its
-query: the pair of an upper row i and a lower row j weighs ``T Q_i P_j``, T the weight of their
-grades. Rows lie query by query, and layer by layer of ascending grade within a query: layer k
-holds rows ``layer_ptr[k]:layer_ptr[k + 1]``, query q layers ``query_ptr[q]:query_ptr[q + 1]``.
-All kernels take a range of queries. O(rows + layers) without a table of pair weights, O(rows +
-layers^2) of a query with one.
+A row of weight w and score H has ``P = w exp(H)`` and ``Q = c w exp(-H)``, where c is the weight of
+its query. The pair of an upper row i and a lower row j has the weight ``T Q_i P_j``, where T is the
+weight of their grades. Rows are sorted by query, and into layers of ascending grade within a query:
+layer k holds rows ``layer_ptr[k]:layer_ptr[k + 1]``, and query q holds layers
+``query_ptr[q]:query_ptr[q + 1]``. All kernels take a range of queries. A query takes O(rows +
+layers), or O(rows + layers^2) with a table of pair weights.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rankwise.runtime.jit import njit
 
 @njit
 def split_layers(P, Q, side, layer_ptr, query_ptr, first, last, sums):
-    """Write the sums over each layer of P over rows with ``side`` and without, and of Q.
+    """Write the sums of P and Q in each layer, over rows with ``side`` and without.
 
-    ``sums`` has the rows P up, P down, Q up, Q down.
+    The rows of ``sums`` are P with, P without, Q with, and Q without ``side``.
     """
     for layer in range(query_ptr[first], query_ptr[last]):
         p_up, p_down, q_up, q_down = 0.0, 0.0, 0.0, 0.0
@@ -58,7 +58,7 @@ def weigh_pairs(lower, upper, grades, table, query_ptr, first, last):
 
 @njit
 def write_opponents(lower, upper, grades, table, query_ptr, first, last, below, above):
-    """Write for each layer the weighted sums of ``lower`` below and of ``upper`` above it."""
+    """Write, for each layer, the weighted sums of ``lower`` below it and of ``upper`` above it."""
     for q in range(first, last):
         start, stop = query_ptr[q], query_ptr[q + 1]
         total = 0.0
@@ -83,11 +83,11 @@ def write_opponents(lower, upper, grades, table, query_ptr, first, last, below, 
 
 @njit
 def advance_pairs(P, Q, side, step, layer_ptr, below, above, scale, start, stop, u):
-    """Add ``step`` to the score of rows with ``side``, take it from the others, and weigh them.
+    """Add ``step`` to the scores of rows with ``side``, subtract it from the others; write weights.
 
-    Rows of the layers ``start:stop``. The signed weight of a row, ``Q below - P above`` with the
-    sums of its layer after the step, is written to ``u`` in units of ``1 / scale``; returns the
-    sum of these integers.
+    Only rows of the layers ``start:stop`` change. The signed weight of a row, ``Q below - P above``
+    with the sums of its layer after the step, is written to ``u`` in units of ``1 / scale``.
+    Returns the sum of these integers.
     """
     grow, shrink = math.exp(step), math.exp(-step)
     total = np.int64(0)

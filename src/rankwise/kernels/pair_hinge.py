@@ -1,14 +1,14 @@
 """Hinge losses over all pairs of unequal grades, from order statistics instead of pairs.
 
-Rows of a query in the order of their keys; the pairs whose slack ``s = margin - (key_i - key_j)``
-is positive (grade of i above that of j) are, for every i, a range of places in that order, and
-its ends only move up from row to row. Sums over the range are kept for each grade. With ``bend``
-the loss is ``curvature s^2`` up to it and continues as a straight line.
+The rows of a query are sorted by key. For every row i, the rows j of lower grade with a positive
+slack ``s = margin - (key_i - key_j)`` lie in a range of positions, whose ends only move up from row
+to row. Sums over the range are updated for each grade. The loss is ``curvature s^2`` up to ``bend``
+and continues as a straight line.
 
-A pair of grades a > b weighs ``table[a, b]``, a pair of rows the product of their weights, times
-the scale of the query.
+The weight of a pair of rows is ``table[a, b]`` for their grades a > b, times the weights of the two
+rows, times the scale of the query.
 
-Complexity: O(m log m + m K) for a query of m rows and K grades; nearly sorted rows need no sort.
+Complexity: O(m log m + m K) for a query of m rows and K grades; nearly sorted rows sort in O(m).
 
 References
 ----------
@@ -22,12 +22,12 @@ import numpy as np
 from rankwise.kernels.sorting import sort_rows
 from rankwise.runtime.jit import njit
 
-_MOVES_PER_ROW = 8  # of an insertion sort, beyond which a merge sort is quicker
+_MOVES_PER_ROW = 8  # moves of an insertion sort, beyond which a merge sort is faster
 
 
 @njit
 def _restore_order(order, keys, lo, hi):
-    """Sort ``order[lo:hi]`` by key in place, starting from the order that is there."""
+    """Sort ``order[lo:hi]`` by key in place; fast if it is nearly sorted."""
     moves = _MOVES_PER_ROW * (hi - lo)
     for place in range(lo + 1, hi):
         row = order[place]
@@ -45,7 +45,7 @@ def _restore_order(order, keys, lo, hi):
 
 @njit
 def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed, ranges, out):
-    """Value of the loss of some queries, its gradient, and what :func:`hinge_curvature` needs.
+    """Evaluate the loss of some queries and its gradient; prepare :func:`hinge_curvature`.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
     shape : float64 (3,)
         Margin, bend (infinity: none) and curvature.
     order : int64 (n,), changed
-        Rows of each query in the order of their keys, at best nearly so.
+        Rows of each query; becomes sorted by key, which is faster if it nearly is.
     placed : float64 (3, n), written
-        Key, weight and diagonal of the curvature of the row in each place.
+        Key, weight and diagonal of the curvature of the row at each position.
     ranges : int32 (5, n), written
-        For the row in each place: first place and end, within the query, of its opponents of lower
-        and of those of higher grade on the bent part; its grade.
+        For the row at each position: start and end, within the query, of its opponents of lower
+        grade on the bent part, the same for opponents of higher grade, and its grade.
     out : float64 (n,), written
         Gradient with respect to the keys, in input order.
 
@@ -89,7 +89,7 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
                 out[place] = 0.0
             continue
         _restore_order(order, keys, lo, hi)
-        centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])  # sums of squares keep their digits
+        centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])  # keeps sums of squares accurate
         for part in range(5):
             for g in range(n_grades):
                 below[part, g] = 0.0
@@ -197,7 +197,7 @@ def hinge_curvature(values, scale, indptr, table, curvature, order, placed, rang
     ----------
     values : float64 (n,)
     scale, indptr, table, order, placed, ranges
-        As there.
+        See :func:`hinge_point`.
     curvature : float
     out : float64 (n,), written
     """
@@ -205,7 +205,7 @@ def hinge_curvature(values, scale, indptr, table, curvature, order, placed, rang
     most = 0
     for query in range(len(indptr) - 1):
         most = max(most, indptr[query + 1] - indptr[query])
-    sums = np.zeros((most + 1, n_grades))  # of the values of each grade before a place
+    sums = np.zeros((most + 1, n_grades))  # sums of the values of each grade before a position
     for query in range(len(indptr) - 1):
         lo, hi = indptr[query], indptr[query + 1]
         factor = 2.0 * curvature * scale[query]
@@ -257,7 +257,7 @@ def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
         for g in range(n_grades):
             sums[0, g] = 0.0
             sums[1, g] = 0.0
-        first = hi - lo  # of the rows above key - margin, from the top down
+        first = hi - lo  # sums of the rows above key - margin, from the top down
         for place in range(hi - lo - 1, -1, -1):
             row = lo + order[place]
             while first > 0 and keys[lo + order[first - 1]] > keys[row] - margin:

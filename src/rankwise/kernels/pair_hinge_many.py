@@ -1,7 +1,7 @@
 """Hinge losses over pairs for many distinct labels, with sums from binary indexed trees.
 
-Like :mod:`rankwise.kernels.pair_hinge`, for pairs of equal weight. Sums over all labels below one's
-own are prefix sums of a Fenwick tree [1]_ over the ranks of the labels.
+Like :mod:`rankwise.kernels.pair_hinge`, for pairs of equal weight. Sums over all lower labels are
+prefix sums of a Fenwick tree [1]_ over the ranks of the labels.
 
 Complexity: O(m log m) for a query of m rows, for any number of labels.
 
@@ -44,13 +44,13 @@ def _below(tree, grade):
 
 @njit
 def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, out):
-    """Value of the loss of some queries, its gradient, and what the curvature needs.
+    """Evaluate the loss of some queries and its gradient; prepare the curvature.
 
     Parameters
     ----------
     keys : float64 (n,)
     ranks : int64 (n,)
-        Rank of each row's label within its query, from 0, equal for equal labels.
+        Rank of each row's label within its query, from 0; equal labels share a rank.
     weight, scale, indptr, shape, placed, out
         See :func:`rankwise.kernels.pair_hinge.hinge_point`.
     order : int64 (n,)
@@ -72,7 +72,7 @@ def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, o
             top = max(top, ranks[row])
         bent = np.zeros((top + 2, 3))  # opponents of lower labels on the parabola
         line = np.zeros((top + 2, 3))  # and on the straight part
-        bent_above = np.zeros((top + 2, 3))  # of higher labels: ranks counted from the top
+        bent_above = np.zeros((top + 2, 3))  # of higher labels: ranks from the top
         line_above = np.zeros((top + 2, 3))
         centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])
         for place in range(lo, hi):

@@ -7,7 +7,7 @@ from rankwise.runtime.jit import njit
 
 @njit
 def listed_point(keys, upper, lower, weight, margin, bend, curvature, out):
-    """Value of the loss, the trace of its second derivative; adds the gradient to ``out``.
+    """Return the loss and the trace of its second derivative; add the gradient to ``out``.
 
     Parameters
     ----------
@@ -16,8 +16,8 @@ def listed_point(keys, upper, lower, weight, margin, bend, curvature, out):
         Rows of each pair.
     weight : float64 (n_pairs,)
     margin, bend, curvature : float
-        The loss of a slack ``s = margin - (key_upper - key_lower)`` is ``curvature s^2`` up to the
-        bend, then a straight line.
+        The loss for a slack ``s = margin - (key_upper - key_lower)`` is ``curvature s^2`` up to
+        ``bend``, then a straight line.
     out : float64 (n,), changed
 
     Returns

@@ -1,8 +1,8 @@
 """Logistic loss over all pairs of unequal grades of a query: ``log(1 + exp(-(f_i - f_j)))``.
 
-Rows of a query in the order of their grades, so that the opponents of a row are a range without
-gaps. ``exp(f_j - f_i)`` is a product of one number per row, so a pair costs a division and no
-exponential, and sums of logarithms are logarithms of products.
+The rows of a query are sorted by grade, so that the opponents of a row form a contiguous range.
+``exp(f_j - f_i)`` is a product of one number per row, so a pair takes a division and no
+exponential. Sums of logarithms are computed as logarithms of products.
 
 Complexity: O(pairs).
 """
@@ -13,13 +13,13 @@ import numpy as np
 
 from rankwise.runtime.jit import REASSOCIATE, njit
 
-_LARGEST = 600.0  # difference of scores: products of their exponentials are finite
-_FULL = 1e30  # a product that takes one more factor up to exp(600)
+_LARGEST = 600.0  # score difference up to which products of exponentials are finite
+_FULL = 1e30  # a product that can take one more factor up to exp(600)
 
 
 @njit
 def raise_scores(scores, order, indptr, grow):
-    """Write exp of every score less the middle of its query's, in the given order.
+    """Write exp(score - middle of the query's scores) for every row, in the given order.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def raise_scores(scores, order, indptr, grow):
     Returns
     -------
     bool
-        Whether all differences within queries are at most 600; if not, ``grow`` is of no use.
+        Whether all differences within queries are at most 600. If not, do not use ``grow``.
     """
     for query in range(len(indptr) - 1):
         lo, hi = indptr[query], indptr[query + 1]
@@ -67,8 +67,10 @@ def _logarithms(grow, shrink, weight, first, last):
 
 @njit(fastmath=REASSOCIATE)
 def _slopes(grow, shrink, weight, pair, first, last, gradient):
-    """Slopes of one row against a range of opponents: added to theirs, and their sum; and the sum
-    of the curvatures."""
+    """Add the slopes of a row against a range of opponents to the opponents' gradient.
+
+    Returns the sum of the slopes and the sum of the curvatures.
+    """
     total, bends = 0.0, 0.0
     for place in range(first, last):
         ratio = grow[place] * shrink
@@ -82,8 +84,10 @@ def _slopes(grow, shrink, weight, pair, first, last, gradient):
 
 @njit(fastmath=REASSOCIATE)
 def _bends(grow, shrink, weight, pair, first, last, own, values, out):
-    """Curvatures of one row against a range times differences of ``values``: taken from the
-    opponents' ``out``, and their sum."""
+    """Curvatures of a row against a range, times the differences of ``values``.
+
+    They are subtracted from the opponents' ``out``. Returns their sum.
+    """
     total = 0.0
     for place in range(first, last):
         ratio = grow[place] * shrink
@@ -96,15 +100,15 @@ def _bends(grow, shrink, weight, pair, first, last, own, values, out):
 
 @njit
 def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
-    """Value of the loss of some queries, its gradient, and the trace of its second derivative.
+    """Evaluate the loss of some queries, its gradient, and the trace of its second derivative.
 
     Parameters
     ----------
     grow : float64 (n,)
-        See :func:`raise_scores`. Everything is in the order of the grades within queries.
+        See :func:`raise_scores`. All arrays are sorted by grade within queries.
     grades : int64 (n,)
     ends : int64 (n,)
-        First place of the query with a higher grade.
+        First position in the query with a higher grade.
     weight : float64 (n,)
     scale : float64 (n_queries,)
     indptr : int64 (n_queries + 1,)
@@ -137,7 +141,7 @@ def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
 
 @njit
 def logistic_curvature(values, grow, grades, ends, weight, scale, indptr, table, out):
-    """Second derivative of the loss times ``values``; all arrays in the order of the grades.
+    """Second derivative of the loss times ``values``; all arrays are sorted by grade.
 
     Parameters
     ----------
@@ -165,7 +169,7 @@ def logistic_curvature(values, grow, grades, ends, weight, scale, indptr, table,
 
 @njit
 def descend_pairs(X, upper, lower, first_step, decay, w, mean):
-    """Stochastic gradient steps on ``decay |w|^2 / 2 + log(1 + exp(-w'(x_i - x_j)))``, one a pair.
+    """One stochastic gradient step per pair on ``decay |w|^2 / 2 + log(1 + exp(-w'(x_i - x_j)))``.
 
     Step t has length ``1 / (decay t)``, at most 1 over the squared length of the pair's difference.
 
@@ -179,7 +183,7 @@ def descend_pairs(X, upper, lower, first_step, decay, w, mean):
     decay : float
     w : float64 (d,), changed
     mean : float64 (d,), changed
-        The sum of the iterates is added.
+        Incremented by the sum of the iterates.
     """
     d = X.shape[1]
     for number in range(len(upper)):

@@ -1,16 +1,16 @@
 """Absolute differences of all pairs of a query by sorting, and their dual polytope.
 
-``g(r) = sum_q (s_q / 2) sum_ij w_i w_j max(0, |r_i - r_j| - epsilon)`` over the ordered pairs of
-each query, ``s_q = rho_q / W_q`` and ``W_q`` the weight of query q. For epsilon > 0 every row is
-two nodes, ``a_i = r_i`` and ``b_i = r_i + epsilon``, and the sum is that of
-``2 max(0, a_i - b_j)``. Either way g is the support function of a base polytope
-(of dual values rho_q w_i nu_i, ``nu`` within [-1, 1]), and the point of it that is nearest to a
-given one is found from sorted nodes: by pooling adjacent violators for epsilon = 0, by splitting
-for epsilon > 0. The nearest point cuts the nodes of a query into blocks; inside a block of more
-than one node ``nu - z`` is constant, every other ``nu`` is that of a vertex.
+The loss is ``g(r) = sum_q (s_q / 2) sum_ij w_i w_j max(0, |r_i - r_j| - epsilon)`` over the ordered
+pairs of each query, with ``s_q = rho_q / W_q`` and the weight ``W_q`` of query q. If epsilon > 0,
+every row has two nodes, ``a_i = r_i`` and ``b_i = r_i + epsilon``, and the terms become
+``2 max(0, a_i - b_j)``. In both cases, g is the support function of a base polytope (of dual values
+rho_q w_i nu_i, ``nu`` within [-1, 1]). The nearest point of the polytope to a given point is found
+from sorted nodes: by pooling adjacent violators if epsilon = 0, by splitting if epsilon > 0. The
+nearest point divides the nodes of a query into blocks. Within a block of more than one node,
+``nu - z`` is constant; every other ``nu`` is that of a vertex.
 
-Rows are in group order, query q holding ``indptr[q]:indptr[q + 1]``; weights are positive. A query
-of m rows costs O(m log m), the splitting O(m) for each of its levels, usually log m of them.
+Rows are in group order: query q holds ``indptr[q]:indptr[q + 1]``. Weights are positive. A query of
+m rows takes O(m log m). Splitting takes O(m) per level, usually for log m levels.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 from rankwise.kernels.sorting import sort_rows
 from rankwise.runtime.jit import njit
 
-# Excess over the capacity of a cut, relative to the size of its terms, that is rounding.
+# Relative excess over the capacity of a cut that counts as rounding.
 SLACK = 1e-13
 
 
 @njit
 def _sorted_places(values):
-    """Places of the values from the smallest to the largest, equal ones in their order."""
+    """Stable argsort of the values, ascending."""
     places = np.empty(len(values), np.int64)
     for place in range(len(values)):
         places[place] = place
@@ -36,13 +36,15 @@ def _sorted_places(values):
 
 @njit
 def sum_exceedances(r, w, indptr, epsilon, sums, gradient):
-    """``sums[q]`` becomes the sum of w_i w_j max(0, |r_i - r_j| - epsilon) over ordered pairs,
-    ``gradient`` its subgradient, to which pairs at the kink add nothing."""
+    """Write the sums of w_i w_j max(0, |r_i - r_j| - epsilon) over ordered pairs by query.
+
+    ``gradient`` becomes a subgradient, to which pairs at the kink contribute 0.
+    """
     for q in range(len(indptr) - 1):
         lo, hi = indptr[q], indptr[q + 1]
         m = hi - lo
         order = _sorted_places(r[lo:hi])
-        weight = np.empty(m + 1)  # of the rows before each place
+        weight = np.empty(m + 1)  # weight of the rows before each position
         moment = np.empty(m + 1)
         middle = r[lo + order[m // 2]] if m > 0 else 0.0
         weight[0], moment[0] = 0.0, 0.0
@@ -65,7 +67,7 @@ def sum_exceedances(r, w, indptr, epsilon, sums, gradient):
 
 @njit
 def project_sorted(z, w, indptr, nu, active, block_ptr):
-    """``nu`` becomes the point nearest to ``z`` (squares weighted by w) for epsilon = 0.
+    """Write the point nearest to ``z`` (with squares weighted by w) to ``nu``, for epsilon = 0.
 
     Returns the number of blocks of more than one node; block b holds the nodes
     ``active[block_ptr[b]:block_ptr[b + 1]]``.
@@ -104,8 +106,8 @@ def project_sorted(z, w, indptr, nu, active, block_ptr):
                 nu[lo + order[first]] = vertex[first]
                 below += w[lo + order[first]]
                 continue
-            # The sum of w nu is that of the vertex, zero for a whole query: to the rounding of
-            # the differences in z, however small they are beside the vertex.
+            # The sum of w nu is that of the vertex, 0 for a whole query, up to the rounding of the
+            # differences in z, however small these are compared with the vertex.
             centre = z[lo + order[(first + last) // 2]]
             in_pool, moment = 0.0, 0.0
             for k in range(first, last):
@@ -132,9 +134,10 @@ def project_split(z, w, indptr, nu, active, block_ptr):
 
     With n rows, node i is a_i and node n + i is b_i.
 
-    A block starts as all nodes of a query. With t the value that its nodes would share, it is
-    split at the upper set whose weighted excess over t is most above what its pairs can carry;
-    that set consists of the largest a and the largest b, found with two pointers.
+    The first block is all nodes of a query. Let t be the value that the nodes of a block would
+    share. The block is split at the upper set whose weighted excess over t most exceeds the
+    capacity of its pairs. That set consists of the largest a and the largest b, found with two
+    pointers.
     """
     n = len(w)
     n_blocks, n_active = 0, 0
@@ -226,9 +229,10 @@ def project_split(z, w, indptr, nu, active, block_ptr):
 
 @njit
 def reduce_blocks(K, rows, diagonal, block_ptr, target, matrix, vector):
-    """System of ``(K[rows, rows] + diag(diagonal)) xi = target`` under ``sum xi = 0`` per block.
+    """Write the system ``(K[rows, rows] + diag(diagonal)) xi = target``, ``sum xi = 0`` per block.
 
-    The last node of each block is minus the sum of the others; the lower triangle is written.
+    The last node of each block is eliminated as minus the sum of the others. Only the lower
+    triangle is written.
     """
     n = len(rows) - len(block_ptr) + 1
     place, last = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -251,7 +255,7 @@ def reduce_blocks(K, rows, diagonal, block_ptr, target, matrix, vector):
 
 @njit
 def expand_blocks(reduced, active, block_ptr, xi):
-    """Write the nodes of the blocks from the solution of the reduced system."""
+    """Expand the solution of the reduced system to all nodes of the blocks."""
     a = 0
     for block in range(len(block_ptr) - 1):
         total = 0.0

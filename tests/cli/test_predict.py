@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import rankwise as rw
 from rankwise.cli import _scoring
@@ -67,6 +69,27 @@ def test_columns_are_found_by_name_and_ids_carried_over(
     assert found.qid.tolist() == frame.session.tolist()
     assert found.doc_id.tolist() == frame.sku.tolist()
     np.testing.assert_allclose(found.score, ranker.predict(frame[NAMES]), rtol=1e-12)
+
+
+def test_a_pipeline_that_selects_columns_by_name(rankwise, frame, tmp_path):
+    """predict and evaluate read arrays, but the pipeline was fitted on a frame."""
+    data = judged_data(0)
+    fitted_on = pd.DataFrame(data.X, columns=NAMES)
+    scaled = make_column_transformer((StandardScaler(), ["age", "stock"]))
+    pipeline = make_pipeline(scaled, rw.RidgeRanker(alpha=1.0))
+    pipeline.fit(fitted_on, data.y, ridgeranker__qid=data.qid)
+    path = rw.save(pipeline, tmp_path / "pipeline.rankwise")
+    frame.assign(label=judged_data(5).y).to_csv(tmp_path / "rows.csv", index=False)
+    for command in (
+        ("predict", path, tmp_path / "rows.csv", *IDS, "--out", tmp_path / "scores"),
+        ("evaluate", path, tmp_path / "rows.csv", *IDS, "--json"),
+    ):
+        done = rankwise(*command)
+        assert (done.code, done.err) == (0, "")
+    expected = pipeline.predict(frame[NAMES])
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "scores"), expected, rtol=1e-5)
+    of_query = rw.evaluate(judged_data(5).y, expected, frame.session, "AP")
+    assert done.json["measures"]["AP"]["mean"] == pytest.approx(of_query["AP"])
 
 
 def test_a_run_of_the_best_rows_of_shuffled_queries(rankwise, frame, ranker, model, tmp_path):

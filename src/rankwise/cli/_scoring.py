@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.checks.named_columns import frame_for
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._data import load_table
 from rankwise.cli._files import are_tables, exists
@@ -71,13 +72,16 @@ def predicted(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterato
     """
     if reads_queries(estimator, "predict" if classes else None):
         chunks = _whole_queries(chunks)
+    names = getattr(estimator, "feature_names_in_", None)
+    names = None if names is None else [str(name) for name in names]
     row = 0
     for chunk in chunks:
+        X = frame_for(estimator, chunk.X, names)  # chunks have the columns of the model
         try:
             if classes:
-                values = call_with(estimator, "predict", chunk.X, chunk.qid)
+                values = call_with(estimator, "predict", X, chunk.qid)
             else:
-                values = scores_of(estimator, chunk.X, chunk.qid)
+                values = scores_of(estimator, X, chunk.qid)
         except ValueError as error:
             where = f"in the rows from {row} (counted from 0): " if row else ""
             raise ValueError(f"{where}{error}") from None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
+from rankwise.checks.named_columns import frame_for
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import string_codes
@@ -170,8 +171,13 @@ def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
     """Rows in the form that a fitted model reads, and the names of their columns.
 
     For a frozen model, columns are chosen by name if the data have all of them. Other models were
-    fitted on the same columns.
+    fitted on the same columns. A pipeline that was fitted on a frame gets a frame.
     """
+    X, names = _chosen_columns(model, data)
+    return frame_for(unfrozen(model), X, names), names
+
+
+def _chosen_columns(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
     names = data.feature_names
     wanted = getattr(model, "feature_names_in_", None)
     if not isinstance(model, FrozenEstimator) or names is None or wanted is None:

@@ -1,0 +1,41 @@
+"""Frames for estimators of other libraries, which know columns only by the names of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def frame_for(estimator: Any, X: Any, names: Sequence[str] | None) -> Any:
+    """Rows as the frame that an estimator was fitted on, or ``X`` itself.
+
+    Estimators of this library take arrays whose columns are known
+    (:func:`rankwise.checks.rows.columns_named`). A pipeline or search may select columns by name,
+    and warns about arrays if it was fitted on a frame.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    names : sequence of str, optional
+        Names of the columns of ``X``.
+
+    Returns
+    -------
+    pandas.DataFrame, or X
+        ``X`` if the estimator is of this library, was fitted without names or on other columns, if
+        ``X`` is sparse, or if pandas is missing.
+    """
+    wanted = getattr(estimator, "feature_names_in_", None)
+    own = type(estimator).__module__.partition(".")[0] == "rankwise"
+    if own or wanted is None or names is None or not isinstance(X, np.ndarray):
+        return X
+    if [str(name) for name in wanted] != [*names]:
+        return X
+    try:
+        import pandas as pd
+    except ImportError:
+        return X
+    return pd.DataFrame(X, columns=list(wanted), copy=False)

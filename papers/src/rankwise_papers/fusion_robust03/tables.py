@@ -23,7 +23,7 @@ LEARNT: dict[str, dict[str, Any]] = {
 }
 N_JUDGED = (5, 10, 20, 40, 80)
 SEEDS = (0, 1, 2)
-N_NESTED_DRAWS = 9
+N_NESTED_DRAWS = 20
 
 
 def make(results: Results, n_draws: int) -> list[Table]:

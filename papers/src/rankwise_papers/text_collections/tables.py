@@ -17,8 +17,10 @@ TITLES = {
 }  # fmt: skip
 RERANKERS = ("least squares", "RankSVM")
 METHODS = ("BM25, 0.9, 0.4", "BM25", *RERANKERS)
-# The upper end of the values published for BEIR.
-PUBLISHED = {("scifact", "BM25, 0.9, 0.4"): (0.679, "BEIR, upper end of 0.665 to 0.679")}
+# Anserini's regression page for a flat index: title and text are one field, as here.
+PUBLISHED = {
+    ("scifact", "BM25, 0.9, 0.4"): (0.6789, "Anserini, regressions-beir-v1.0.0-scifact-flat"),
+}
 TOLERANCE = 0.01
 
 

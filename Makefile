@@ -103,7 +103,7 @@ run-built-demo:
 	@test -s $(WORK)/lambdarank.html
 
 release-check: dist
-	@$(BIN)/python -m pytest -q tests/repository
+	@RANKWISE_ARCHIVES=dist $(BIN)/python -m pytest -q tests/repository
 	@for python in $(PYTHONS); do for built in whl tar.gz; do \
 		echo "$$built on $$python"; \
 		$(MAKE) --no-print-directory run-built-demo PYTHON=$$python BUILT=$$built || exit 1; \

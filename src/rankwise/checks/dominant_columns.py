@@ -93,7 +93,7 @@ def warn_of_dominant_columns(estimator: Any, X: Any, limit: ColumnLimit | None) 
     Warns
     -----
     UserWarning
-        Naming the columns, their values and the fix.
+        If columns dominate; the message names the columns, their values and the fix.
     """
     if limit is None or not X.shape[0]:
         return

@@ -60,7 +60,7 @@ def check_label_fit(
     Raises
     ------
     ValueError, TypeError
-        Naming argument, rule, value and fix.
+        If an argument is invalid; the message names it, the rule, the value and the fix.
     """
     rows = check_rows(estimator, X, reset=True)
     n_samples = rows.shape[0]

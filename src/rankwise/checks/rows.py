@@ -73,7 +73,7 @@ def check_fit(
     Raises
     ------
     ValueError, TypeError
-        Naming argument, rule, value and fix.
+        If an argument is invalid; the message names it, the rule, the value and the fix.
 
     Warns
     -----

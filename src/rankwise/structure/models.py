@@ -30,7 +30,7 @@ from rankwise.structure.rules import (
 )
 from rankwise.typing import is_sparse
 
-# Attributes of scikit-learn's predictors from which predictions are computed.
+# Attributes that scikit-learn's predictors use for prediction.
 _COEFFICIENTS = frozenset({
     "coef_", "intercept_", "dual_coef_", "_dual_coef_", "_intercept_", "support_vectors_", "coefs_",
     "intercepts_", "theta_", "var_", "class_prior_", "class_log_prior_", "feature_log_prob_",
@@ -50,7 +50,7 @@ def check_model(estimator: BaseEstimator) -> None:
     Raises
     ------
     StructureError
-        Naming the attribute, its rule and the value found.
+        If a rule is broken; the message names the attribute, the rule and the value.
 
     Notes
     -----
@@ -155,7 +155,7 @@ def _check_linear_model(where: str, model: Any) -> None:
 
 
 def _check_tree(where: str, tree: Any) -> None:
-    """scikit-learn's decision tree, whose arrays come out of compiled code."""
+    """Check a scikit-learn decision tree, whose arrays belong to compiled code."""
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     inner = np.where(left == -1, -1, 0)
     _check_children(where, inner, left, right, "children_left and children_right")
@@ -183,7 +183,7 @@ def _check_tree_estimator(where: str, estimator: Any) -> None:
 
 
 def _check_histogram_boosting(where: str, estimator: Any) -> None:
-    """Histogram gradient boosting holds lists of trees, one for each class in every round."""
+    """Check histogram gradient boosting, which holds a tree per class for every round."""
     if not hasattr(estimator, "_predictors"):
         return
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
@@ -233,7 +233,7 @@ def _check_predictor(where: str, nodes: Any, n_features: int, dtype: Any) -> Non
 
 
 def _check_support_vectors(where: str, machine: Any) -> None:
-    """Check what LIBSVM reads: its own counts must match the arrays."""
+    """Check that the counts that LIBSVM reads match the arrays."""
     if not hasattr(machine, "support_vectors_"):
         return
     impl = {"SVC": 1, "NuSVC": 1, "SVR": 0, "NuSVR": 0, "OneClassSVM": 0}

@@ -1,9 +1,9 @@
 """Reader of model files that hold only plain values, arrays and trusted classes.
 
-skops needs seconds to be imported: it imports all of scikit-learn, and with it PyTorch and Dask
-where they are installed, to learn the names of the estimators. Most models of this library consist
-of a few entry types. They are read here, with the same meaning as in skops [1]_. Files with any
-other entry are left to skops.
+Importing skops takes seconds: to learn the names of estimators, it imports all of scikit-learn, and
+with it PyTorch and Dask if they are installed. Most models of this library consist of a few entry
+types, which this module reads with the same meaning as skops [1]_. skops reads files with any other
+entry type.
 
 References
 ----------

@@ -1,7 +1,7 @@
-"""Splits between bins: class weights of every bin of every column, counted node by node.
+"""Splits between bins, from the class weights of every bin of every column in each node.
 
-A node of m rows costs O(m) a column to count, at half the rows where it is counted with its
-sibling, and O(bins) to search.
+For each column, counting a node of m rows takes O(m), and searching it O(bins). If a node is
+counted together with its sibling, only the smaller of the two is counted.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from rankwise.trees.nominal import NominalColumns
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 CHUNK_COLUMNS = 8
-CELLS = 1_000_000  # nodes times columns whose splits are held at a time
+CELLS = 1_000_000  # nodes times columns searched at a time
 KEEP_ROWS = 4  # times the cells of a column: nodes of so many rows keep their histograms ...
 KEEP_BYTES = 256_000_000  # ... of more, where all together would take more memory than this
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumns:
-    """Bins of all columns, and the codes of the rows.
+    """Bins of all columns and codes of the rows.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def bin_columns(
 
 
 class BinnedRows:
-    """Rows of a tree, and histograms of them; see :class:`rankwise.trees.frontier.Rows`."""
+    """Rows of a tree and their histograms; see :class:`rankwise.trees.frontier.Rows`."""
 
     def __init__(
         self,
@@ -100,10 +100,10 @@ class BinnedRows:
         n_cuts = columns.binning.n_cuts[ordered]
         cells = (n_cuts + 2) * len(criterion.distances)
         self._n_cells = int(cells.sum())
-        # Line of codes, first cell in a line of histograms, number of cuts.
+        # Row of codes, first cell in a row of histograms, number of cuts.
         self._ordered = np.column_stack([ordered, np.cumsum(cells) - cells, n_cuts])
         self._dtype = np.int32 if weight is None else np.float64
-        # Differences of whole numbers are exact; of others, empty bins would keep a remainder.
+        # Only differences of whole numbers are exact; other weights leave remainders in empty bins.
         self._subtracts = weight is None or bool((weight == np.floor(weight)).all())
         whole = len(self._rows) * self._n_cells * np.dtype(self._dtype).itemsize
         per_column = self._n_cells / max(1, len(ordered))
@@ -184,14 +184,14 @@ class BinnedRows:
     def _thresholds(
         self, feature: Int64Array, place: Int64Array, following: Int64Array
     ) -> Float64Array:
-        """Between the values of a bin and the next that the node has rows in; else infinite."""
+        """Thresholds between a bin and the node's next non-empty bin; infinite if there is none."""
         first, n_cuts = self._binning.indptr[feature], len(self._binning.cuts)
         below = np.append(self._binning.below, np.inf)[np.minimum(first + place, n_cuts)]
         cut = np.where(following > 0, np.minimum(first + following - 1, n_cuts), n_cuts)
         return midpoints(below, np.append(self._binning.above, np.inf)[cut])
 
     def mark(self, segments: Int64Array, splits: Splits) -> tuple[Int64Array, Float64Array]:
-        """Decide where the rows of nodes go."""
+        """Mark which rows of the nodes go left."""
         missing = self._binning.missing_code[splits.feature]
         lefts = (np.arange(256) <= splits.place[:, None]).astype(np.uint8)
         lefts[np.arange(len(lefts)), missing] = splits.side == 1
@@ -203,5 +203,5 @@ class BinnedRows:
         )  # fmt: skip
 
     def part(self, segments: Int64Array) -> None:
-        """Move the rows that go left before the others, in each of the segments."""
+        """Partition each segment: move the rows that go left before the others."""
         over_nodes(lambda nodes: part_rows(self._rows, self._go_left, segments[nodes]), segments)

@@ -1,7 +1,7 @@
-"""Columns of a table as numbers: which of them hold categories, and the code of each category.
+"""Encoding of the columns of a table as numbers, including categories.
 
-A tree splits numbers at thresholds and nominal columns by subsets. Columns of an ordered dtype
-become their codes and are split like numbers; text and unordered categories are nominal.
+A tree splits numbers at thresholds and nominal columns by subsets. Columns with an ordered dtype
+are replaced by their codes and split like numbers. Text and unordered categories are nominal.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class ColumnTable:
     Attributes
     ----------
     nominal : dict of int to ndarray
-        By column, the categories in the order of their codes: those of the training rows, sorted.
+        Sorted categories of the training rows for each nominal column; codes are positions.
     ordered : dict of int to ndarray
-        The same for columns of an ordered dtype: its categories, as declared.
+        Declared categories of the dtype for each ordered column.
 
     Notes
     -----
-    A tree estimator keeps it to encode later tables in the same way.
+    A tree estimator stores this table to encode later tables in the same way.
 
     Examples
     --------
@@ -60,15 +60,15 @@ class ColumnTable:
 
     @classmethod
     def of(cls, X: FrameLike, categorical_features: Any = FROM_DTYPE) -> ColumnTable:
-        """Read what the columns hold.
+        """Find the categorical columns of a table and their categories.
 
         Parameters
         ----------
         X : array-like, CSR or frame of shape (n_samples, n_features)
         categorical_features : {"from_dtype"}, None, or array-like of bool, int or str
-            Columns that are nominal whatever their dtype, as a mask, by number or by name. Frames
-            besides: text and unordered categories are nominal, ordered categories (pandas ordered
-            categorical, polars Enum) are ordered. None: no column holds categories.
+            Columns that are nominal whatever their dtype, as a mask, by number or by name. In
+            frames, text and unordered categories are nominal as well, and ordered categories
+            (pandas ordered categorical, polars Enum) are ordered. None: no column holds categories.
 
         Raises
         ------
@@ -107,8 +107,8 @@ class ColumnTable:
     def encode(self, X: FrameLike) -> FrameLike:
         """X with codes in place of categories.
 
-        Categories of another table that this one does not know are missing (NaN). Without any
-        category it is X itself.
+        Unknown categories become missing values (NaN). If no column is categorical, X itself is
+        returned.
 
         Raises
         ------
@@ -135,12 +135,12 @@ class ColumnTable:
         return out
 
     def continuing(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
-        """This table with the codes of an earlier one; categories new since then come last.
+        """Return this table with the codes of an earlier one; new categories come last.
 
         Raises
         ------
         ValueError
-            If other columns hold categories, or ordered ones have changed.
+            If the categorical columns differ, or ordered categories have changed.
         """
         same = set(self.nominal) == set(earlier.nominal) and set(self.ordered) == {*earlier.ordered}
         for column in self.ordered if same else ():
@@ -173,9 +173,9 @@ class ColumnTable:
 
 
 def encode_rows(estimator: Any, table: ColumnTable, X: FrameLike) -> FrameLike:
-    """X as dense numbers, ready for the check of rows; width and names are checked first.
+    """Encode X as dense numbers after checking its width and names.
 
-    ``estimator`` is fitted. See :func:`dense_within_memory` for sparse rows.
+    ``estimator`` must be fitted. For sparse rows, see :func:`dense_within_memory`.
     """
     if table.nominal or table.ordered:
         given: Any = X
@@ -184,10 +184,10 @@ def encode_rows(estimator: Any, table: ColumnTable, X: FrameLike) -> FrameLike:
 
 
 def dense_within_memory(X: FrameLike) -> FrameLike:
-    """Sparse rows as an array, anything else as it is.
+    """Convert sparse rows to an array; return anything else unchanged.
 
-    Every split looks at whole columns, and the absent entries of a sparse row are zeros that take
-    part in it, so nothing would be saved by keeping them apart.
+    Every split examines whole columns, including the zeros that a sparse matrix omits, so a sparse
+    format would save nothing.
 
     Raises
     ------
@@ -269,7 +269,7 @@ def _sorted_categories(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _codes(values: NDArray[Any], categories: NDArray[Any], column: int) -> Float64Array:
-    """Place of every value among the categories; NaN where it is none of them."""
+    """Position of every value among the categories; NaN if it is not one of them."""
     known, given = categories.tolist(), values.tolist()
     kinds = {isinstance(value, str) for value in known}
     present = next((value for value in given if not is_missing(value)), None)

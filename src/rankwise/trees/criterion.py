@@ -1,17 +1,18 @@
-"""Impurities of a node: how far its rows are from belonging to one class.
+"""Impurities of a node: how far its rows are from all having the same class.
 
 With class weights ``N_k`` (k = 0 ... K-1), their sum N and ``C_k`` the weight of classes up to k:
 
-- "rank" [1]_: the ranks between all pairs of rows,
+- "rank" [1]_: the sum of rank distances over all pairs of rows,
   ``I = sum_{i<j} (j - i) N_i N_j = sum_{k<K-1} C_k (N - C_k)``;
 - a matrix D of rank distances: ``I = sum_{i<j} D_ij N_i N_j``;
 - "gini": ``N - sum_k N_k^2 / N``;
 - "entropy", in bits: ``sum_k N_k log2(N / N_k)``;
-- "absolute_error": ``sum_k min(C_k, N - C_k)``, the ranks between the rows and their median.
+- "absolute_error": ``sum_k min(C_k, N - C_k)``, the sum of rank distances between rows and their
+  median.
 
-A split gains the impurity of the node less that of its children, none divided by N. For distances
-that is ``sum_ij L_i D_ij R_j``, the distance over all pairs that the split separates: it is
-positive unless all rows it separates are of distance 0 (Theorem 1 of [1]_).
+The gain of a split is the impurity of the node minus that of its children, not divided by N. For
+distances, the gain is ``sum_ij L_i D_ij R_j``, the total distance of all pairs that the split
+separates. It is positive unless all these distances are 0 (Theorem 1 of [1]_).
 
 References
 ----------
@@ -40,7 +41,7 @@ class Criterion:
     kind : int
         Number of the impurity in :mod:`rankwise.kernels.tree_splits`.
     distances : ndarray of shape (n_classes, n_classes), float64
-        Between classes, ``|i - j|`` where none are given.
+        Between classes, ``|i - j|`` if none are given.
     """
 
     kind: int
@@ -56,7 +57,7 @@ class Criterion:
         Returns
         -------
         ndarray of shape (n_nodes,), float64
-            0 exactly for nodes of one class.
+            Exactly 0 for nodes with a single class.
         """
         n = counts.sum(axis=1)
         below = counts.cumsum(axis=1)[:, :-1]
@@ -73,7 +74,7 @@ class Criterion:
 
 
 def make_criterion(criterion: str | ArrayLike, n_classes: int) -> Criterion:
-    """The criterion of a name, or of a matrix of rank distances.
+    """Create a criterion from its name or from a matrix of rank distances.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def make_criterion(criterion: str | ArrayLike, n_classes: int) -> Criterion:
     Raises
     ------
     ValueError
-        If the name is unknown or the distances break a rule.
+        If the name is unknown or the distances are invalid.
 
     Examples
     --------

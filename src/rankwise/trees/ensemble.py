@@ -1,8 +1,8 @@
-"""A sum of trees as flat arrays: one form for our trees and for those of boosting libraries.
+"""Sum of trees as flat arrays, for the trees of this library and of boosting libraries.
 
-Code that works on the trees of any model (:mod:`rankwise.explain`) reads this form. An estimator
-made of trees offers it by a method ``tree_ensemble()``, and a method ``encoded_rows(X)`` that
-returns rows as the trees take them.
+Code that works on trees of any model (:mod:`rankwise.explain`) uses this format. A tree-based
+estimator provides it with the method ``tree_ensemble()``, and encodes rows for its trees with the
+method ``encoded_rows(X)``.
 """
 
 from __future__ import annotations
@@ -39,20 +39,19 @@ from rankwise.typing import (
 )
 
 CHUNK_ROWS = 1024
-CHUNK_CELLS = 2**20  # of sparse rows that become dense at a time
-SMALL = 30_000  # rows times trees, up to which one thread is quicker
+CHUNK_CELLS = 2**20  # number of sparse rows converted to dense at a time
+SMALL = 30_000  # rows times trees, up to which one thread is faster
 
 
 @dataclass(frozen=True, eq=False)
 class TreeEnsemble:
-    """A score: ``constant`` plus the value of the leaf that a row reaches in every tree.
+    """Score function: ``constant`` plus the value of the leaf that a row reaches in every tree.
 
     Tree t has the nodes ``indptr[t]:indptr[t + 1]`` of every array below. Nodes are numbered
     within their tree: node 0 is the root, children come after their parent.
 
-    A row goes left at a node where its value is at most the threshold or, at a node of
-    ``nominal``, where it is one of the node's categories. NaN goes to the side of
-    ``missing_left``.
+    A row goes left at a node if its value is at most the threshold or, at a node of ``nominal``, if
+    it is one of the node's categories. NaN goes to the side of ``missing_left``.
 
     Attributes
     ----------
@@ -67,18 +66,18 @@ class TreeEnsemble:
     values : ndarray of shape (n_nodes,), float64
         Scores of the leaves; not read at other nodes.
     cover : ndarray of shape (n_nodes,), float64, or None
-        Weight >= 0 of the training rows in each node: a parent's is the sum of its children's.
-        None: the model does not keep it, so there are no path-dependent values.
+        Total weight >= 0 of the training rows in each node; a parent's weight is the sum of its
+        children's. None: the model does not store it, so path-dependent values are not available.
     nominal : ndarray of shape (n_nodes,), bool
     category_indptr : ndarray of shape (n_nodes + 1,), int64
     categories : ndarray of shape (category_indptr[-1],), float64
         Values that go left at node i of all nodes, ascending:
         ``categories[category_indptr[i]:category_indptr[i + 1]]``.
     zero_missing : ndarray of shape (n_nodes,), bool
-        Nodes that take 0 for a missing value.
+        Whether a node treats 0 as a missing value.
     gain : ndarray of shape (n_nodes,), float64, or None
-        Decrease of the training loss by each split, in the units of its library; 0 at leaves.
-        None: the model does not keep it.
+        Decrease of the training loss by each split, in the units of its library; 0 at leaves. None:
+        the model does not store it.
     constant : float
         Added to the sum of the trees.
     in_float32 : bool
@@ -177,7 +176,7 @@ class TreeEnsemble:
 
     @classmethod
     def of_grown(cls, trees: Sequence[tuple[Tree, Float64Array]]) -> TreeEnsemble:
-        """Join trees of this library, each with the scores of its nodes; categories are codes."""
+        """Join trees of this library, with the scores of their nodes; categories are codes."""
         none = np.zeros(0)
         joined = []
         for tree, values in trees:
@@ -206,8 +205,8 @@ class TreeEnsemble:
         Parameters
         ----------
         n_categories : ndarray of shape (n_features,), int, optional
-            Categories of each column are the numbers below it. None: categories that go right at
-            nominal nodes are not listed.
+            Number of categories of each column. None: categories that go right at nominal nodes are
+            not listed.
         """
         return tuple(
             ScoreTree(
@@ -239,7 +238,7 @@ class TreeEnsemble:
         return members
 
     def _add(self, X: FloatArray, trees: slice, out: Float64Array) -> None:
-        """Add the scores of rows under some trees, whose places in ``indptr`` are given."""
+        """Add the scores of rows under the trees with the given numbers."""
         arrays = (
             self.indptr[trees], self.feature, self.threshold, self.left, self.right,
             self.missing_left, self.values,
@@ -257,9 +256,9 @@ class TreeEnsemble:
         Parameters
         ----------
         X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
-            NaN where missing. No node may take 0 for a missing value.
+            NaN marks missing values. No node may treat 0 as missing.
         n_threads : int, optional
-            None: all; the result is the same for any number.
+            None: all. The result does not depend on it.
 
         Returns
         -------
@@ -267,8 +266,8 @@ class TreeEnsemble:
 
         Notes
         -----
-        O(depth) a row and tree; a nominal node costs the logarithm of its categories. Of sparse
-        rows, the columns that some node asks for become dense, block by block.
+        O(depth) per row and tree; a nominal node takes the logarithm of its number of categories.
+        For sparse rows, only the columns that the nodes test become dense, block by block.
         """
         assert not self.zero_missing.any()
         out = np.full(X.shape[0], self.constant)
@@ -303,16 +302,16 @@ class TreeEnsemble:
             yield out.copy()
 
     def check_categories(self, n_categories: NDArray[Any]) -> None:
-        """Raise ValueError where nominal nodes are not those of columns with categories.
+        """Raise ValueError unless the nominal nodes are those that test columns with categories.
 
         Parameters
         ----------
         n_categories : ndarray of shape (n_features,), int
-            0 for columns of numbers; else categories are the numbers below it.
+            Number of categories of each column, whose codes lie below it; 0 for columns of numbers.
         """
         inner = self.feature >= 0
         fits = (n_categories[self.feature] > 0) & inner == self.nominal
-        require(bool(fits.all()), "trees_.nominal", "be True where a column of categories is split",
+        require(bool(fits.all()), "trees_.nominal", "be True if a column of categories is split",
                 "other nodes")  # fmt: skip
         most = np.repeat(n_categories[self.feature], np.diff(self.category_indptr))
         known = (self.categories >= 0) & (self.categories < most)
@@ -339,7 +338,7 @@ class TreeEnsemble:
 
 
 def _parents_first(tree: ScoreTree) -> ScoreTree:
-    """The tree with every parent before its children; a stored one may have another order."""
+    """Reorder the tree so that parents precede children, which stored trees may violate."""
     inner = np.flatnonzero(tree.feature >= 0)
     if (tree.left[inner] > inner).all() and (tree.right[inner] > inner).all():
         return tree

@@ -1,4 +1,4 @@
-"""Nodes that wait to be split, and the splits that are found for them."""
+"""Nodes that are candidates for splitting, and the splits found for them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rankwise.kernels.tree_rows import mark_coded
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, Int64Array
 
-CHUNK_ROWS = 32_768  # rows of nodes that one thread takes at a time
+CHUNK_ROWS = 32_768  # number of rows, over whole nodes, that a thread processes at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """Pairs of siblings, some of them to be split; the root is the first of a pair of its own.
+    """Pairs of siblings, some of which may be split; the root is the first of its own pair.
 
     Attributes
     ----------
@@ -28,7 +28,8 @@ class Frontier:
     numbers : ndarray of shape (n_pairs, 2), int64
         Numbers of the nodes in the tree.
     is_open : ndarray of shape (n_pairs, 2), bool
-        Nodes that may be split. Arrays "of open nodes" have an entry for each of these, in C order.
+        Whether a node may be split. Arrays "of open nodes" have an entry for each such node, in C
+        order.
     counts : ndarray of shape (n_pairs, 2, n_classes), float64
     impurity : ndarray of shape (n_pairs, 2), float64
     depth : ndarray of shape (n_pairs,), int32
@@ -37,7 +38,7 @@ class Frontier:
     lines : ndarray of shape (n_pairs,), int64
         Line of their parent in ``histograms``, or -1.
     histograms : ndarray or None
-        Those of the parents that are kept, where the grower uses any.
+        Histograms of the parents that are stored, if the grower uses any.
     """
 
     bounds: Int64Array
@@ -62,31 +63,31 @@ class Frontier:
 
     @property
     def open_numbers(self) -> Int64Array:
-        """Place of each sibling among the open nodes, -1 where it is none, shape (n_pairs, 2)."""
+        """Position of each sibling among the open nodes, shape (n_pairs, 2); -1 if not open."""
         places = np.full(self.is_open.shape, -1, dtype=np.int64)
         places[self.is_open] = np.arange(self.n_open)
         return places
 
     def blocks(self, most: int) -> list[Frontier]:
-        """The pairs in consecutive parts of at most ``most`` pairs."""
+        """Yield consecutive parts of at most ``most`` pairs."""
         if len(self.bounds) <= most:
             return [self]
         starts = range(0, len(self.bounds), most)
         return [self.take(slice(start, start + most)) for start in starts]
 
     def take(self, pairs: Any) -> Frontier:
-        """Some of the pairs."""
+        """Select pairs."""
         return replace(self, **_part(self, pairs))
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The best split of each of some nodes.
+    """Best split of each node.
 
     Attributes
     ----------
     gain : ndarray of shape (n_nodes,), float64
-        0 where no split gains anything; the rest of such a node is undefined.
+        0 if no split gains anything; the other fields of such a node are undefined.
     feature : ndarray of shape (n_nodes,), int64
     threshold : ndarray of shape (n_nodes,), float64
         NaN for nominal columns.
@@ -112,11 +113,11 @@ class Splits:
     histograms: NDArray[Any] | None
 
     def take(self, nodes: Any) -> Splits:
-        """The splits of some of the nodes."""
+        """Select the splits of some nodes."""
         return replace(self, **_part(self, nodes))
 
     def where(self, nodes: NDArray[np.bool_], others: Splits) -> Splits:
-        """These of ``nodes``, and the others of the rest."""
+        """Take these splits for ``nodes``, and ``others`` for the remaining nodes."""
         mine = _part(self, nodes)
         fields = {name: values.copy() for name, values in _part(others, slice(None)).items()}
         for name, values in fields.items():
@@ -125,7 +126,7 @@ class Splits:
 
 
 class Rows(Protocol):
-    """Training rows in an order that a grower can find splits in and part."""
+    """Training rows, ordered so that a grower can find splits and partition nodes."""
 
     n_rows: int
 
@@ -134,7 +135,7 @@ class Rows(Protocol):
         ...
 
     def mark(self, segments: Int64Array, splits: Splits) -> tuple[Int64Array, Float64Array]:
-        """Decide where the rows of nodes go.
+        """Mark which rows of the nodes go left.
 
         Returns
         -------
@@ -146,18 +147,18 @@ class Rows(Protocol):
         ...
 
     def part(self, segments: Int64Array) -> None:
-        """Move the rows that go left before the others, in each of the segments."""
+        """Partition each segment: move the rows that go left before the others."""
         ...
 
 
 def _part(values: Frontier | Splits, index: Any) -> dict[str, NDArray[Any]]:
-    """Fields with an entry for each node or pair, at some of these."""
+    """Select entries of the fields that have one for each node or pair."""
     names = (name for name in values.__dataclass_fields__ if name != "histograms")
     return {name: getattr(values, name)[index] for name in names}
 
 
 def first_best(gains: Float64Array, ties: Float64Array) -> Int64Array:
-    """The first column of each node whose gain is the largest, up to the tie.
+    """For each node, the first column whose gain is the largest up to the tie.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def first_best(gains: Float64Array, ties: Float64Array) -> Int64Array:
 
 
 def over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
-    """Call ``work`` on ranges of nodes that hold some ten thousand rows each, on threads."""
+    """Call ``work`` in threads on ranges of nodes with about ten thousand rows each."""
     if len(segments) == 0:
         return
     chunk = np.cumsum(segments[:, 1] - segments[:, 0]) // CHUNK_ROWS
@@ -181,7 +182,7 @@ def over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
 
 
 def in_blocks(find: Callable[[Frontier, slice], Splits], frontier: Frontier, most: int) -> Splits:
-    """Results of ``find`` for at most ``most`` pairs at a time, and the places of their nodes."""
+    """Yield results of ``find`` for at most ``most`` pairs at a time, with node positions."""
     parts, start = [], 0
     for block in frontier.blocks(most):
         parts.append(find(block, slice(start, start + block.n_open)))
@@ -204,7 +205,7 @@ def mark_by_codes(
     go_left: NDArray[np.uint8],
     n_classes: int,
 ) -> tuple[Int64Array, Float64Array]:
-    """Mark where rows go whose nodes are split by codes; see :meth:`Rows.mark`."""
+    """Mark the rows of nodes that are split by codes; see :meth:`Rows.mark`."""
     n_left = np.empty(len(segments), dtype=np.int64)
     counts = np.empty((len(segments), 2, n_classes))
 
@@ -219,5 +220,5 @@ def mark_by_codes(
 
 
 def labelled_rows(rows: Int64Array, y: NDArray[Any]) -> NDArray[np.uint64]:
-    """Row number in the lower and class in the upper 32 bits."""
+    """Pack the row number into the lower and the class into the upper 32 bits."""
     return rows.astype(np.uint64) | (y[rows].astype(np.uint64) << np.uint64(32))

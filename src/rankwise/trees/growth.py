@@ -1,8 +1,8 @@
-"""Grow a tree: the one loop around both ways of finding splits.
+"""Growth of a tree, shared by exact and histogram splits.
 
-Nodes are split level by level, or, where the number of leaves is limited, the node that gains most
-first. Splits that gain the same up to rounding are decided by the column (the first), then missing
-values (to the left), then the threshold (the lowest); nothing depends on the number of threads.
+Nodes are split level by level. If the number of leaves is limited, the node with the largest gain
+is split first. Among splits of equal gain up to rounding, the first column wins, then missing
+values on the left, then the lowest threshold. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rankwise.trees.sorted_columns import SortedColumns, sort_columns
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array
 
-TIE = 1e-12  # of a node's impurity: gains that differ by less are equal
+TIE = 1e-12  # share of a node's impurity below which gains count as equal
 SIDES = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop, and which features each node may be split by.
+    """Stopping rules, and the sampling of features for each node.
 
     Attributes
     ----------
@@ -41,9 +41,10 @@ class Limits:
     min_samples_split : float
         Minimum weight of a node that is split; values up to 2 set no limit.
     min_gain : float >= 0
-        Least gain of a split, not divided by the weight. A split always gains something.
+        Minimum gain of a split, not divided by the weight. Even at 0, splits without gain are
+        rejected.
     max_leaf_nodes : int >= 2 or None
-        Nodes are then split in the order of their gain.
+        Maximum number of leaves. If set, nodes are split in the order of their gain.
     max_features : int >= 1 or None
         Number of features drawn for each node; if none of them allows a split, all are tried.
     seed : int in [0, 2^63)
@@ -67,7 +68,7 @@ def prepare(
     max_bins: int = 255,
     weight: Float64Array | None = None,
 ) -> SortedColumns | BinnedColumns:
-    """Sort or bin the columns, once for any number of trees over the same rows.
+    """Sort or bin the columns once, for any number of trees over the same rows.
 
     Parameters
     ----------
@@ -76,11 +77,12 @@ def prepare(
     n_categories : array-like of shape (n_features,), int, optional
         0 for ordered columns. None: all are ordered.
     method : {"exact", "histogram"}, default="exact"
-        Histograms know of an ordered column what :func:`rankwise.features.binning.find_bins`
-        keeps; splits are exact where a column has at most ``max_bins`` values.
+        "histogram" splits ordered columns between bins of
+        :func:`rankwise.features.binning.find_bins`. Splits are exact if a column has at most
+        ``max_bins`` values.
     max_bins : int in [2, 255], default=255
     weight : ndarray of shape (n_samples,), optional
-        Basis of bins of equal weight.
+        Row weights for bins of equal weight.
 
     Returns
     -------
@@ -90,7 +92,7 @@ def prepare(
     Raises
     ------
     ValueError
-        Histograms: where a column has more than 255 categories.
+        If ``method="histogram"`` and a column has more than 255 categories.
     """
     if n_categories is None:
         sizes = np.zeros(columns.shape[1], dtype=np.int64)
@@ -118,15 +120,16 @@ def grow(
     Parameters
     ----------
     columns : ndarray of shape (n_samples, n_features), float32 or float64
-        NaN where missing: every split is tried with missing values on either side, and the split
-        of missing from present values too. A nominal column holds codes ``0 ... n_categories - 1``
-        and is split by subsets: all of them where a node holds at most 8 categories; of more, those
-        that the order of the mean class allows. No infinite values.
+        NaN marks missing values. Every split is tried with missing values on either side, and the
+        split of missing from present values is tried too. A nominal column holds codes
+        ``0 ... n_categories - 1`` and is split by subsets. A node with at most 8 categories tries
+        all subsets; a node with more sorts them by mean class and splits that order. Infinite
+        values are not allowed.
     codes : ndarray of shape (n_samples,), int
         Class numbers ``0 ... n_classes - 1``.
     n_classes : int >= 1
     weight : ndarray of shape (n_samples,), float64 >= 0, optional
-        A weight counts as repetition; rows of weight 0 are left out. None: all 1.
+        A weight counts as a number of repetitions; rows of weight 0 are ignored. None: all 1.
     criterion : {"rank", "gini", "entropy", "absolute_error"} or array-like, default="rank"
         An array holds rank distances, see :func:`rankwise.trees.criterion.make_criterion`.
     limits : Limits, optional
@@ -147,11 +150,11 @@ def grow(
     -----
     For N rows, d columns and depth t: O(N d log N) to sort and O(N d t) to grow, or, with
     histograms of B bins, O(N d log N) to bin and O((N + n_nodes B) d t); the constant is much
-    smaller. Where all weights are whole numbers the larger of two siblings is counted by
-    subtraction. Histograms of large nodes are kept up to 256 MB.
+    smaller. If all weights are whole numbers, the larger of two siblings is counted by subtraction.
+    Histograms of large nodes are stored in up to 256 MB.
 
-    The order of the rows, and increasing transformations of ordered columns, change no split but
-    for ties, thresholds (the midpoints of values) and the last digits of sums of broken weights.
+    Row order and increasing transformations of ordered columns do not affect the splits, except for
+    ties, thresholds (midpoints of values) and the last digits of sums of fractional weights.
 
     Composition: criterion x splits of sorted or binned columns x order of growth.
 
@@ -179,7 +182,7 @@ def grow_from(
     criterion: str | ArrayLike = "rank",
     limits: Limits | None = None,
 ) -> Tree:
-    """Grow one tree on columns that :func:`prepare` has sorted or binned; see :func:`grow`."""
+    """Grow one tree on columns sorted or binned by :func:`prepare`; see :func:`grow`."""
     limits = Limits() if limits is None else limits
     rule = make_criterion(criterion, n_classes)
     y = codes.astype(np.uint16 if n_classes <= 1 << 16 else np.int64)
@@ -199,7 +202,7 @@ def grow_from(
 
 @dataclass
 class _Grower:
-    """The nodes of a growing tree."""
+    """Nodes of a growing tree."""
 
     rows: Rows
     criterion: Criterion
@@ -211,7 +214,7 @@ class _Grower:
     divided: list[_Divided] = field(default_factory=list)
 
     def root(self, counts: Float64Array) -> Frontier:
-        """The frontier that holds the root alone."""
+        """Frontier that holds only the root."""
         self.counts.append(counts[None])
         self.depths.append(np.zeros(1, dtype=np.int32))
         self.n_nodes = 1
@@ -232,7 +235,7 @@ class _Grower:
             frontier = self._divide(frontier, splits, self._accepted(splits))
 
     def best_first(self, frontier: Frontier, max_leaf_nodes: int) -> None:
-        """Split the node that gains most, until there are enough leaves."""
+        """Split the node with the largest gain until there are enough leaves."""
         heap: list[tuple[float, int, Frontier, Splits, int]] = []
         for _ in range(1, max_leaf_nodes):
             if frontier.n_open:
@@ -264,7 +267,7 @@ class _Grower:
         return np.flatnonzero((splits.gain > 0) & (splits.gain >= self.limits.min_gain))
 
     def _divide(self, frontier: Frontier, splits: Splits, nodes: Int64Array) -> Frontier:
-        """Split some of the open nodes; returns those of their children that may be split."""
+        """Split some open nodes; return the frontier of their children."""
         splits, segments = splits.take(nodes), frontier.segments[nodes]
         n_left, counts = self.rows.mark(segments, splits)
         pairs, sides = (index[nodes] for index in np.nonzero(frontier.is_open))
@@ -332,7 +335,7 @@ class _Grower:
 
 @dataclass(frozen=True)
 class _Divided:
-    """Nodes that were split together: their numbers, those of their children, and how."""
+    """Nodes that were split together: node numbers, child numbers and splits."""
 
     parents: Int64Array
     numbers: Int64Array

@@ -1,11 +1,11 @@
-"""Predictions of a leaf from the weights of its classes, and distances between ranks.
+"""Predictions of a leaf from its class weights, and distances between ranks.
 
-With weights ``n_j`` of the classes in a leaf, the class that a rule names is
+With class weights ``n_j`` in a leaf, the rules predict
 
-- median: the least ``k`` of the least ``sum_j n_j |k - j|``;
-- mode: the least ``k`` of the largest ``n_k``;
+- median: the smallest ``k`` that minimises ``sum_j n_j |k - j|``;
+- mode: the smallest ``k`` that maximises ``n_k``;
 - mean: the number of thresholds 0.5, 1.5, ... that the mean class number reaches;
-- probabilities: the least ``k`` of the least ``sum_j n_j d(k, j)`` for the tree's rank distance d.
+- probabilities: the smallest ``k`` that minimises ``sum_j n_j d(k, j)`` for the tree's distance d.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEAF_RULES = ("median", "mode", "mean", "probabilities")
 def distance_matrix(
     rank_distance: str | ArrayLike | Callable[[int, int], float] | None, n_classes: int
 ) -> Float64Array:
-    """Distance of every two ranks.
+    """Matrix of distances between ranks.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def mean_ranks(weights: Float64Array) -> Float64Array:
 
 
 def leaf_margins(weights: Float64Array, rule: LeafRule, distance: Float64Array) -> Float64Array:
-    """How much each class fits: the first of the largest of a row is what its leaf predicts.
+    """Fit of each class; a leaf predicts the first of the classes with the largest value.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ def leaf_margins(weights: Float64Array, rule: LeafRule, distance: Float64Array) 
     Returns
     -------
     ndarray of shape (n, n_classes), float64
-        "mode": shares of the classes, else minus the mean distance from them.
+        "mode": class shares; otherwise minus the mean distance to the leaf's classes.
 
     Notes
     -----
-    O(n n_classes^2). Sums of whole weights are exact, so that ties are ties.
+    O(n n_classes^2). Sums of whole weights are exact, so that ties are detected.
     """
     total = weights.sum(axis=1, keepdims=True)
     if rule == "mode":
@@ -119,7 +119,7 @@ def leaf_margins(weights: Float64Array, rule: LeafRule, distance: Float64Array) 
 
 
 def leaf_classes(weights: Float64Array, rule: LeafRule, distance: Float64Array) -> Any:
-    """Class number that the rule names for every row of class weights, shape (n,), int64."""
+    """Class number predicted by the rule for every row of class weights, shape (n,), int64."""
     if rule == "mean":
         thresholds = np.arange(weights.shape[1] - 1) + 0.5
         return np.searchsorted(thresholds, mean_ranks(weights), side="right")

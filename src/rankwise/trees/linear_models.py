@@ -1,11 +1,12 @@
 """A regression tree with a linear model at every node: grown, pruned and smoothed as M5' does.
 
-Growth: least variance, by scikit-learn. At every node that is split, least squares on the features
-that the tests and models below it use; features of the smallest standardised coefficient are left
-out one by one while Akaike's criterion falls. From the bottom up a node becomes a leaf where the
-error of its model, ``sqrt(SSE / n) (n + v) / (n - v)`` with v parameters (ten times the error where
-n <= v), is not above that of the subtree. Smoothing on the way up from a leaf turns the prediction
-p of a child of n rows into ``(n p + k q) / (n + k)``, q being the model of its parent.
+scikit-learn grows the tree by variance reduction. At every split, a least-squares model is fitted
+on the features used by the tests and models below. The feature with the smallest standardised
+coefficient is dropped repeatedly as long as Akaike's criterion decreases. From the bottom up, a
+node becomes a leaf if the error of its model, ``sqrt(SSE / n) (n + v) / (n - v)`` with v parameters
+(ten times the error if n <= v), is not above that of the subtree. On the way up from a leaf,
+smoothing turns the prediction p of a child of n rows into ``(n p + k q) / (n + k)``, where q is the
+prediction of the parent's model.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from rankwise.structure.rules import Array, Rule, check_children, floats, intege
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 LEAF = -1
-RIDGE = 1e-8  # of the mean diagonal: dependent columns share a coefficient
-NEGLIGIBLE = 1e-5  # of the deviation at the root: a model with such an error needs no subtree
-EXACT = 1e-12  # of the sum of squares: a fit with less error is exact
-OVERFITTED = 10.0  # factor of the error where there are not more rows than parameters
+RIDGE = 1e-8  # share of the mean diagonal; makes dependent columns share a coefficient
+NEGLIGIBLE = 1e-5  # share of the root's deviation; a model with a smaller error needs no subtree
+EXACT = 1e-12  # share of the sum of squares; a fit with a smaller error is exact
+OVERFITTED = 10.0  # factor of the error if there are no more rows than parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +36,9 @@ class ModelNodes:
     Attributes
     ----------
     feature : ndarray of shape (n_nodes,), int64
-        Column that a node asks for; -1 at leaves.
+        Column that a node tests; -1 at leaves.
     threshold : ndarray of shape (n_nodes,), float64
-        A row goes left where its value, as float32, is at most the threshold.
+        A row goes left if its value, as float32, is at most the threshold.
     left, right : ndarray of shape (n_nodes,), int64
         Children; -1 at leaves.
     coef : ndarray of shape (n_nodes, n_features), float64
@@ -129,12 +130,12 @@ def grow_models(
     X : ndarray of shape (n_samples, n_features)
         Finite.
     y, weight : ndarray of shape (n_samples,), float64
-        A weight, > 0, counts as repetition.
+        A weight > 0 counts as a number of repetitions.
     min_leaf : float > 0
-        Least weight of a leaf.
+        Minimum weight of a leaf.
     max_depth : int or None
     least_deviation : float in [0, 1)
-        Nodes whose standard deviation is a smaller share of the root's are leaves.
+        Nodes whose standard deviation is below this share of the root's become leaves.
     prune : bool
     smoothing : float >= 0
         The constant k; 0: none.
@@ -185,7 +186,7 @@ def _models(
     nodes: tuple[Int64Array, Int64Array, Int64Array],
     prune: bool,
 ) -> tuple[list[NodeRegression], Float64Array]:
-    """Model and weight of every node; ``feature`` becomes -1 where a subtree is pruned."""
+    """Fit the model and weight of every node; pruning sets ``feature`` to -1."""
     feature, left, right = nodes
     n = len(feature)
     stop = np.arange(1, n + 1)
@@ -237,7 +238,7 @@ def penalty(n: float, parameters: float) -> float:
 def fit_linear(
     X: FloatArray, y: Float64Array, weight: Float64Array, features: Int64Array
 ) -> NodeRegression:
-    """Least squares with a constant, features left out while Akaike's criterion falls.
+    """Least squares with a constant; features are dropped while Akaike's criterion decreases.
 
     Parameters
     ----------
@@ -273,9 +274,9 @@ def fit_linear(
 def _chosen(
     inverse: Float64Array, beta: Float64Array, sse: float, n: float, least: float
 ) -> Int64Array:
-    """Columns that stay; ``beta`` is changed in place to their coefficients.
+    """Select the columns to keep; ``beta`` is updated in place to their coefficients.
 
-    Leaving out column j of unit length adds ``beta_j^2 / inverse_jj`` to the sum of squares; a sum
+    Dropping a column j of unit length adds ``beta_j^2 / inverse_jj`` to the sum of squares. A sum
     below ``least`` is rounding.
     """
     kept = np.arange(len(beta))
@@ -310,7 +311,7 @@ def _paths(feature: Int64Array, left: Int64Array, right: Int64Array) -> list[tup
 
 
 def _reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
-    """Nodes that are left after pruning."""
+    """Nodes that remain after pruning."""
     reached = np.zeros(len(feature), dtype=bool)
     for _, path in _paths(feature, left, right):
         reached[path] = True
@@ -320,7 +321,7 @@ def _reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
 def _smoothed(
     models: list[NodeRegression], weights: Float64Array, path: list[int], k: float, n_features: int
 ) -> tuple[Float64Array, float]:
-    """The leaf's model with those of its ancestors mixed in."""
+    """Model of a leaf, averaged with the models of its ancestors."""
     coef, intercept = np.zeros(n_features), models[path[-1]].intercept
     coef[models[path[-1]].features] = models[path[-1]].coef
     if k == 0:

@@ -1,4 +1,4 @@
-"""Nominal columns: their codes by row, and the best subset split of every node."""
+"""Nominal columns: codes of the rows, and the best subset split of every node."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class NominalColumns:
     Attributes
     ----------
     features : ndarray of shape (n_nominal,), int64
-        Their numbers among all columns.
+        Column numbers.
     n_categories : ndarray of shape (n_nominal,), int64
     codes : ndarray of shape (n_nominal, n_samples), uint8 or int32
-        ``n_categories`` where missing.
+        Category code of each row; ``n_categories`` if missing.
     """
 
     features: Int64Array
@@ -32,7 +32,7 @@ class NominalColumns:
 
     @property
     def width(self) -> int:
-        """Most categories of a column, and one more for missing values; 0 without columns."""
+        """Largest number of categories plus 1 for missing values; 0 if there are no columns."""
         return int(self.n_categories.max(initial=-1)) + 1
 
     def search(
@@ -74,7 +74,7 @@ class NominalColumns:
     def winners(
         self, feature: Int64Array, marks: NDArray[np.uint8]
     ) -> tuple[NDArray[np.bool_], NDArray[np.uint8], Int64Array]:
-        """Results of :meth:`search` for the column that each node is split by.
+        """Select the results of :meth:`search` for the column that splits each node.
 
         Returns
         -------
@@ -93,12 +93,12 @@ class NominalColumns:
         return is_nominal, marks[line, nodes], np.where(side == UNSEEN, -1, side)
 
     def lines(self, feature: Int64Array) -> Int64Array:
-        """Line of ``codes`` of each of some columns; any line for a column that is not nominal."""
+        """Row number in ``codes`` of each column; arbitrary for columns that are not nominal."""
         return np.searchsorted(self.features, feature).clip(0, len(self.features) - 1)
 
 
 def nominal_columns(X: FloatArray, n_categories: Int64Array) -> NominalColumns:
-    """Codes of the columns of ``X`` that have categories; NaN is missing."""
+    """Encode the columns of ``X`` that have categories; NaN is missing."""
     features = np.flatnonzero(n_categories)
     sizes = n_categories[features]
     dtype = np.uint8 if sizes.max(initial=0) < 256 else np.int32

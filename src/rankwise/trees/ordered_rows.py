@@ -1,4 +1,4 @@
-"""Rows of a matrix in an order of their own, read block by block and never copied as a whole."""
+"""Rows of a matrix in a given order, read block by block instead of copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OrderedRows:
     X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
         NaN where missing.
     order : ndarray of shape (n_rows,), int64, or None
-        Their numbers; None: all rows as they are.
+        Row numbers. None: all rows in their original order.
     """
 
     X: Matrix
@@ -25,7 +25,7 @@ class OrderedRows:
 
     @classmethod
     def of(cls, rows: Matrix | OrderedRows) -> OrderedRows:
-        """Rows of a matrix as they are; rows in an order stay what they are."""
+        """Wrap the rows of a matrix; ordered rows are returned unchanged."""
         return rows if isinstance(rows, OrderedRows) else cls(rows)
 
     @property

@@ -1,9 +1,9 @@
 """Smaller trees within a grown one: cut at a depth, or by minimal cost-complexity pruning [1]_.
 
-The cost of a tree is the impurity left in its leaves plus ``alpha`` times the number of leaves. A
-node gains its impurity less that of the leaves below it, which is the sum of the gains of the
-splits below it, and a split adds one leaf. So the weakest link, the node whose subtree is the
-first not to pay as alpha rises, is the one of the least mean gain over the splits below it.
+The cost of a tree is the impurity of its leaves plus ``alpha`` times the number of leaves. The
+subtree of a node reduces the impurity by the sum of the gains of its splits, and each split adds
+one leaf. The weakest link is therefore the node with the smallest mean gain over the splits of its
+subtree: as alpha rises, its subtree is the first that no longer reduces the cost.
 
 References
 ----------
@@ -24,13 +24,13 @@ _ROUNDING = 1e-12
 
 
 def collapse_at(tree: Tree, nodes: NDArray[np.bool_]) -> Tree:
-    """The tree in which some nodes are leaves.
+    """Turn some nodes of a tree into leaves.
 
     Parameters
     ----------
     tree : Tree
     nodes : ndarray of shape (n_nodes,), bool
-        Nodes that become leaves where they are none; nodes below them vanish.
+        Nodes to turn into leaves; the nodes below them are removed.
     """
     is_leaf = tree.is_leaf | nodes
     kept = np.zeros(tree.n_nodes, dtype=bool)
@@ -57,21 +57,21 @@ def collapse_at(tree: Tree, nodes: NDArray[np.bool_]) -> Tree:
 
 
 def cut_at_depth(tree: Tree, depth: int) -> Tree:
-    """The tree whose nodes at ``depth`` are leaves: what growing to that depth gives."""
+    """Turn nodes at ``depth`` into leaves, as if the tree had been grown to that depth."""
     return collapse_at(tree, tree.depth >= depth)
 
 
 def collapse_alphas(tree: Tree) -> Float64Array:
-    """The least alpha at which each node is a leaf, or gone, in the sequence of pruned trees.
+    """Smallest alpha at which each node is a leaf or removed in the sequence of pruned trees.
 
     Returns
     -------
     ndarray of shape (n_nodes,), float64
-        Not above its parent's; 0 at leaves.
+        At most the value of the parent; 0 at leaves.
 
     Notes
     -----
-    O(n_nodes depth log n_nodes): pruning one node moves the mean gain of those above it.
+    O(n_nodes depth log n_nodes): pruning a node changes the mean gain of its ancestors.
     """
     parent, inner = tree.parent.tolist(), ~tree.is_leaf
     gain, splits = tree.gain.tolist(), inner.astype(int).tolist()

@@ -58,7 +58,7 @@ class LabelResult(Mapping[str, float]):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Block of rows as queries: values of labels (relevance or 1 / propensity), and scores."""
+    """Rows treated as queries: label values (relevance or 1 / propensity) and scores."""
 
     values: Float64Array
     scores: Float64Array

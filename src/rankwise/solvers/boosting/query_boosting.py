@@ -42,11 +42,11 @@ class ColumnEnsemble(Ensemble):
     steps: Float64Array
 
     def prepare(self, X: Matrix) -> Matrix:
-        """Rows in the form that ``changes`` takes."""
+        """Convert rows to the format required by ``changes``."""
         return X.tocsc() if is_sparse(X) else X
 
     def changes(self, prepared: Matrix) -> Iterator[Float64Array]:
-        """Multiples of single columns."""
+        """Yield multiples of single columns."""
         for feature, step in zip(self.features.tolist(), self.steps.tolist(), strict=True):
             yield np.asarray(prepared[:, [feature]] @ np.array([step]), dtype=np.float64)
 

@@ -36,7 +36,7 @@ class HingeNewton:
     def path(
         self, rows: LinearRows[PairwiseHinge | ListedHinge], Cs: Float64Array
     ) -> list[ScoreResult]:
-        """Solutions for every C in the order given; each starts from the next smaller one."""
+        """Solve for every C; each fit starts from the solution for the next smaller C."""
         results: dict[int, ScoreResult] = {}
         w = np.zeros(rows.n_features)
         with single_threaded_blas():
@@ -48,10 +48,10 @@ class HingeNewton:
     def _sharpen(
         self, rows: LinearRows[PairwiseHinge | ListedHinge], C: float, w: Float64Array
     ) -> ScoreResult:
-        """Minimise the hinge; its excess over the smooth hinge and the latter's gap bound the gap.
+        """Minimise the hinge; its gap is at most the smooth hinge's gap plus their difference.
 
-        Dual variables of the smooth hinge are feasible for the hinge, where their dual value is
-        larger.
+        Dual variables of the smooth hinge are feasible for the hinge and have a larger dual value
+        there.
         """
         bend = FIRST_BEND * rows.loss.reach
         n_iter, n_bends = 0, 0

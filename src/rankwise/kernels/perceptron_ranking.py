@@ -1,12 +1,13 @@
 """Online learning of ordered classes, row by row: ranking perceptrons and least mean squares.
 
-A hypothesis is a column of ``weights`` and a row of ascending ``thresholds``; its class is the
-number of thresholds that the score reaches. Where it is wrong, PRank moves away from the score, by
-one, every threshold that lies on the wrong side of it or on it: the ``lowered`` ones next below
-the true class and the ``raised`` ones next above, of ascending thresholds, so they stay ascending.
-The weights move by ``lowered - raised`` times the row. Many hypotheses, each of which sees a row
-where its coin says so, share the columns of the row; every weight's sum has one order whatever
-the number of hypotheses, threads or zeros, so dense and sparse rows give the same bits.
+A hypothesis is a column of ``weights`` and a row of ascending ``thresholds``. It predicts the
+number of thresholds that the score reaches. After a wrong prediction, PRank moves every threshold
+on the wrong side of the score (or equal to it) away from the score by one: ``lowered`` thresholds
+next below the true class, and ``raised`` thresholds next above it. The thresholds stay ascending.
+The weights move by ``lowered - raised`` times the row. Many hypotheses share the columns of a row,
+and the coin of each hypothesis decides whether it sees the row. The order of summation does not
+depend on the number of hypotheses, threads or zeros, so dense and sparse rows give bit-identical
+results.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
-# Columns of ``tallies``: rows since the last mistake, mistakes, ranks off in total.
+# Columns of ``tallies``: rows since the last mistake, mistakes, sum of the rank errors.
 SURVIVAL, MISTAKES, LOSS = 0, 1, 2
 
 
@@ -48,7 +49,7 @@ def count(code, predicted, tally):
 
 @njit
 def move(score, code, thresholds, tally, moves):
-    """Move the thresholds where the class is wrong; ``moves`` becomes (lowered, raised)."""
+    """Move the thresholds if the class is wrong, and write (lowered, raised) to ``moves``."""
     moves[0], moves[1] = 0, 0
     predicted = class_of(score, thresholds)
     count(code, predicted, tally)
@@ -68,7 +69,7 @@ def move(score, code, thresholds, tally, moves):
 
 @njit
 def move_all(scores, code, coins, thresholds, tallies, moves, lo, steps):
-    """Move the hypotheses from ``lo`` on; whether any moved."""
+    """Move the hypotheses from ``lo`` on; return whether any moved."""
     moved = False
     for p in range(len(scores)):
         own = moves[lo + p]
@@ -82,7 +83,7 @@ def move_all(scores, code, coins, thresholds, tallies, moves, lo, steps):
 
 @njit
 def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
-    """PRank ``lo`` to ``hi`` on the rows of X in turn, in place.
+    """Update hypotheses ``lo`` to ``hi`` with PRank on each row of X in turn, in place.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
     scores, steps = np.empty(hi - lo), np.empty(hi - lo)
     for i in range(X.shape[0]):
         scores[:] = 0.0
-        if hi - lo == 1:  # no slices of one weight
+        if hi - lo == 1:  # avoids slices of a single weight
             for j in range(X.shape[1]):
                 scores[0] += X[i, j] * weights[j, lo]
         else:
@@ -124,7 +125,7 @@ def prank_csr(data, indices, indptr, codes, coins, weights, thresholds, tallies,
 
 @njit
 def prank_value(values, code, coins, weights, thresholds, tallies, moves):
-    """One row by its kernel values with the support rows and, last, itself.
+    """Process one row, given by its kernel values with the support rows and, last, itself.
 
     The first ``len(values) - 1`` rows of ``weights`` are the coefficients of the support; the next
     one becomes the coefficients of the row. Returns whether any threshold moved.
@@ -138,10 +139,10 @@ def prank_value(values, code, coins, weights, thresholds, tallies, moves):
 
 @njit
 def lms_step(score, square, code, eta, thresholds, tally):
-    """Share of the row by which least mean squares moves; class numbers count from 1.
+    """Step of least mean squares, as a multiple of the row; class numbers count from 1.
 
-    At most ``1 / square``, with which the score becomes the class number: beyond twice that the
-    error grows.
+    The step size is at most ``1 / square``, which makes the score equal the class number. Beyond
+    twice that value, the error would grow.
     """
     count(code, class_of(score, thresholds), tally)
     error = code + 1 - score
@@ -150,7 +151,7 @@ def lms_step(score, square, code, eta, thresholds, tally):
 
 @njit
 def lms_rows(X, codes, eta, weights, thresholds, tally):
-    """Least mean squares on the rows of X in turn, in place."""
+    """Update the weights by least mean squares on each row of X in turn, in place."""
     for i in range(X.shape[0]):
         score, square = 0.0, 0.0
         for j in range(X.shape[1]):
@@ -187,7 +188,7 @@ def lms_value(values, code, eta, weights, thresholds, tally):
 
 @njit
 def count_votes(scores, thresholds, voices, votes):
-    """Add the voices of hypothesis p to ``votes[i, class of row i]``.
+    """Add the votes of every hypothesis p, ``voices[p]``, to ``votes[i, class of row i]``.
 
     ``scores``: (n, P); ``thresholds``: (P, K - 1); ``voices``: (P,); ``votes``: (n, K), in place.
     """
@@ -198,7 +199,7 @@ def count_votes(scores, thresholds, voices, votes):
 
 @njit
 def replay_thresholds(moves, codes, path):
-    """``path[m]`` becomes the thresholds after m moves, from ``path[0]`` on; (M + 1, K - 1)."""
+    """Write the thresholds after m moves to ``path[m]``, from ``path[0]`` on; (M + 1, K - 1)."""
     for m in range(len(codes)):
         for k in range(path.shape[1]):
             path[m + 1, k] = path[m, k]
@@ -210,7 +211,7 @@ def replay_thresholds(moves, codes, path):
 
 @njit
 def replay_votes(values, steps, path, voices, votes):
-    """Add the voices of every hypothesis of one PRank's history.
+    """Add the votes of all hypotheses in the history of one PRank.
 
     ``values``: (n, M), kernel values of rows with the rows it was wrong on; ``steps``: (M,); their
     coefficients; ``path``: (M + 1, K - 1), its thresholds; ``voices``: (M + 1,); ``votes``:

@@ -1,7 +1,7 @@
-"""Perceptrons fitted to signed weights: line searches, passes over drawn rows, and sides.
+"""Perceptrons fitted to signed weights: line searches, passes over random rows, and sides.
 
-A perceptron sends row z up where ``coef . z + intercept > 0``. With signed integer weights u its
-gain is the sum of u over the rows that go up less that over the others.
+A perceptron sends row z up if ``coef . z + intercept > 0``. For signed integer weights u, its gain
+is the sum of u over the rows sent up, minus the sum over the others.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rankwise.runtime.jit import REASSOCIATE, njit
 
 @njit
 def search_line(s, d, u, slack, order, crossing):
-    """Best multiple of ``d`` to add to ``s``, where rows go up that are above 0.
+    """Find the best multiple of ``d`` to add to ``s``; rows above 0 go up.
 
-    Returns the multiple, 0 unless a gain is found that exceeds that of ``s`` by more than
-    ``slack``; gains that differ by no more are equal. The sides change
-    where ``s + step d`` crosses 0; steps are tried half-way between crossings, and one before the
-    first and beyond the last. ``order`` and ``crossing`` are room for one number a row.
+    Returns the multiple, or 0 if no gain exceeds that of ``s`` by more than ``slack``. Gains that
+    differ by at most ``slack`` count as equal. The sides change where ``s + step d`` crosses 0. The
+    steps tried are half-way between crossings, before the first and beyond the last. ``order`` and
+    ``crossing`` are scratch arrays with one number per row.
     """
     n_crossing = 0
     gain, now = np.int64(0), np.int64(0)  # at a step of minus infinity, and of 0
@@ -51,7 +51,7 @@ def search_line(s, d, u, slack, order, crossing):
 
 @njit
 def run_pass(Z, u, rows, coef):
-    """Visit rows and correct the perceptron where it sends one to the wrong side.
+    """Visit rows, and correct the perceptron if it sends a row to the wrong side.
 
     The last entry of ``coef`` is the intercept.
     """
@@ -69,7 +69,7 @@ def run_pass(Z, u, rows, coef):
 
 @njit(fastmath=REASSOCIATE)
 def write_sides(Z, coefs, sides):
-    """``sides[t, i]`` becomes whether perceptron t sends row i up.
+    """Write whether perceptron t sends row i up to ``sides[t, i]``.
 
     The last column of ``coefs`` holds the intercepts. Training and prediction both use this
     kernel, because the side of a row near the boundary depends on the order of additions.
@@ -85,7 +85,7 @@ def write_sides(Z, coefs, sides):
 
 @njit
 def weighted_sums(Zt, u, sums):
-    """Write the sum of every column's values times u; ``Zt`` holds columns in rows."""
+    """Write the sum of every column times u; ``Zt`` is transposed."""
     for j in range(Zt.shape[0]):
         total = 0.0
         for i in range(Zt.shape[1]):

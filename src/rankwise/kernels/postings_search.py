@@ -1,4 +1,4 @@
-"""Sums of posting weights over the terms of a query, and the documents of the largest sums."""
+"""Sums of posting weights over the terms of a query, and the documents with the largest sums."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _push(documents, scores, size, document, score):
 
 @njit
 def _replace(documents, scores, size, document, score):
-    """Put a better document in the place of the worst."""
+    """Replace the worst document of the heap by a better one."""
     parent = 0
     while True:
         child = 2 * parent + 1

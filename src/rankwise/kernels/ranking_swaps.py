@@ -1,8 +1,8 @@
-"""Gibbs sampling of rankings by swaps of two places.
+"""Gibbs sampling of rankings by swapping two rows.
 
-A query's rankings r (1 = top) have the probability ``P(r) ~ exp(-sum_i force_i r_i)``. Given all
-other rows, two rows that are d places apart swap with probability ``1 / (1 + exp(d (force_upper -
-force_lower)))``. This step leaves P as it is.
+A ranking r of a query (1 = top) has the probability ``P(r) ~ exp(-sum_i force_i r_i)``. Given all
+other rows, two rows that are d ranks apart swap with probability
+``1 / (1 + exp(d (force_upper - force_lower)))``. P is invariant under this step.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def _uniform(state):
 
 @njit
 def swap_places(order, indptr, force, n_sweeps, seed):
-    """Resample every ranking of every query, in sweeps over disjoint pairs of places.
+    """Resample every ranking of every query, in sweeps over disjoint pairs of ranks.
 
     All pairs of a sweep are equally far apart. The distance is drawn for each sweep of each
-    ranking, from 1 to m - 1 on a logarithmic scale: short swaps settle neighbours, long ones carry
-    a row through the whole ranking. O(n_sweeps n_rankings n_samples).
+    ranking, from 1 to m - 1 on a logarithmic scale. Short swaps order neighbours; long swaps move a
+    row through the whole ranking. O(n_sweeps n_rankings n_samples).
 
     Parameters
     ----------

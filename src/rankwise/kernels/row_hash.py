@@ -1,4 +1,4 @@
-"""Sums of scrambled numbers over rows."""
+"""Hashes of rows: sums of scrambled values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _INFINITY, _NAN = np.uint64(0x7FF << 52), np.uint64(0xFFF << 51)
 
 @njit
 def hash_rows(bits, multipliers, keys):
-    """Write ``sum_j scrambled(bits_ij) multipliers_j``, with one NaN and one zero; O(n d).
+    """Write ``sum_j scrambled(bits_ij) multipliers_j``; all NaN are equal, as are 0.0 and -0.0.
 
-    ``bits``: of float64 values, uint64 of shape (n_rows, n_columns).
+    ``bits`` are the bits of float64 values as uint64, shape (n_rows, n_columns). O(n d).
     """
     for i in range(bits.shape[0]):
         key = np.uint64(0)

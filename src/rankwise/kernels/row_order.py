@@ -18,12 +18,12 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
     Parameters
     ----------
     keys : ndarray of shape (n_keys, n_samples), uint64
-        Keys of the rows; the last line decides first.
+        Keys of the rows; the last row of ``keys`` is the primary sort key.
     hash_line : int
-        Line of the hashes: rows that follow each other and agree in it are equal.
+        Index of the hashes in ``keys``; adjacent rows with equal hashes count as equal.
     indptr : ndarray of shape (n_queries + 1,), int64
     first, last : int
-        The queries from the first to before the last are sorted.
+        Range ``first:last`` of queries to sort.
     rows : ndarray of shape (n_samples,), int64, changed
         Row numbers, query by query; rows of equal keys keep their order.
     is_new : ndarray of shape (n_samples,), bool, written
@@ -35,7 +35,7 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
 
     Notes
     -----
-    O(n_samples) for each line of keys.
+    O(n_samples) for each row of keys.
     """
     longest = 0
     for q in range(first, last):
@@ -83,9 +83,9 @@ def join_queries(rows, is_new, indptr, starts, first, last, weights, out, totals
     out : ndarray of shape (n_distinct,), int64, written
         Row numbers.
     totals : ndarray of shape (n_distinct,), float64, written
-        Sums of weights, which begin at 0; empty: they are not needed.
+        Sums of weights, initially 0. Pass an empty array if they are not needed.
     places : ndarray of shape (n_samples,), int64, written
-        Place of each row among the distinct ones; empty: they are not needed.
+        Position of each row among the distinct rows. Pass an empty array if not needed.
     """
     for q in range(first, last):
         place = starts[q] - 1

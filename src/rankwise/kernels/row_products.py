@@ -1,7 +1,7 @@
 """Products of a block of rows with a vector, in float64 for any type of the block.
 
-On rows in the cache, converting while multiplying costs less than BLAS on a converted copy, and a
-block is read from memory once for a product from the right and one from the left.
+For rows in the cache, converting while multiplying is cheaper than BLAS on a converted copy. A
+block is read from memory only once for a product from the right and one from the left.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def add_moments(X, sums, squares):
 def add_within(X, indptr, squares, largest):
     """Add the sums of squares of the columns about their means within groups of rows.
 
-    ``largest`` becomes at least the largest absolute value of each column; both float64 (d,).
-    The first row of each group is subtracted first, so that a common offset costs no digits.
+    ``largest`` becomes at least the largest absolute value of each column; both float64 (d,). The
+    first row of each group is subtracted first, so that a common offset loses no digits.
     """
     d = X.shape[1]
     sums, about = np.empty(d), np.empty(d)

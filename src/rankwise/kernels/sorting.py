@@ -1,8 +1,9 @@
 """Stable sorts: of row numbers by keys in another array, and of keys with a value each.
 
 NumPy's sorts inside a kernel take two to three seconds to compile; these take a tenth of that.
-:func:`sort_rows` starts from any order and is quick where little has changed, as between the steps
-of a solver. :func:`sort_keys` always starts anew; it is two to three times as fast then.
+:func:`sort_rows` starts from the given order and is fast if little has changed, as between steps of
+a solver. :func:`sort_keys` ignores the initial order; it is two to three times as fast if that
+order is no help.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from rankwise.runtime.jit import njit
 
 SIGN = np.uint64(1 << 63)
 BYTE = np.uint64(255)
-_RUN = 16  # rows that an insertion sort puts in order, before runs are merged
+_RUN = 16  # number of rows sorted by insertion, before runs are merged
 _INSERTION = 24  # up to this number of keys, insertion beats eight histograms
 
 
@@ -28,7 +29,7 @@ def sort_rows(keys, rows, spare):
     rows : int64 (m,), changed
         Indices into ``keys``.
     spare : int64 (m,), written
-        Room for a copy of the rows.
+        Scratch space for a copy of the rows.
 
     Notes
     -----
@@ -112,8 +113,8 @@ def sort_keys(key, value, other_key, other_value, histogram):
 
     Notes
     -----
-    Radix sort by bytes, two to three times as fast as merging; bytes that all keys share cost a
-    look. Up to 24 keys are sorted by insertion. O(m).
+    Radix sort by bytes, two to three times as fast as merging. Bytes that all keys share are
+    skipped. Up to 24 keys are sorted by insertion. O(m).
     """
     m = len(key)
     if m <= _INSERTION:

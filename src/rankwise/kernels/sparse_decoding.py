@@ -1,8 +1,8 @@
 """Sparse vectors from few linear measurements, row by row: CoSaMP [1]_ and OMP [2]_.
 
 Both look for a sparse x with ``P x`` near the codes r of a row. ``columns`` (K, M) holds the
-columns of P, ``rows`` (M, K) the same matrix by rows. Least squares on a support go through its
-normal equations; CoSaMP leaves to the caller what these cannot solve, see ``state``.
+columns of P, ``rows`` (M, K) the same matrix by rows. Least squares on a support uses the normal
+equations. CoSaMP leaves rows that these cannot solve to the caller, see ``state``.
 
 References
 ----------
@@ -50,8 +50,8 @@ def _proxies(rows, residual, out):
 def _largest(values, n, count, index):
     """Write the positions of the ``count`` largest of ``values[:n]``, descending, ties by position.
 
-    Insertion: few of many values are ever larger than the least that is kept, and NumPy's sorts
-    take ten seconds to compile.
+    Uses insertion, because few values are larger than the smallest one kept, and NumPy's sorts take
+    ten seconds to compile.
     """
     size = 0
     for k in range(n):
@@ -117,7 +117,7 @@ def merge_supports(rows, residuals, support, size, state, n_take, merged, merged
 
 @njit
 def fit_supports(columns, codes, merged, merged_size, values, state):
-    """Least squares of pending rows on their merged supports, into ``values`` (n, s + n_take).
+    """Solve least squares of pending rows on their merged supports into ``values``.
 
     Sets ``state`` to SINGULAR if the columns of a support depend on each other.
     """
@@ -176,10 +176,10 @@ def prune_supports(columns, codes, merged, merged_size, values, state, support, 
 
 @njit
 def pursue_orthogonally(rows, columns, codes, support, size, values):
-    """Orthogonal matching pursuit: one label a step, least squares on all chosen so far.
+    """Orthogonal matching pursuit: add one label per step, and refit all labels chosen so far.
 
-    ``support`` and ``values`` (n, s) and ``size`` (n,) are written; ``codes`` become residuals.
-    A row ends early if the best label depends on those chosen, or nothing is left to explain.
+    ``support`` and ``values`` (n, s) and ``size`` (n,) are written; ``codes`` become residuals. A
+    row stops early if the best label depends on those chosen, or the residual is zero.
     """
     n_labels, n_codes = columns.shape
     most = support.shape[1]

@@ -1,10 +1,10 @@
-"""The best decision stump of every column, and the score of rows under many stumps.
+"""Best decision stump of every column, and scores of rows under many stumps.
 
-Weights are signed integers u whose absolute values add up to less than 2^62: a stump that says 1
-above a cut and -1 below gains ``sum(u above) - sum(u below)``, and sums of integers do not depend
-on the order of their terms. Rows without a value all go to the side that their sum prefers, which
-adds its absolute value to the gain. Four columns at a time share a read of u, and their additions
-do not wait for each other where most rows fall into one bin.
+Weights are signed integers u whose absolute values sum to less than 2^62. A stump that predicts 1
+above a cut and -1 below has the gain ``sum(u above) - sum(u below)``; sums of integers do not
+depend on the order of their terms. All rows with missing values go to the better side, which adds
+the absolute value of their sum to the gain. Four columns at a time share each read of u, so that
+additions do not wait for each other even if most rows fall into one bin.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def search_bins(codes, u, n_cuts, total, first, last, histogram, gain):
 
 @njit
 def choose_bin(sums, n_cuts, total, floor):
-    """First cut whose gain reaches ``floor``, its signed gain, that of missing values.
+    """Find the first cut whose gain reaches ``floor``, its signed gain, and that of missing values.
 
-    ``sums``: u by bin.
+    ``sums`` holds the sums of u by bin.
     """
     missing = sums[n_cuts + 1]
     below = np.int64(0)
@@ -74,8 +74,8 @@ def choose_bin(sums, n_cuts, total, floor):
 def search_sorted(order, is_cut, n_present, u, total, first, last, gain):
     """Write the largest absolute gain of columns ``first:last`` over all cuts between values.
 
-    ``order[j]`` holds the rows by ascending value, the last ones without a value, from place
-    ``n_present[j]`` on; ``is_cut[j, i]`` is whether the value after place i is larger.
+    ``order[j]`` holds the rows by ascending value; missing values come last, from position
+    ``n_present[j]`` on. ``is_cut[j, i]`` is whether the value after position i is larger.
     """
     for j in range(first, last):
         rows, cuts = order[j], is_cut[j]
@@ -90,7 +90,7 @@ def search_sorted(order, is_cut, n_present, u, total, first, last, gain):
 
 @njit
 def choose_sorted(order, is_cut, n_present, u, total, floor):
-    """First place whose gain reaches ``floor``, in one column; returns as ``choose_bin``."""
+    """Like ``choose_bin``, for the first position in a sorted column with a sufficient gain."""
     missing = _sum_from(order, u, n_present)
     below = np.int64(0)
     for i in range(n_present):
@@ -103,7 +103,7 @@ def choose_sorted(order, is_cut, n_present, u, total, floor):
 
 @njit
 def _sum_from(rows, u, start):
-    """Sum of u over the rows from place ``start`` on."""
+    """Sum of u over the rows from position ``start`` on."""
     total = np.int64(0)
     for i in range(np.uint64(start), np.uint64(len(rows))):
         total += u[rows[i]]
@@ -112,11 +112,11 @@ def _sum_from(rows, u, start):
 
 @njit
 def add_stumps(X, features, indptr, thresholds, values, missing, out):
-    """Add piecewise constant functions of single columns to ``out``, one number a row.
+    """Add piecewise constant functions of single columns to ``out``, one number per row.
 
     ``features[m]`` has the ascending ``thresholds[indptr[m]:indptr[m + 1]]``, and one value more
     than thresholds, from ``values[indptr[m] + m]`` on; value k holds where k thresholds are below,
-    and ``missing[m]`` where there is no value.
+    and ``missing[m]`` applies to missing values.
     """
     for i in range(X.shape[0]):
         total = 0.0

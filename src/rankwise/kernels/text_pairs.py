@@ -1,4 +1,4 @@
-"""Features of pairs of a query and a document, from the terms of both in their order."""
+"""Features of query-document pairs, computed from both term sequences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair_features(
 ):  # fmt: skip
     """Write the features :data:`NAMES` of every pair to its row of ``out``.
 
-    Time for a pair: O(l m) for l terms of the document and m of the query.
+    O(l m) per pair, for l terms of the document and m of the query.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def pair_features(
         ``ln(N / df)``, number of documents and of occurrences of each term.
     n_tokens, mean_length : float
     query_tokens, query_bounds : ndarray of int64
-        Terms of query q in their order, -1 for one that no document has.
+        Terms of query q in order; -1 for a term that no document has.
     query_terms, term_bounds : ndarray of int64
-        Different terms of query q; -1 for each that no document has.
+        Distinct terms of query q; -1 for a term that no document has.
     query_of, document_of : ndarray of shape (n_pairs,), int64
     settings : ndarray of shape (5,)
         k1 and b of BM25, mu, lambda, delta.
     near : int
-        Distance up to which two neighbours of the query are an unordered pair.
+        Largest distance at which two adjacent query terms count as an unordered pair.
     out : ndarray of shape (n_pairs, len(NAMES)), float64
     """
     k1, b, mu, lam, delta = settings[0], settings[1], settings[2], settings[3], settings[4]
@@ -145,7 +145,7 @@ def pair_features(
 
 @njit
 def _statistics(tf, terms, idf, n, m, kind, out):
-    """Sum, least, largest, mean and variance over the terms of tf, tf / length or tf idf."""
+    """Write sum, minimum, maximum, mean and variance of tf, tf / length or tf idf over terms."""
     out[:] = 0.0
     if m == 0:
         return
@@ -167,7 +167,7 @@ def _statistics(tf, terms, idf, n, m, kind, out):
 
 @njit
 def _smallest_window(places, which, n_matches, covered, m, seen):
-    """Length of the smallest window that holds all covered terms; 0 without any."""
+    """Length of the smallest window with all covered terms; 0 if there are none."""
     seen[:m] = 0
     best, held, left = 0, 0, 0
     for right in range(n_matches):

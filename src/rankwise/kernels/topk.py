@@ -1,9 +1,9 @@
 """Rows of ragged queries in order of their scores, and sums over the first of them.
 
-Ranking is exact, stable and linear in the rows: a query of up to 256 rows is ranked by counting
-how many rows beat each row (quadratic, but free of branches and vectorised: faster than any sort
-of that size), a larger one by a radix sort of the scores' bits. Where only the first ranks are
-wanted, a bound that few rows pass is found first, and only those are ranked.
+Ranking is exact, stable and linear in the rows: a query of up to 256 rows is ranked by counting how
+many rows beat each row (quadratic, but free of branches and vectorised: faster than any sort of
+that size), a larger one by a radix sort of the scores' bits. If only the first ranks are needed, a
+bound that few rows pass is found first, and only those rows are ranked.
 
 Scores must not be NaN. Rows of equal score keep their order; -0.0 equals 0.0. Loops run over
 slices that start at 0, because an index that might be negative is not vectorised.
@@ -24,12 +24,12 @@ ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 def rank_rows(scores, values, indptr, depth, top, out, left):
     """Write ``values`` by descending score into ``out``, query by query.
 
-    Query q gets ``out[top[q]:top[q + 1]]``: its first ``depth`` rows, or all where it has fewer
-    or ``depth`` is 0. Queries that counting cannot rank, too large or with scores that agree to
-    the last few bits, are written to ``left`` for :func:`rank_long_rows`; their number is returned.
+    Query q gets ``out[top[q]:top[q + 1]]``: its first ``depth`` rows, or all rows if it has fewer
+    or ``depth`` is 0. Queries that are too large for counting, or whose scores agree up to the last
+    few bits, are written to ``left`` for :func:`rank_long_rows`. Returns their number.
 
-    A key holds the score's bits, turned so that the best score is least, and the row number in
-    its lowest bits; between keys that agree in the other bits the scores themselves decide.
+    A key holds the bits of the score, transformed so that the best score is smallest, with the row
+    number in its lowest bits. If the other bits of two keys are equal, the scores decide.
     """
     lanes = (2 * depth + 7) // 8 * 8
     largest = np.int64(COUNT_UP_TO)
@@ -58,7 +58,7 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
                 key[i] = (~(b ^ ((b >> 63) & ALL_BUT_SIGN)) & ~low) | i
         n = size
         if few:
-            # The depth-th best of the lanes' bests is a bound that at least depth rows pass.
+            # At least ``depth`` rows pass the depth-th best of the lane maxima.
             for j in range(lanes):
                 least[j] = key[j]
             for i in range(lanes, size - lanes + 1, lanes):
@@ -113,7 +113,8 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
 def rank_long_rows(scores, values, indptr, queries, top, out):
     """Like :func:`rank_rows`, for the given queries, of any size.
 
-    Radix sort of all 64 bits, eight at a time from the lowest; a digit that all share is skipped.
+    Radix sort of all 64 bits, eight at a time from the lowest. Digits that all keys share are
+    skipped.
     """
     largest = np.int64(0)
     for q in queries:
@@ -163,8 +164,8 @@ def rank_long_rows(scores, values, indptr, queries, top, out):
 def best_grades(grades, indptr, n_grades, top, out):
     """Integer grades below ``n_grades`` in descending order, by counting them.
 
-    Query q gets ``out[top[q]:top[q + 1]]``, its best grades. Few grades are counted one after the
-    other, from the best, which is vectorised and stops where the output is full.
+    Query q gets ``out[top[q]:top[q + 1]]``, its best grades. Few distinct grades are counted one by
+    one from the best, which is vectorised and stops when the output is full.
     """
     counts = np.empty(n_grades, np.int64)
     for q in range(len(indptr) - 1):
@@ -193,8 +194,8 @@ def best_grades(grades, indptr, n_grades, top, out):
 def discounted_sums(ranked, top, table, discounts, cascade, cutoff, out):
     """Sum over ranks r of gain · discounts[r]; query q has ``ranked[top[q]:top[q + 1]]``.
 
-    The gain is the ranked value, or ``table[value]`` where a table is given. ``cascade``: each
-    gain is the probability that the reader stops there, and counts only if none stopped before.
+    The gain is the ranked value, or ``table[value]`` if a table is given. ``cascade``: each gain is
+    the probability that the reader stops there, and counts only if none stopped before.
     """
     for q in range(len(top) - 1):
         start = top[q]
@@ -236,7 +237,7 @@ def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
         for r in range(n - 1, -1, -1):
             if first_ranks[r] >= rel:
                 first = r
-        for r in range(n):  # without branches: which rows are relevant cannot be foreseen
+        for r in range(n):  # without branches, because relevance is unpredictable
             hit = 1.0 if first_ranks[r] >= rel else 0.0
             hits += hit
             precisions += hit * hits * reciprocals[r]

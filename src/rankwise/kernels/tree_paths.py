@@ -1,4 +1,4 @@
-"""The leaf that each row reaches in a tree."""
+"""Leaf that each row reaches in a tree."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rankwise.runtime.jit import njit
 def find_leaves(X, nodes, threshold, missing_left, indptr, categories, nominal, out):
     """Write the leaf of each row of ``X`` into ``out``.
 
-    ``nodes`` holds feature (-1: a leaf), left and right child as columns. A row goes left where
-    its value is at most the threshold or, at a node of ``nominal``, where its code is among the
-    node's ascending ``categories[indptr[node]:indptr[node + 1]]``; NaN goes to the missing side.
+    ``nodes`` holds feature (-1: a leaf), left and right child as columns. A row goes left if its
+    value is at most the threshold or, at a node of ``nominal``, if its code is among the node's
+    ascending ``categories[indptr[node]:indptr[node + 1]]``; NaN goes to the missing side.
     """
     for i in range(X.shape[0]):
         node = 0

@@ -1,4 +1,4 @@
-"""Partition of a node's rows among its children: rows are marked, then moved in their order.
+"""Stable partition of a node's rows among its children: rows are marked, then moved.
 
 A node holds the same segment of every array of rows. ``go_left`` has a byte for every row.
 """
@@ -9,14 +9,14 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
-NEW = np.uint32(1 << 31)  # the value differs from that of the entry before
+NEW = np.uint32(1 << 31)  # the value differs from that of the previous entry
 MISSING = np.uint32(1 << 30)
 ROW = np.uint32((1 << 30) - 1)
 
 
 @njit
 def mark_sorted(order, y, weight, splits, go_left, n_left, counts):
-    """Mark the rows of nodes that are split at a place of a sorted column.
+    """Mark the rows of nodes that are split at a position of a sorted column.
 
     ``splits`` holds segment, line of ``order``, place and side of missing values (1: left).
     ``n_left`` gets the number of rows on the left, ``counts`` class weights of both children.
@@ -37,7 +37,7 @@ def mark_sorted(order, y, weight, splits, go_left, n_left, counts):
 
 @njit
 def mark_coded(rows, codes, y, weight, segments, lines, lefts, go_left, n_left, counts):
-    """Mark the rows of nodes that are split by codes: ``lefts[a, code]`` is 1 where they go left.
+    """Mark the rows of nodes that are split by codes: ``lefts[a, code]`` is 1 if they go left.
 
     ``lines`` holds the line of ``codes`` that each node is split by; ``rows`` hold row numbers in
     their lower 32 bits. Outputs are those of :func:`mark_sorted`.
@@ -58,8 +58,8 @@ def mark_coded(rows, codes, y, weight, segments, lines, lefts, go_left, n_left, 
 def part_sorted(order, go_left, segments):
     """Move the rows of each segment that go left before the others, in place.
 
-    Rows keep their order, and the mark of a row whose value differs from its neighbour's is
-    carried over the rows that go to the other side.
+    Rows keep their order. The mark of a row whose value differs from that of the previous row is
+    passed on past the rows that go to the other side.
     """
     longest = 0
     for a in range(len(segments)):
@@ -76,7 +76,7 @@ def part_sorted(order, go_left, segments):
             new_left |= entry & NEW
             new_right |= entry & NEW
             plain = entry & ~NEW
-            order[at] = plain | new_left  # read already, and written again where it goes right
+            order[at] = plain | new_left  # already read; overwritten if it goes right
             others[n_others] = plain | new_right
             new_left &= np.uint32(left - 1)  # none where the entry has carried it
             new_right &= np.uint32(-left)

@@ -1,19 +1,20 @@
 """Exact Shapley values of sums of trees: path-dependent, and against background rows.
 
-A leaf of value v is reached where every feature of its path passes: the worth of a set S of
-features is v times a product over the features of the path. Of path-dependent values the factor of
-feature j is ``o_j`` (1 where the row passes all splits on j) with j in S, else ``z_j`` (share of
-the training rows that pass). By Owen's multilinear extension [1]_ the value of j is
+A row reaches a leaf of value v if every feature of its path passes, so the worth of a set S of
+features is v times a product over the features of the path. For path-dependent values, the factor
+of feature j is ``o_j`` (1 if the row passes all splits on j, else 0) if j is in S, and otherwise
+``z_j`` (the share of the training rows that pass). By Owen's multilinear extension [1]_, the value
+of j is
 
     v (o_j - z_j) int_0^1 prod_{i != j} (z_i (1 - t) + o_i t) dt,
 
 a polynomial of degree D - 1 for D features, which D / 2 Gauss-Legendre points integrate exactly.
-All factors are >= 0, so nothing cancels. Products are carried down the tree and sums over leaves
-up, as linear TreeSHAP does [2]_: O(nodes D) for a row and a tree.
+All factors are >= 0, so there is no cancellation. As in linear TreeSHAP [2]_, products are passed
+down the tree and sums over leaves are passed up: O(nodes D) per row and tree.
 
-Against a background row a feature is worth 1 or 0, and a leaf depends on the rows only by the sets
-of features that pass. Equal sets are counted once, see [3]_: O(nodes (n + m)) for n rows and m
-background rows, plus the pairs of distinct sets.
+Against a background row, a feature has the factor 1 or 0, and a leaf depends on the rows only
+through the sets of features that pass. Equal sets are processed once, see [3]_: O(nodes (n + m))
+for n rows and m background rows, plus the pairs of distinct sets.
 
 References
 ----------
@@ -29,19 +30,18 @@ import numpy as np
 
 from rankwise.runtime.jit import REASSOCIATE, njit
 
-MOST_BITS = 64  # features of a path whose sets fit a word
+MOST_BITS = 64  # number of features of a path whose sets fit in a word
 _TINY = 1e-35  # LightGBM treats numbers up to this size as 0
 
 
 @njit
 def describe_paths(indptr, feature, left, right, cover, parent, above, bit, n_path, share, reach):
-    """Describe the way to every node, trees in ``indptr[t]:indptr[t + 1]``.
+    """Describe the path to every node; tree t has the nodes ``indptr[t]:indptr[t + 1]``.
 
-    Writes, for the edge into each node: ``parent``; ``above``, the nearest node further up whose
-    edge asks for the same feature (-1: none); ``bit``, the feature's number among those of the
-    path; ``n_path``, the number of distinct features; ``share``, the product of the shares of the
-    cover over the feature's edges; ``reach``, that over all edges. Nodes are numbered within their
-    tree.
+    Writes, for the edge into each node: ``parent``; ``above``, the nearest ancestor whose edge
+    tests the same feature (-1: none); ``bit``, the feature's number among those of the path;
+    ``n_path``, the number of distinct features; ``share``, the product of the shares of the cover
+    over the feature's edges; ``reach``, that over all edges. Nodes are numbered within their tree.
     """
     for t in range(len(indptr) - 1):
         lo = indptr[t]
@@ -87,7 +87,7 @@ def _is_category(value, categories, lo, end):
 @njit
 def _sides(column, node, threshold, missing_left, nominal, category_indptr, categories,
            zero_missing, out):  # fmt: skip
-    """Write 1.0 for every value that goes left at a node, else 0.0.
+    """Write 1.0 for every value that goes left at a node and 0.0 for all others.
 
     ``nominal`` and ``zero_missing`` may be None if unused; that code is then not compiled.
     """
@@ -117,8 +117,9 @@ def path_values(blocks, indptr, feature, threshold, left, right, missing_left, v
                 weights, out):  # fmt: skip
     """Add path-dependent Shapley values of every tree to ``out``.
 
-    ``blocks`` and ``out`` have the shape (n_blocks, n_features, n_lanes): rows side by side. Tree
-    t is integrated at ``points[rule[t], :n_points[t]]`` between 0 and 1, with such weights.
+    ``blocks`` and ``out`` have the shape (n_blocks, n_features, n_lanes), with a row in each lane.
+    Tree t is integrated at ``points[rule[t], :n_points[t]]`` between 0 and 1, with the weights
+    there.
     """
     lanes = blocks.shape[2]
     largest = 0
@@ -200,7 +201,7 @@ def path_values(blocks, indptr, feature, threshold, left, right, missing_left, v
 
 @njit(fastmath=REASSOCIATE)
 def _carry_down(product, both, passed, start, slope, step, out):
-    """Products of the factors down to a child."""
+    """Multiply the factors down to a child."""
     for r in range(len(out)):
         out[r] = product[r] * (start + slope * both[r] + step * passed[r])
 
@@ -208,7 +209,7 @@ def _carry_down(product, both, passed, start, slope, step, out):
 @njit(fastmath=REASSOCIATE)
 def _carry_up(one, two, both, passed_one, passed_two, slope_one, step_one, slope_two, step_two,
               total, out):  # fmt: skip
-    """Sums over the leaves below a node, and what they give to its feature."""
+    """Sum over the leaves below a node, and add their contribution to the node's feature."""
     for r in range(len(out)):
         out[r] += one[r] * (slope_one * both[r] + step_one * passed_one[r]) + two[r] * (
             slope_two * both[r] + step_two * passed_two[r]
@@ -218,7 +219,7 @@ def _carry_up(one, two, both, passed_one, passed_two, slope_one, step_one, slope
 
 @njit
 def _bits(word):
-    """Number of ones."""
+    """Number of bits set."""
     count = 0
     while word:
         word &= word - np.uint64(1)
@@ -228,9 +229,10 @@ def _bits(word):
 
 @njit
 def _distinct(masks, slots, stamps, stamp, keys, number):
-    """Distinct masks into ``keys``, the place of each row's among them into ``number``.
+    """Write the distinct masks to ``keys``, and each row's index among them to ``number``.
 
-    ``slots`` and ``stamps`` are a hash table of a power of two of places; an older stamp: empty.
+    ``slots`` and ``stamps`` form a hash table whose size is a power of two. A slot with an older
+    stamp is empty.
     """
     last = np.uint64(len(slots) - 1)
     n_keys = 0
@@ -250,7 +252,7 @@ def _distinct(masks, slots, stamps, stamp, keys, number):
 
 @njit
 def _narrow(before, side, is_left, bit, is_new, out):
-    """Sets of passing features after one more edge; returns those that pass for any row."""
+    """Write the sets of passing features after one more edge; return their union."""
     one = np.uint64(1) << np.uint64(bit)
     union = np.uint64(0)
     passing = 1.0 if is_left else 0.0
@@ -272,10 +274,10 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
                       parent, above, bit, n_path, worth, out):  # fmt: skip
     """Add Shapley values against background rows to ``out``, means over each background.
 
-    ``rows``, ``background`` and ``out`` hold a feature in each line. A line of ``groups`` is first
-    and last row, first and last background row. ``worth[u, w]`` is ``(u - 1)! w! / (u + w)!``,
-    0 for u = 0, up to the longest path. Leaves of paths of more than 64 features are left out, see
-    :func:`add_long_path`.
+    ``rows``, ``background`` and ``out`` are transposed, with one row per feature. A row of
+    ``groups`` holds the first and last row, and the first and last background row. ``worth[u, w]``
+    is ``(u - 1)! w! / (u + w)!``, 0 for u = 0, up to the longest path. Leaves of paths with more
+    than 64 features are skipped, see :func:`add_long_path`.
     """
     longest = 0
     for i in range(len(n_path)):
@@ -340,7 +342,7 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
                     union |= _narrow(masks_other[level - 1, :m], side_other[:m], is_left, place,
                                      is_new, masks_other[level, :m])  # fmt: skip
                     if place < MOST_BITS and not (union >> np.uint64(place)) & np.uint64(1):
-                        continue  # no mixed row comes here
+                        continue  # no row passes this feature, so no mixture gets here
                 if feature[lo + node] >= 0:
                     stack[n_waiting] = right[lo + node]
                     stack[n_waiting + 1] = left[lo + node]
@@ -390,10 +392,10 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
 def add_long_path(rows, background, leaf, lo, feature, threshold, left, missing_left, values,
                   nominal, category_indptr, categories, zero_missing, parent, bit, d, worth,
                   out):  # fmt: skip
-    """Add what a leaf gives whose path has d features, more than a word has bits: pair by pair.
+    """Add the contribution of a leaf whose path has d features, too many for a word, by pairs.
 
-    The leaf is number ``leaf`` of the tree that begins at ``lo``. A separate kernel: few
-    trees have such a leaf, and it takes two seconds to compile.
+    The leaf is node ``leaf`` of the tree that begins at ``lo``. A separate kernel: few trees have
+    such a leaf, and it takes two seconds to compile.
     """
     n, m = rows.shape[1], background.shape[1]
     mine, others = np.ones((d, n), np.bool_), np.ones((d, m), np.bool_)

@@ -1,8 +1,8 @@
-"""The best split of every node by one column, or by the bins of many columns.
+"""Best split of every node by one column, or by the bins of many columns.
 
-A node is a segment of rows. What a split gains is the node's impurity less those of its two
-children, none divided by the weight; with class weights N_k, their sum N and C_k the weight of
-classes up to k:
+A node is a segment of rows. The gain of a split is the node's impurity minus those of its two
+children, not divided by the weight. With class weights N_k, their sum N and the weight C_k of the
+classes up to k, the impurities are:
 
 ===  ==============  =================================
 0    ranks           sum of ``C_k (N - C_k)`` over k
@@ -12,11 +12,11 @@ classes up to k:
 4    absolute error  sum of ``min(C_k, N - C_k)`` over k
 ===  ==============  =================================
 
-A gain replaces another if it is larger by more than the node's ``tie``, so that the first of
-equal ones stays: candidates come with missing values on the left first, and by ascending
-threshold, with the split of present from missing values last. A child has rows, and its weight is
-at least ``least``. Whole weights are summed without error. ``criterion`` is the tuple of the kind
-above, the distances D between the classes ``(n_classes, n_classes)``, and ``least``.
+A gain replaces another if it is larger by more than the node's ``tie``, so that the first of equal
+gains wins. Candidates with missing values on the left come first, then thresholds ascend, and the
+split of present from missing values comes last. Every child has rows, and its weight is at least
+``least``. Sums of whole weights are exact. ``criterion`` is a tuple of the kind above, the
+distances D between the classes ``(n_classes, n_classes)``, and ``least``.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ import numpy as np
 from rankwise.runtime.jit import njit
 
 RANKS, DISTANCES, GINI, ENTROPY, ABSOLUTE = 0, 1, 2, 3, 4
-NEW = np.uint32(1 << 31)  # the value differs from that of the entry before
+NEW = np.uint32(1 << 31)  # the value differs from that of the previous entry
 MISSING = np.uint32(1 << 30)
 ROW = np.uint32((1 << 30) - 1)
 EXHAUSTIVE = 8  # up to this number of categories, all subsets are tried
-UNSEEN = 2  # mark of a category that the node's rows do not hold
-KEY_STEPS = 2.0**30  # mean ranks that agree to within this step are equal
+UNSEEN = 2  # mark of a category that does not occur in the node
+KEY_STEPS = 2.0**30  # mean ranks within this step count as equal
 
 
 @njit
 def one_gain(kind, total, left, i, n_left, n):
-    """Gain of moving the class weights ``left[:, i]`` out of ``total``; no distances."""
+    """Gain of moving the class weights ``left[:, i]`` out of ``total``, without distances."""
     n_right = n - n_left
     own, mine, others = 0.0, 0.0, 0.0  # impurity of the node, its left and right child
     below, below_left = 0.0, 0.0
@@ -102,7 +102,7 @@ def write_gains(criterion, total, left, room, m):
 
 @njit
 def first_best(gains, m, tie):
-    """The first of m gains that is the largest up to the tie; -1 where none is above the tie."""
+    """First of m gains that is the largest up to the tie; -1 if none is above the tie."""
     best = tie
     for i in range(m):
         best = max(best, gains[i])
@@ -124,7 +124,7 @@ def scan_sorted(order, y, weight, segments, totals, ties, criterion, found):
     kind, D, least = criterion
     n_classes = totals.shape[1]
     left = np.empty((n_classes, 1))
-    pull = np.empty(n_classes)  # what a row of class k adds to the gain by moving to the left
+    pull = np.empty(n_classes)  # change of the gain if a row of class k moves to the left
     for a in range(len(segments)):
         lo, hi = segments[a, 0], segments[a, 1]
         total = totals[a]
@@ -188,11 +188,11 @@ def search_subsets(rows, codes, y, weight, segments, ties, criterion, marks, gai
     """Best subset split of each node by a nominal column.
 
     ``marks`` has a column for each category and a last one for missing values, whose code is the
-    number of categories. Of the best split it gets 1 where a category goes left, 0 where right and
-    UNSEEN where the node has no such row. Categories come by ascending mean class, the first goes
-    left. Up to EXHAUSTIVE of them all subsets are tried, missing values as one more category;
-    of more, the first few against the others, as if ordered, with missing values on either side.
-    ``rows`` hold row numbers in their lower 32 bits.
+    number of categories. For the best split, it becomes 1 if a category goes left, 0 if it goes
+    right and UNSEEN if the node has no such row. Categories are sorted by mean class; the first
+    goes left. If there are at most EXHAUSTIVE categories, all subsets are tried, with missing
+    values as one more category. Otherwise, the sorted categories are split like an ordered column,
+    with missing values on either side. ``rows`` hold row numbers in their lower 32 bits.
     """
     n_categories = marks.shape[1] - 1
     n_classes = len(criterion[1])
@@ -237,8 +237,8 @@ def search_subsets(rows, codes, y, weight, segments, ties, criterion, marks, gai
             exhaustive = n_present <= EXHAUSTIVE
             if n_present == 0 or (missing_left and (exhaustive or not misses)):
                 continue
-            # Columns of left: subset s holds the first item and those at the bits of s, or else
-            # the first s + 1 items.
+            # Column s of left: the first item and those at the bits of s, or otherwise the first s
+            # + 1 items.
             n_items = n_present
             if exhaustive:
                 if misses:

@@ -25,10 +25,9 @@ _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
 
 @dataclass(frozen=True)
 class StreamData(FitData):
-    """The first rows of a longer stream, used in place of all rows.
+    """First rows of a longer stream, used in place of all rows.
 
-    Designs and problems are made from them as from all rows; what is summed comes from
-    ``stream``.
+    They serve to build designs and problems, while all sums are computed over ``stream``.
     """
 
     stream: CheckedStream | None = None
@@ -51,7 +50,8 @@ class CheckedStream:
     estimator : estimator
     rows : RowStream
     like : matrix without rows, optional
-        The stream is a part (maybe empty) of what the estimator knows already, of this type.
+        Matrix type of rows that the estimator has already seen; the stream is then a part of them,
+        possibly empty.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class CheckedStream:
         return default_score_name(np.zeros(1) if self.graded else np.array([-1.0]))
 
     def chunks(self) -> Iterator[FitData]:
-        """All chunks, grouped by query; the first call goes on behind the head."""
+        """Yield all chunks, grouped by query; the first call continues after the head."""
         if self._first is None:
             yield from self._pass(first=False)
             return
@@ -124,7 +124,7 @@ class CheckedStream:
         yield from rest
 
     def queries(self) -> tuple[np.ndarray[Any, Any], int]:
-        """Ids of all queries in order of appearance, and the number of rows; a pass of its own.
+        """Ids of all queries in order of appearance, and the number of rows; makes a separate pass.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class CheckedStream:
         return numbers.ids(), n_rows
 
     def sample(self, draws: Sequence[LeastRows]) -> Matrix:
-        """The rows that each of the draws keeps, one below the other; a pass of its own."""
+        """Rows kept by each of the draws, stacked; makes a separate pass."""
         for data in self._pass(first=False):
             for draw in draws:
                 draw.add(data.X)
@@ -239,7 +239,7 @@ Rows = TypeVar("Rows", FitData, Problem)
 
 
 def grouped(data: Rows, last: Any) -> Rows:
-    """The rows query by query: first the one that goes on, at the end that of the last row."""
+    """Rows by query; a continued query comes first, and the query of the last row last."""
     groups = data.groups
     queries = _order_of_queries(groups, last)
     if groups.order is None and (np.diff(queries) == 1).all():

@@ -44,7 +44,7 @@ class QueryNumbers:
         self._known: set[Any] | None = None  # only once ids do not ascend
 
     def add(self, ids: np.ndarray[Any, Any]) -> int:
-        """Number of ``ids[0]``; the first may go on from before, the others follow in order.
+        """Number the queries; return the number of ``ids[0]``, which may continue the last one.
 
         Raises
         ------
@@ -90,14 +90,14 @@ class QueryNumbers:
 
 
 def join_ids(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """One array; as objects where they are of different kinds, so that 1 is not "1"."""
+    """Join ids into one array, of objects if their kinds differ, so that 1 is not "1"."""
     if len({part.dtype.kind for part in parts}) > 1:
         parts = [part.astype(object) for part in parts]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
 def join_rows(parts: Sequence[Any]) -> Any:
-    """One matrix or array of the rows of several."""
+    """Join the rows of several matrices or arrays."""
     if len(parts) == 1:
         return parts[0]
     if is_sparse(parts[0]):
@@ -125,7 +125,8 @@ class Cutter:
     giant_rows : float
         Queries with more rows are split into pieces of ``chunk_rows``.
     edges : (bool, bool)
-        Whether the first and the last query may go on elsewhere: they come in pieces.
+        Whether the first and the last query may continue elsewhere, and are therefore cut into
+        pieces.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class Cutter:
         self._open: _Rows | None = None
 
     def cut(self, chunks: Iterable[FitData | Problem]) -> Iterator[RowPart]:
-        """The parts of all rows, whose queries come one after the other."""
+        """Yield the parts of all rows; the rows of a query must be adjacent."""
         pointwise = self._template.graph == "pointwise"
         for data in chunks:
             for columns, groups in _slices(data, self._chunk_rows):
@@ -154,7 +155,7 @@ class Cutter:
             yield from self._chunks(fold, final=True)
 
     def _add_rows(self, columns: Columns, groups: QueryGroups) -> Iterator[RowPart]:
-        """Rows of a pointwise problem; their queries count where there are folds only."""
+        """Add rows of a pointwise problem; their queries matter only if there are folds."""
         fold_of_row = np.zeros(groups.n_samples, dtype=np.int64)
         if self._folds is not None:
             first = self.numbers.add(groups.ids)
@@ -167,7 +168,7 @@ class Cutter:
                 yield self._part(rows, QueryGroups.single(self._chunk_rows))
 
     def _add(self, columns: Columns, groups: QueryGroups) -> Iterator[RowPart]:
-        """Rows grouped by query; the last query stays open."""
+        """Add rows grouped by query; the last query stays open."""
         goes_on = self._open is not None and plain_id(groups.ids[0]) == self.numbers.last
         first, last = self.numbers.add(groups.ids), groups.n_queries - 1
         folds, bounds = self._folds_of(groups.ids, first), groups.indptr
@@ -198,7 +199,7 @@ class Cutter:
         return np.zeros(len(ids), np.int64) if self._folds is None else self._folds(ids, first)
 
     def _extend(self, columns: Sequence[Any]) -> Iterator[RowPart]:
-        """More rows of the open query; where it comes in pieces, some stay for the last one."""
+        """Add rows to the open query; if it is cut into pieces, some rows stay for the last one."""
         rows = self._open
         assert rows is not None
         rows.push(columns)
@@ -207,7 +208,7 @@ class Cutter:
             yield self._part(rows, QueryGroups.single(self._chunk_rows))
 
     def _close(self, *, is_edge: bool = False) -> Iterator[RowPart]:
-        """The open query is over; with ``is_edge`` it may go on elsewhere."""
+        """Close the open query; with ``is_edge``, it may continue elsewhere."""
         rows, self._open = self._open, None
         if rows is None:
             return
@@ -227,7 +228,7 @@ class Cutter:
         yield from self._chunks(fold)
 
     def _chunks(self, fold: int, *, final: bool = False) -> Iterator[RowPart]:
-        """Chunks of whole queries; the last one, which may take more, only where ``final``."""
+        """Yield chunks of whole queries; the last one, which may be larger, only if ``final``."""
         rows = self._waiting[fold]
         if self._template.graph == "pointwise":
             rows.sizes = np.array([rows.n_rows]) if rows.n_rows else rows.sizes
@@ -246,7 +247,7 @@ class Cutter:
 
 @dataclass
 class _Rows:
-    """Rows in order, added at the end and taken from the start: whole queries, or one."""
+    """Queue of rows, added at the end and taken from the start: whole queries, or one query."""
 
     fold: int
     query: Any = None
@@ -262,7 +263,7 @@ class _Rows:
         self.n_rows += len(columns[1])
 
     def take(self, n: int) -> Columns:
-        """The first n rows, which are then gone."""
+        """Remove and return the first n rows."""
         taken: list[Columns] = []
         self.n_rows -= n
         while n > 0:
@@ -276,7 +277,7 @@ class _Rows:
 
 
 def _slices(data: FitData | Problem, size: int) -> Iterator[tuple[Columns, QueryGroups]]:
-    """The rows, a few at a time for any size of the chunk."""
+    """Yield a few rows at a time, whatever the size of the chunk."""
     groups, n = data.groups, len(data.y)
     w = np.ones(n) if data.sample_weight is None else data.sample_weight
     codes = np.repeat(np.arange(groups.n_queries), groups.sizes)

@@ -23,7 +23,7 @@ from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_fil
 from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
 from rankwise.streams.text_files import DelimitedFiles
 
-# Rows read at a time where the source leaves it open.
+# Rows read at a time if the source does not determine it.
 CHUNK_ROWS = 1 << 14
 
 
@@ -93,11 +93,11 @@ def stream(
     Notes
     -----
     The rows of a query must be in one chunk, in any order, or at the end of one and the start of
-    the next; a query may go on over any number of chunks. A RankingData may have them in any
-    order (its index, 8 bytes a row, is kept where they are not grouped). A Parquet file takes the
-    memory of one row group of it; a compressed text file that of its text. Query ids of text
-    tables are strings. Columns of text are detected in the first megabytes of the first text
-    file; a later cell that is not a number is an error.
+    the next; a query may extend over any number of chunks. The rows of a RankingData may be in any
+    order; if they are not grouped, an index of 8 bytes per row is stored. A Parquet file takes the
+    memory of one row group, a compressed text file that of its text. Query ids of text tables are
+    strings. Columns of text are detected in the first megabytes of the first text file; a later
+    cell that is not a number is an error.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def stream(
 
 
 def is_table_path(source: Any, sep: str | None) -> bool:
-    """Whether a path, a pattern, a folder or a list of these stands for tables, not LETOR text."""
+    """Whether a path, pattern, folder or list of these contains tables instead of LETOR text."""
     first = Path(source[0] if isinstance(source, list) else source)
     return sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES
 
@@ -176,7 +176,7 @@ def _read_text(
     source: Any, n_features: int | None, dtype: DTypeLike, max_decompressed_bytes: int
 ) -> RankingData:
     """Rows of LETOR text, mapped from the cache, with the queries of a file beside it."""
-    # The parser brings Numba along, which models that were loaded to score with do not need.
+    # The parser imports Numba, which loaded models do not need for scoring.
     from rankwise.datasets.readers.sidefiles import read_grouped
     from rankwise.datasets.readers.svmlight import read_letor
 

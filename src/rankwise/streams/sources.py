@@ -165,7 +165,7 @@ class ParquetFiles(RowStream):
                 columns.check_in(list(kinds), paths[0])
             n_samples += n_rows
         assert columns is not None
-        absolute = tuple(path.absolute() for path in paths)  # workers have a folder of their own
+        absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
         return cls(absolute, columns, dtype, chunk_rows, n_samples)
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -185,7 +185,7 @@ class ParquetFiles(RowStream):
 
 
 def chunks_of(batches: Iterable[Any], columns: Columns, dtype: DTypeLike) -> Iterator[Chunk]:
-    """Chunks of record batches."""
+    """Convert record batches to chunks."""
     import pyarrow as pa
 
     row = 0

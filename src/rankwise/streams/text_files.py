@@ -76,7 +76,7 @@ class DelimitedFiles(RowStream):
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns = common_columns(files, roles)
         columns = told_by_cells(files[:1], columns, may_ignore=may_ignore, most_batches=1)
-        absolute = tuple(path.absolute() for path in paths)  # workers have a folder of their own
+        absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
         return cls(absolute, delimiter, columns, dtype, max_decompressed_bytes)
 
     def __iter__(self) -> Iterator[Chunk]:

@@ -108,7 +108,7 @@ def check_children(
     if (left[leaves] != -1).any() or (right[leaves] != -1).any():
         raise StructureError(f"{names} must be -1 at leaves, got children")
     if len(children) != n_nodes - 1 or not np.array_equal(np.sort(children), np.arange(1, n_nodes)):
-        raise StructureError(f"{names} must name every node but the first exactly once, got a repeated or missing node")
+        raise StructureError(f"{names} must name every node but the first once, but do not")
     if (children <= np.concatenate([inner, inner])).any():
         raise StructureError(f"{names} must come after their parent, got an earlier node")
 

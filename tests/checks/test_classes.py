@@ -63,7 +63,7 @@ def test_named_classes_are_in_the_order_given():
     [
         (["low", "top"], ["low", "high"], "y must hold the given classes, got 'top' at row 1"),
         (["low", None], ["low", "high"], "Input y contains NaN at row 1"),
-        ([1, 2], [2, 1], "classes must ascend where they are numbers"),
+        ([1, 2], [2, 1], "classes must ascend if they are numbers"),
         (["a"], ["a", "a"], "classes must be one-dimensional, distinct and not empty"),
         ([1, 2], ["1", "2"], "y must hold the given classes, got 1 at row 0"),
     ],

@@ -139,7 +139,7 @@ def checked_classes(classes: ArrayLike) -> NDArray[Any]:
             f"classes must be one-dimensional, distinct and not empty, got {named.tolist()}."
         )
     if named.dtype.kind in "biuf" and (named[1:] <= named[:-1]).any():
-        raise ValueError(f"classes must ascend where they are numbers, got {named.tolist()}.")
+        raise ValueError(f"classes must ascend if they are numbers, got {named.tolist()}.")
     return named
 
 

@@ -1,8 +1,8 @@
 """Costs of classes: by true class or by row, typed so that cross-validation slices them correctly.
 
 Costs travel as metadata of ``fit`` and ``score``. scikit-learn slices an array that has as many
-rows as X and passes any other one on as it is. The kind of a plain array therefore follows from its
-shape, unless there are as many rows as classes. In that case, pass :class:`ClassCosts` (never
+rows as X and passes any other array on unchanged. The kind of a plain array therefore follows from
+its shape, unless there are as many rows as classes. In that case, pass :class:`ClassCosts` (never
 sliced) or :class:`RowCosts` (always sliced).
 """
 
@@ -182,7 +182,7 @@ def _wrong_shape(shape: tuple[int, ...], n_rows: int, classes: NDArray[Any]) -> 
     shown = classes.tolist() if n_classes <= 20 else f"{n_classes} of them"
     return ValueError(
         f"costs must have shape (n_samples, n_classes)=({n_rows}, {n_classes}) or (n_classes, "
-        f"n_classes)=({n_classes}, {n_classes}), got {shape}. Classes: {shown}. Where rows lack a "
+        f"n_classes)=({n_classes}, {n_classes}), got {shape}. Classes: {shown}. If rows lack a "
         "class of the costs, name the classes: RowCosts(costs, classes) or ClassCosts(costs, "
         "classes) of rankwise.labels."
     )
@@ -221,7 +221,8 @@ def cost_numbers(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64A
         at = "".join(f"row {row}, " for row in rows)
         raise ValueError(
             f"costs must be >= 0, got {array[(*rows, column)]:g} at {at}class {of_class}. Subtract "
-            "each row's least cost; the cost of a gain is the row's largest gain less it."
+            "each row's smallest cost; turn gains into costs by subtracting them from the row's "
+            "largest gain."
         )
     return array
 

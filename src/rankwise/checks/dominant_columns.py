@@ -37,7 +37,8 @@ class ColumnLimit:
     Attributes
     ----------
     of : {"size", "spread"}
-        Root mean square, or standard deviation where an estimator centres the columns.
+        "size": root mean square; "spread": standard deviation, for estimators that centre the
+        columns.
     ratio : float
         Largest multiple of the typical range.
     harm : str

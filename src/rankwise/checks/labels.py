@@ -170,10 +170,10 @@ def ones_of_tags(
 
 
 def _known_tags(tags: Sequence[Collection[Any]], name: str = "y") -> NDArray[Any]:
-    """The tags of all rows, as they sort."""
+    """Distinct tags of all rows, sorted."""
     found = {tag for some in tags for tag in some}
     if not found:
-        raise ValueError(f"{name} must hold a tag at least, got empty lists only.")
+        raise ValueError(f"{name} must hold at least one tag, got only empty lists.")
     if len({isinstance(tag, str) for tag in found}) > 1:
         raise ValueError(f"{name} must hold tags of one type, got text and numbers.")
     return np.asarray(sorted(found))

@@ -1,4 +1,4 @@
-"""Frames for estimators of other libraries, which know columns only by the names of a frame."""
+"""Frames for estimators of other libraries, which identify columns by the names in a frame."""
 
 from __future__ import annotations
 

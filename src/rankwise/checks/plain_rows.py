@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW_VALUES = 100_000
-FEW_ROWS = 16  # of Polars: up to here values are read row by row, beyond by columns
+FEW_ROWS = 16  # Polars values are read by row up to this number, by column beyond
 
 
 def plain_rows(

@@ -1,4 +1,4 @@
-"""LambdaMART on Dask: only packed histograms are transferred; the model equals one machine's."""
+"""LambdaMART on Dask: only histograms are transferred; the model equals a single-machine fit."""
 
 from __future__ import annotations
 

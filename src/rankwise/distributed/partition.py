@@ -47,7 +47,7 @@ def partition_statistics(
     Raises
     ------
     ValueError, TypeError
-        As ``fit`` raises for rows in memory.
+        The errors that ``fit`` raises for rows in memory.
 
     Notes
     -----

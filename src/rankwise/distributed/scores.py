@@ -109,7 +109,7 @@ def evaluate(
     Raises
     ------
     ValueError, TypeError
-        As :func:`rankwise.evaluate` raises.
+        See :func:`rankwise.evaluate`.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 The pairs of a query couple its rows across partitions. The first and the last query of a range of
 partitions may continue beyond it, so their sums (the edges) are kept apart from the total. When the
 neighbouring partitions are added, inner edges are closed. A query may span any number of
-partitions, and results may be merged in any order: ranges wait until they meet.
+partitions, and results may be merged in any order: ranges are stored until their neighbours arrive.
 """
 
 from __future__ import annotations

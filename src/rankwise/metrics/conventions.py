@@ -84,7 +84,7 @@ def _exp2_table(n_grades: int) -> Float64Array:
 
 
 def discounts(discount: str, n_ranks: int) -> Float64Array:
-    """Weights of at least the ranks 1 … n_ranks.
+    """Weights of the ranks 1 … n_ranks, possibly of further ranks.
 
     ``"log2"``: 1 / log2(1 + r). ``"letor"``: 1 at rank 1 and 1 / log2(r) below it, so the second
     rank is not discounted. ``"reciprocal"``: 1 / r.

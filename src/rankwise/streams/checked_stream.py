@@ -218,7 +218,7 @@ class CheckedStream:
 
 
 def _join(parts: list[FitData], most: int | None = None) -> FitData:
-    """One table of all parts, or of their first ``most`` rows."""
+    """Concatenate all parts, or their first ``most`` rows, into one table."""
     weight = None
     if any(part.sample_weight is not None for part in parts):
         weights = [

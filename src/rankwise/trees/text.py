@@ -306,7 +306,7 @@ def check_no_classes(estimator: Any, class_names: Sequence[str] | None) -> None:
 
 
 def _missing(estimator: Any, n_features: int) -> Any:
-    """Columns for which missing values are named."""
+    """Columns whose splits mention missing values."""
     own = getattr(estimator, "has_missing_", None)
     if own is not None:
         return own

@@ -175,7 +175,7 @@ def test_categories_declare_classes(square):
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
-        ([3, 1, 2], "classes must ascend where they are numbers"),
+        ([3, 1, 2], "classes must ascend if they are numbers"),
         ([1, 1, 2], "distinct"),
         ([], "not empty"),
         ([[1], [2]], "one-dimensional"),

@@ -89,7 +89,7 @@ def biased(
     place: Int64Array | None,
     before: dict[int, float],
 ) -> PositionBias | None:
-    """Loss at the scores plus the biases of places; None if places are not given."""
+    """Loss at the scores plus position biases; None if no positions are given."""
     if place is None:
         return None
     rate, penalty = estimator.learning_rate, estimator.position_bias_regularization

@@ -268,7 +268,7 @@ def _pair_scores(
     i: Int64Array,
     j: Int64Array,
 ) -> Float64Array:
-    """Scores of both rows of each pair without the two, shape (n_pairs, 2).
+    """Scores of the rows of each pair by a fit without these two rows, shape (n_pairs, 2).
 
     With ``A = I + Z D0``, ``B = A^-1 Z``, ``h = A^-1 (f + Z D0 y)`` and ``t = U'f'``:
     ``(I + U'B U M) t = U'h + U'B U M U'y``.

@@ -86,8 +86,8 @@ def ordinal_path(
         kernel = replace(kernel, delta=0.0)
     elif kernel.definite == "conditional":
         raise ValueError(
-            "fit_intercept=False needs a kernel that is positive definite by itself, got "
-            f"kernel={named!r}, which is so on coefficients that sum to 0. Set fit_intercept=True."
+            "fit_intercept=False needs a positive definite kernel, got kernel="
+            f"{named!r}, which is only conditionally positive definite. Set fit_intercept=True."
         )
     merged, shift = _merge(data, thresholds), np.zeros(data.X.shape[1])
     X: Any = data.X[merged.rows].astype(np.float64, copy=False)

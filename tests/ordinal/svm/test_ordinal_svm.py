@@ -287,7 +287,7 @@ def test_too_few_steps_warn():
         ({"gamma": "wide"}, "'gamma' parameter"),
         ({"costs": "cubic"}, "'costs' parameter"),
         ({"costs": [[0.0, 1.0]]}, "costs must have shape"),
-        ({"fit_intercept": False}, "fit_intercept=False needs a kernel that is positive definite"),
+        ({"fit_intercept": False}, "fit_intercept=False needs a positive definite kernel"),
         ({"kernel": lambda A, B: -A @ B.T, "fit_intercept": False}, r"with K\(x, x\) < 0"),
         ({"kernel": lambda A, B: A @ np.roll(B, 1, axis=1).T}, "must be symmetric"),
         ({"max_bytes": 100}, "max_bytes=100 is less than"),

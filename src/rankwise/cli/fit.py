@@ -17,7 +17,6 @@ from rankwise.cli._options import (
     Data,
     Json,
     Preset,
-    RandomState,
     Ranker,
     Set,
     TuningMetric,
@@ -42,7 +41,9 @@ def fit(
     vali_data: ValiData = None,
     select_by: TuningMetric = None,
     preset: Preset = None,
-    random_state: RandomState = 0,
+    random_state: Annotated[
+        int, typer.Option(help="Seed for the ranker, and for the folds of its cross-validation.")
+    ] = 0,
     text: Text = None,
     qrels: TextQrels = None,
     n_candidates: Candidates = None,

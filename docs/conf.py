@@ -100,7 +100,7 @@ html_theme_options = {
     },
 }
 html_static_path = ["_static", "generated/static"]
-html_sidebars = {"choose": []}
+html_sidebars = {"choose": [], "leaderboards": []}  # room for the chart, and for the tables
 html_css_files = ["colours.css", "rankwise.css"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False

@@ -95,6 +95,25 @@ def test_wrong_command_lines(rankwise, tmp_path):
         (("search", index, "cat", "--set", "k1"), 2, "--set must be NAME=NUMBER, got 'k1'"),
         (("search", index, "cat", "--model", "best"), 1, "model must be one of"),
         (("search", tmp_path, "cat"), 2, "has no index"),
+        (("search", index, "queries.jsonl"), 2, "'queries.jsonl' is not a file"),
+        (("search", index, tmp_path), 2, "is not a file"),
+        (
+            ("index", tmp_path / "docs.jsonl", "--fields", "body", "--out", index),
+            1,
+            "pass --fields",
+        ),
     ):
         run = rankwise(*arguments)
         assert run.code == code and said in run.err, (arguments, run.err)
+
+
+def test_queries_without_a_document(rankwise, tmp_path):
+    (tmp_path / "docs.jsonl").write_text('{"id": "d", "text": "node.js in a cat"}')
+    index = tmp_path / "index"
+    assert rankwise("index", tmp_path / "docs.jsonl", "--out", index, "--stemmer", "none").code == 0
+    run = rankwise("search", index, "node.js")
+    assert run.code == 0 and "d" in run.out and run.err == ""
+    (tmp_path / "queries.jsonl").write_text('{"id": "a", "text": "cat"}\n{"id": "b", "text": "x"}')
+    run = rankwise("search", index, tmp_path / "queries.jsonl")
+    assert run.code == 0 and run.out.startswith("a\td")
+    assert "1 of 2 queries find no document" in run.err

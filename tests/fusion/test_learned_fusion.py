@@ -309,3 +309,9 @@ def test_leaving_a_query_out_is_cross_validation_by_queries(rng):
 
 def test_scikit_learn_conventions():
     check_estimator(NonNegativeRanker(), on_skip=None)
+
+
+@pytest.mark.parametrize("fusion", [LearnedFusion(), ProbabilisticFusion()])
+def test_judgements_of_another_type(judged, fusion):
+    with pytest.raises(TypeError, match="qrels must be Qrels, got str"):
+        fusion.fit(judged[0], "qrels.txt")

@@ -312,3 +312,9 @@ def test_bad_arguments(corpus):
         TextRanker(index).recall({"x": "w1"}, qrels)
     with pytest.raises(ValueError, match="k must be >= 1"):
         TextRanker(index, RidgeRanker()).fit(queries, qrels).rank("w1", 0)
+
+
+def test_arrays_of_features_are_refused(corpus):
+    documents, _, _ = corpus
+    with pytest.raises(TypeError, match="call compare on table"):
+        TextRanker(TextIndex(analyzer=PLAIN).add(documents)).fit(np.ones((4, 2)), np.ones(4))

@@ -108,6 +108,7 @@ def fit_text(
         f"{table.n_features} features"
     )
     for name, value in tuned.chosen.items():
-        typer.echo(f"{name} = {value} chosen on cross-validation")
+        shown = f"{value:g}" if isinstance(value, float) else value
+        typer.echo(f"{name} = {shown}, chosen by cross-validation")
     typer.echo(f"{recall:.4f} of the relevant documents are among {ranker.n_candidates} candidates")
     typer.echo(str(out))

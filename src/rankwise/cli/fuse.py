@@ -122,6 +122,10 @@ def fuse(
         print_table(
             ["system", "weight"], [[name, number(w)] for name, w in found.items()], right=["weight"]
         )
+        if query is not None and engine == "elasticsearch":
+            typer.echo(
+                f"In {query}, replace each match_all by the query of a system, in this order."
+            )
 
 
 def _by_position(pool: Any, rule: Any, qrels: Path, held_out: bool) -> Run:

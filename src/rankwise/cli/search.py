@@ -12,6 +12,9 @@ from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
 
+# A single word that ends so is the name of a file, not a query.
+_FILE_SUFFIXES = (".jsonl", ".json", ".trec", ".tsv", ".csv", ".txt", ".xml", ".gz", ".bz2", ".xz")
+
 
 def index(
     documents: Annotated[
@@ -117,14 +120,17 @@ def search(
         check_target(out, "--out")
     from rankwise.datasets import write_run
     from rankwise.text import TextIndex, TextRanker
+    from rankwise.text.documents import as_queries
 
     by_ranker = model is None and (folder / "ranker.json").is_file()
     if by_ranker and parameters:
         raise UsageError("--set applies to a retrieval model. Name one: --model bm25.")
 
     path = Path(queries)
+    if not path.is_file() and (path.is_dir() or path.suffix in _FILE_SUFFIXES):
+        raise UsageError(f"{queries!r} is not a file. Check the path.")
     with waiting("Searching"):
-        given = path if path.is_file() else queries
+        given = as_queries(path if path.is_file() else queries)
         if by_ranker:
             ranker = TextRanker.load(folder)
             run = ranker.rank(given, k or (10 if out is None else ranker.n_candidates))
@@ -134,6 +140,12 @@ def search(
         if out is not None:
             make_folder(out)
             write_run(run, out)
+    if n_empty := len(given) - len(set(run.qid.tolist())):
+        typer.echo(
+            f"note: {n_empty} of {len(given)} queries find no document, because the index has none "
+            "of their terms.",
+            err=True,
+        )
     if json:
         rows = zip(run.qid.tolist(), run.doc_ids.tolist(), run.scores.tolist(), strict=True)
         hits = [{"qid": q, "doc_id": d, "score": s} for q, d, s in rows] if out is None else None

@@ -191,6 +191,11 @@ def _check_common_query(
 
 def check_judged(pool: RunPool, qrels: Qrels) -> tuple[Float64Array, NDArray[np.bool_]]:
     """Grade of every row, and whether it was judged; at least one of every system was."""
+    if not isinstance(qrels, Qrels):
+        raise TypeError(
+            f"qrels must be Qrels, got {type(qrels).__name__}. Read a file by "
+            "rankwise.datasets.read_qrels, a mapping by rankwise.text.read_judgements."
+        )
     if not len(pool):
         raise ValueError("runs hold no document. Pass runs of at least one judged query.")
     grades, judged = pool.grades(qrels)

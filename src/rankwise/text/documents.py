@@ -79,7 +79,7 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
         absent = " or ".join(repr(name) for name in fields if name in missing)
         found = f"no document has a field {absent}, they have {', '.join(map(repr, others))}"
         if others and len(missing) == len(fields):
-            raise ValueError(f"{found}. Name the fields to index.")
+            raise ValueError(f"{found}. To index them, pass fields=[…].")
         if others and missing:
             warnings.warn(f"{found}.", UserWarning, stacklevel=callers_level())
 

@@ -119,7 +119,15 @@ class TextRanker(BaseEstimator):
         ------
         ValueError
             If no candidate is judged, or a parameter is out of range.
+        TypeError
+            If ``qrels`` is an array.
         """
+        if isinstance(qrels, np.ndarray):
+            raise TypeError(
+                "fit takes texts of queries and their judgements, got arrays of features and "
+                "labels. To compare rankers of text, call compare on table(queries, qrels), or "
+                "evaluate_systems on cross_rank(queries, qrels)."
+            )
         qrels = read_judgements(qrels)
         table = self.table(queries, qrels)
         known = self.index.has(qrels.doc_ids)

@@ -14,7 +14,7 @@ SMALLEST_POWER = 1e-290
 
 @njit(fastmath=REASSOCIATE)
 def _against(power, weight, slopes, curvatures, n_below, mine, heavy):
-    """Add the pairs of one row with those of lower labels; returns its slope and curvature."""
+    """Add the pairs of one row with rows of lower labels; return its slope and curvature."""
     slope = curvature = 0.0
     for t in range(n_below):
         inverse = 1.0 / (mine + power[t])
@@ -41,7 +41,7 @@ def logistic_pairs(scores, labels, weights, order, indptr, gradients, hessians):
 
     Notes
     -----
-    O(m^2) for m rows of a query, one exponential a row.
+    O(m^2) for m rows of a query, with one exponential per row.
     """
     longest = 0
     for q in range(len(indptr) - 1):
@@ -96,7 +96,7 @@ def squared_pairs(scores, labels, weights, indptr, gradients, hessians):
 
 @njit
 def cross_entropy(scores, targets, weights, indptr, gradients, hessians):
-    """Derivatives of ``-sum t_i log p_i``, p_i the softmax of a query's scores.
+    """Derivatives of ``-sum t_i log p_i``, where p_i is the softmax of a query's scores.
 
     The targets t sum to 1 in each query, or are all 0 if the query is not part of the loss.
     A row of weight w has w equal shares of t and of p. O(m) for m rows of a query.

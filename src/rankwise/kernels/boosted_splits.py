@@ -1,8 +1,8 @@
-"""The best splits of nodes of gradient trees, from the histograms of their columns.
+"""Best splits of nodes of gradient trees, from the histograms of their columns.
 
-A node is a row of three whole numbers (``SLOT``, ``TOTAL``, ``LEAST``): where its histogram is, its
-packed sum, and the smallest sum of second derivatives of a child, in units. Its ``limits`` are the
-penalties L1 and L2, and the bounds of its children's values.
+A node is a row of three whole numbers: the slot of its histogram (``SLOT``), its packed sum
+(``TOTAL``), and the smallest sum of second derivatives of a child, in units (``LEAST``). Its
+``limits`` are the penalties L1 and L2, and the bounds of its children's values.
 
 Arguments that most trees do not need may be None. They are then not compiled, which halves the
 compile time:
@@ -17,12 +17,12 @@ import numpy as np
 from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, add_rows
 from rankwise.runtime.jit import njit
 
-# Of a split: gain, feature, last bin on the left (of a nominal column: the last one in the order of
-# its bins), whether missing values go left.
+# Fields of a split: gain, feature, last bin on the left (for a nominal column, in the order of its
+# categories), whether missing values go left.
 GAIN, FEATURE, PLACE, MISSING_LEFT, N_FIELDS = 0, 1, 2, 3, 4
 SLOT, TOTAL, LEAST = 0, 1, 2
 L1, L2, LOW, HIGH = 0, 1, 2, 3
-# Of a histogram to build: its rows, its slot, and that of the parent, which becomes the sibling's.
+# Fields of a histogram to build: its rows, its slot, and the parent's slot, reused by the sibling.
 START, END, SMALL, LARGE = 0, 1, 2, 3
 
 
@@ -37,7 +37,7 @@ def leaf_value(g, h, limits):
 
 @njit
 def _worth(g, h, value, limits):
-    """Twice the decrease of the second-order model by the value of a leaf."""
+    """Twice the decrease of the second-order model due to the value of a leaf."""
     return -(2 * (g * value + limits[L1] * abs(value)) + (h + limits[L2]) * value * value)
 
 
@@ -49,7 +49,7 @@ def _has_limits(limits):
 
 @njit
 def _alone(total, unit, limits, signs):
-    """The worth of a node that is not split."""
+    """Worth of a node that is not split."""
     g, h = np.int32(total >> 32) * unit[0], np.int32(total & LOWER) * unit[1]
     if signs is not None and _has_limits(limits):
         return _worth(g, h, leaf_value(g, h, limits), limits)
@@ -58,7 +58,7 @@ def _alone(total, unit, limits, signs):
 
 @njit
 def split_gain(total, left, unit, limits, sign):
-    """The worth of two children less that of their parent; 0 where ``sign`` forbids their order."""
+    """Worth of two children minus that of their parent; 0 if ``sign`` forbids their order."""
     right = total - left
     g, h = np.int32(left >> 32) * unit[0], np.int32(left & LOWER) * unit[1]
     rest, other = np.int32(right >> 32) * unit[0], np.int32(right & LOWER) * unit[1]
@@ -71,12 +71,11 @@ def split_gain(total, left, unit, limits, sign):
 
 @njit
 def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alone, sums, gains):
-    """Write the worth of the two children for splits after places 0 ... n_places - 1.
+    """Write the worth of the two children for splits after positions 0 ... n_places - 1.
 
-    ``before`` is the packed sum that goes left ahead of the first place. Returns the
-    first place that leaves enough on the left, and the first one that leaves too little on the
-    right. Children whose values are not in the order of the column's sign (-1, 1; 0: any)
-    get the worth of their parent.
+    ``before`` is the packed sum that goes left before the first position. Returns the first
+    position with enough on the left, and the first one with too little on the right. Children whose
+    values violate the order of the column's sign (-1, 1; 0: any) get the worth of their parent.
     """
     running = before
     whole, least = node[TOTAL] & LOWER, node[LEAST]
@@ -105,7 +104,7 @@ def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alo
 
 @njit
 def _limited_gains(first, last, node, unit, limits, sign, alone, sums, gains):
-    """Write the same of some places, with the penalty L1, bounds and an order of the values."""
+    """Write the same for some positions, with the L1 penalty, bounds and an order of the values."""
     g_all = np.int32(node[TOTAL] >> 32) * unit[0]
     h_all = np.int32(node[TOTAL] & LOWER) * unit[1]
     for b in range(first, last):
@@ -120,7 +119,7 @@ def _limited_gains(first, last, node, unit, limits, sign, alone, sums, gains):
 
 @njit
 def _drawn(seed, feature, first, last):
-    """One of the places of a column from ``first`` to before ``last``."""
+    """Draw a position of a column in ``first:last``."""
     if first >= last:
         return first, last
     z = seed + np.uint64(feature + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -133,17 +132,17 @@ def _drawn(seed, feature, first, last):
 
 @njit
 def _column(histograms, slot, feature):
-    """The cells of a column in a node's histogram."""
+    """Cells of a column in a node's histogram."""
     start = (feature % WORD) * BINS
     return histograms[slot, feature // WORD, start : start + BINS]
 
 
 @njit
 def order_categories(histograms, nodes, feature, n, unit, penalty, order):
-    """Order the categories of some nodes by their mean gradient; returns how many have rows.
+    """Order the categories of some nodes by mean gradient; return the number that have rows.
 
-    Without penalties the best of all subsets of one node takes the first ones in this order
-    (Fisher, 1958). Those of equal means are in the order of their codes.
+    Without penalties, the best of all subsets of one node consists of the first categories in this
+    order (Fisher, 1958). Categories with equal means are ordered by code.
     """
     keys = np.empty(BINS)
     m = 0
@@ -166,7 +165,7 @@ def order_categories(histograms, nodes, feature, n, unit, penalty, order):
 
 @njit
 def _gather(cells, n, order, m, out):
-    """Write the cells of ordered categories, then that of missing values, which has code ``n``."""
+    """Write the cells of ordered categories, then that of missing values, whose code is ``n``."""
     for place in range(m):
         out[place] = cells[order[place]]
     out[m] = cells[n]
@@ -184,7 +183,7 @@ def _scan(
     histograms, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
     min_gain, sums, gains, found,
 ):  # fmt: skip
-    """Write the best split of node ``k`` by the columns of some words."""
+    """Write the best split of node ``k`` over the columns in some words."""
     node, limits, allowed, out = nodes[k], limits[k], allowed[k], found[k]
     order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
     alone = _alone(node[TOTAL], unit, limits, signs)
@@ -225,9 +224,9 @@ def _scan_together(
     histograms, first, last, n_bins, nominal, signs, allowed, seeds, nodes, limits, unit, min_gain,
     sums, gains, out,
 ):  # fmt: skip
-    """Write the split of the largest sum of gains over all nodes.
+    """Write the split with the largest sum of gains over all nodes.
 
-    A node in which the split leaves too little on one side adds nothing.
+    A node adds nothing if the split leaves too little on one side.
     """
     together = np.empty(BINS)
     order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
@@ -283,10 +282,10 @@ def find_splits(
 ):  # fmt: skip
     """Build the histograms of some nodes, and find the best split of each.
 
-    Only the columns of the words from ``first`` to before ``last`` are looked at. The rows of each
-    line of ``builds`` are added up in the slot ``SMALL``; the slot ``LARGE`` holds the parent's
-    histogram, from which they are subtracted; it is -1 for the root. With ``seeds`` each node tries
-    one threshold of every column.
+    Only the columns in the words ``first:last`` are searched. Each row of ``builds`` describes a
+    histogram, which is summed in the slot ``SMALL`` and subtracted from the parent's histogram in
+    the slot ``LARGE`` (-1 for the root). With ``seeds``, each node tries one threshold of every
+    column.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
     for i in range(len(builds)):
@@ -305,9 +304,9 @@ def find_common_split(
     words, rows, packed, builds, n_bins, nominal, signs, allowed, seeds, first, last, histograms,
     nodes, limits, unit, min_gain, found,
 ):  # fmt: skip
-    """Build the histograms of some nodes, and find the split of the largest sum of gains.
+    """Build the histograms of some nodes, and find the split with the largest sum of gains.
 
-    A separate kernel, because it takes a second to compile and most trees do not need it.
+    This is a separate kernel because it takes a second to compile and most trees do not need it.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
     for i in range(len(builds)):
@@ -326,9 +325,10 @@ def part_codes(
 ):
     """Write which codes of a column go left, and the packed sum of the left side of each node.
 
-    Of a nominal column the codes are those of the ``n_ordered`` categories in ``order``, up to
-    ``place``; -1: the column has numbers. Returns whether missing values go left: where no node has
-    any, the side with more of the second derivatives takes them, and categories without rows.
+    For a nominal column, the first of the ``n_ordered`` categories in ``order`` go left, up to
+    ``place``; ``n_ordered`` is -1 for a column of numbers. Returns whether missing values go left.
+    Categories without rows, and missing values if no node has any, go to the side with the larger
+    sum of second derivatives.
     """
     for code in range(len(goes_left)):
         goes_left[code] = n_ordered < 0 and code <= place

@@ -1,8 +1,8 @@
 """Histograms of gradients, and partitioning of a node's rows.
 
-A gradient and a second derivative are whole numbers in one int64, the gradient in the upper half:
-one addition adds both, sums are exact, and differences of histograms too. Rows are read as
-words of eight codes.
+A gradient and a second derivative are stored as whole numbers in one int64, with the gradient in
+the upper half. One addition therefore adds both, and sums and differences of histograms are exact.
+Rows are read as words of eight codes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def absolute_sums(gradients, hessians, rows, out):
 
 @njit
 def pack(gradients, hessians, g_scale, h_scale, rows, out):
-    """Write gradients times ``g_scale`` and second derivatives times ``h_scale``, both rounded."""
+    """Pack gradients times ``g_scale`` and second derivatives times ``h_scale``, both rounded."""
     for i in range(len(rows)):
         row = rows[i]
         g = np.int64(np.rint(gradients[row] * g_scale))
@@ -39,7 +39,7 @@ def pack(gradients, hessians, g_scale, h_scale, rows, out):
 
 @njit
 def packed_sum(packed, rows):
-    """Sum over some rows."""
+    """Packed sum over some rows."""
     total = np.int64(0)
     for i in range(len(rows)):
         total += packed[rows[i]]
@@ -48,7 +48,7 @@ def packed_sum(packed, rows):
 
 @njit
 def transpose_codes(codes, out):
-    """Write codes of shape (n_features, n_rows) as rows."""
+    """Transpose codes of shape (n_features, n_rows), so that rows are contiguous."""
     n_features, n_rows = codes.shape
     for start in range(0, n_rows, 64):
         end = min(start + 64, n_rows)
@@ -59,9 +59,9 @@ def transpose_codes(codes, out):
 
 @njit
 def add_rows(words, rows, packed, first, last, histograms, slot, parent):
-    """Build the histogram of some rows, and take it off that of their parent; -1: there is none.
+    """Build the histogram of some rows, and subtract it from the parent's (-1: no parent).
 
-    Only the words from ``first`` to before ``last`` are looked at.
+    Only the words ``first:last`` are read.
     """
     n_words = last - first
     tile, terms = np.empty((n_words, TILE), np.int64), np.empty(TILE, np.int64)
@@ -95,7 +95,7 @@ def add_rows(words, rows, packed, first, last, histograms, slot, parent):
 
 @njit
 def part(rows, codes, goes_left, spare):
-    """Move the rows whose code goes left before the others, each side in its order.
+    """Partition stably: move the rows whose code goes left before the others.
 
     Returns the number of rows that go left. ``spare`` has room for all rows.
     """
@@ -123,10 +123,10 @@ def add_values(scores, rows, starts, values):
 
 @njit
 def add_leaf_values(scores, rows, codes, feature, goes_left, left, right, values):
-    """Add the value of the leaf that each of some rows reaches to its score.
+    """Add to the score of each row the value of the leaf that it reaches.
 
-    ``codes`` has shape (n_features, n_rows), ``goes_left`` holds whether each code
-    of each node goes left.
+    ``codes`` has shape (n_features, n_rows); ``goes_left`` tells for each node whether a code goes
+    left.
     """
     for i in range(len(rows)):
         row, node = rows[i], 0

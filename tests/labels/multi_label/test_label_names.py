@@ -94,7 +94,7 @@ def test_errors_name_the_tag():
         model.score(X[:2], [["a"], [], ["b"]])
     with pytest.raises(ValueError, match="one type, got text and numbers"):
         model.fit(X[:2], [["a"], [1]])
-    with pytest.raises(ValueError, match="empty lists only"):
+    with pytest.raises(ValueError, match="got only empty lists"):
         model.fit(X[:2], [set(), set()])
     named = rankwise.BinaryRelevance().fit(X, pd.DataFrame(Y, columns=NAMES))
     with pytest.raises(ValueError, match="labels of the fit as its columns, got 'z'"):

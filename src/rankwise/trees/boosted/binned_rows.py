@@ -1,4 +1,4 @@
-"""Rows as one-byte codes, from which gradient trees are grown."""
+"""Rows as one-byte codes, the input of gradient trees."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BinnedRows:
     columns : ndarray of shape (n_features, n_samples), uint8
         Codes by column, used to partition the rows of a node.
     words : ndarray of shape (n_samples, n_words), int64
-        Eight codes each, filled up with zeros: builds histograms.
+        Codes by row, eight per word and padded with zeros; used to build histograms.
     nominal : ndarray of shape (n_features,), bool
         Columns whose codes are categories.
     """
@@ -42,7 +42,7 @@ class BinnedRows:
 
     @property
     def has_missing(self) -> NDArray[np.bool_]:
-        """Columns that miss values, shape (n_features,)."""
+        """Whether each column has missing values, shape (n_features,)."""
         return self.columns.max(axis=1, initial=0) == self.binning.missing_code
 
     @classmethod
@@ -54,25 +54,25 @@ class BinnedRows:
         weight: Float64Array | None = None,
         n_categories: NDArray[Any] | None = None,
     ) -> BinnedRows:
-        """Cut the columns and code the rows, on threads.
+        """Bin the columns and encode the rows in threads.
 
         Parameters
         ----------
         rows : ndarray or CSR of shape (n_samples, n_features), or OrderedRows
-            NaN where missing. Of more than 200,000 rows every second, third ... is read for the
-            cuts.
+            NaN marks missing values. If there are more than 200,000 rows, only every second, third,
+            ... row is read to find the cuts.
         max_bins : int in [2, 255]
             Maximum number of bins of a column; missing values have an additional bin.
         n_threads : int, optional
         weight : ndarray of shape (n_samples,), float64, optional
-            A weight counts as repetition; None: all 1.
+            A weight counts as a number of repetitions. None: all 1.
         n_categories : ndarray of shape (n_features,), int, optional
-            0 for columns of numbers; else the column holds codes ``0 ... n_categories - 1``, at
-            most 255.
+            Number of categories of each column, at most 255, with codes ``0 ... n_categories - 1``;
+            0 for columns of numbers.
 
         Notes
         -----
-        Two bytes a value, O(n_samples n_features).
+        Two bytes per value. O(n_samples n_features).
         """
         rows = OrderedRows.of(rows)
         sample = slice(None, None, sample_step(rows.n_rows))
@@ -89,7 +89,7 @@ class BinnedRows:
         n_threads: int | None = None,
         n_categories: NDArray[Any] | None = None,
     ) -> BinnedRows:
-        """Code the rows by cuts that are known, block by block."""
+        """Encode the rows with known cuts, block by block."""
         rows = OrderedRows.of(rows)
         n, n_features = rows.n_rows, rows.n_features
         columns = np.empty((n_features, n), dtype=np.uint8)
@@ -109,5 +109,5 @@ class BinnedRows:
 
 
 def sample_step(n_rows: int) -> int:
-    """Step between the rows that are read to find the cuts."""
+    """Step between the rows read to find the cuts."""
     return max(1, -(-n_rows // SAMPLE_ROWS))

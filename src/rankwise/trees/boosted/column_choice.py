@@ -1,4 +1,4 @@
-"""Columns that each node may split: a random draw from those allowed on its path."""
+"""Columns that each node may split on: a random draw from those allowed on its path."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Columns = NDArray[np.bool_]
 
 
 class ColumnChoice:
-    """Columns that the nodes of one tree may split.
+    """Columns that the nodes of one tree may split on.
 
     Parameters
     ----------
     features : ndarray of shape (n_columns,), int64
         Columns of the tree; masks refer to these.
     by_level, by_node : float in (0, 1]
-        Shares drawn for all nodes of a depth, and of these for each node.
+        Share of columns drawn for each depth, and share of these drawn for each node.
     groups : tuple of sets of int, or None
-        Groups of columns; all columns of a path lie in one group. None: no restriction.
+        Groups of columns; all columns on a path must be in one group. None: no restriction.
     rng : numpy.random.Generator
     """
 
@@ -40,9 +40,9 @@ class ColumnChoice:
         self._may_meet: dict[frozenset[int], Columns] = {}
 
     def of_node(self, depth: int, path: frozenset[int]) -> Columns:
-        """Mask of the columns that a node may split, whose ancestors have split those of ``path``.
+        """Mask of the columns that a node may split on; ``path`` holds its ancestors' columns.
 
-        Every call draws anew.
+        Every call makes a new draw.
         """
         allowed = self._all
         if self._by_level < 1:
@@ -61,7 +61,7 @@ class ColumnChoice:
         return self._may_meet[path]
 
     def _drawn(self, among: Columns, share: float) -> Columns:
-        """A share of some columns, at least one."""
+        """Draw a share of some columns, at least one."""
         columns = np.flatnonzero(among)
         out = np.zeros(len(among), dtype=bool)
         if len(columns):

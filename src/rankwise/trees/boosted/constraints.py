@@ -1,4 +1,4 @@
-"""Signs of monotone columns and groups of columns that may meet in a tree, as users give them."""
+"""User constraints: signs of monotone columns, and groups of columns that may interact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Groups = tuple[frozenset[int], ...]
 def monotone_signs(
     estimator: Any, monotonic_cst: Any, nominal: Collection[int] = ()
 ) -> tuple[int, ...]:
-    """1, -1 or 0 for every column.
+    """Sign of every column: 1, -1 or 0.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def monotone_signs(
     Raises
     ------
     ValueError
-        For another shape, other numbers, names that X does not have, or a column of categories.
+        If the shape or a number is invalid, a name is unknown, or a column holds categories.
     """
     signs = _check_monotonic_cst(estimator, monotonic_cst)
     for column in nominal:
@@ -49,12 +49,12 @@ def interaction_groups(estimator: Any, interaction_cst: Any) -> Groups | None:
     estimator
         Has ``n_features_in_`` and, of frames, ``feature_names_in_``.
     interaction_cst : {"no_interactions", "pairwise"}, sequence of sequences of int or str, or None
-        Columns in no group are a group together.
+        Columns outside all groups form one group.
 
     Raises
     ------
     ValueError
-        For a column that X does not have, or an empty group.
+        If a column is unknown or a group is empty.
     """
     n = int(estimator.n_features_in_)
     if interaction_cst is None:

@@ -39,12 +39,12 @@ from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array, Int64Array
 
-SMALL = 100_000  # rows times words, up to which one thread is quicker
+SMALL = 100_000  # rows times words, up to which one thread is faster
 
 
 @dataclass(frozen=True, eq=False)
 class TreeMemory:
-    """Buffers that all trees share.
+    """Buffers shared by all trees.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class TreeMemory:
 
     @property
     def spare(self) -> NDArray[np.int32]:
-        """Room for as many row numbers."""
+        """Scratch space for as many row numbers."""
         return self.numbers[1].view(np.int32)[self.numbers.shape[1] :]
 
 
@@ -85,7 +85,7 @@ class TreeColumns:
     nominal : ndarray of shape (n_columns,), bool
         Whether bins are categories, which have no order.
     signs : ndarray of shape (n_columns,), int64
-        1 or -1: values of leaves rise with the column, or fall.
+        1 or -1: leaf values increase or decrease with the column.
     """
 
     features: Int64Array
@@ -95,7 +95,7 @@ class TreeColumns:
     signs: Int64Array
 
     def take(self, features: Int64Array, words: Int64Array) -> TreeColumns:
-        """Some of the columns, whose codes are ``words``."""
+        """Select columns, whose codes are ``words``."""
         return TreeColumns(
             features,
             words,
@@ -125,11 +125,11 @@ class _Leaf:
         return 0.0 if self.split is None else float(self.split[GAIN])
 
 
-_Siblings = tuple[_Leaf, ...]  # or the root alone
+_Siblings = tuple[_Leaf, ...]  # or only the root
 
 
 class GrowingTree:
-    """A tree of some rows; its nodes are split one after the other.
+    """Tree being grown on some rows, by splitting one node after another.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class GrowingTree:
     weight : ndarray of shape (n_samples,), float64, or None
         Number of rows that each row counts as; None: one each.
     shares : Shares or None
-        Joins machines that hold a share of the rows each.
+        Connects machines that each hold a share of the rows.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class GrowingTree:
         self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
         self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
         self._thresholds: np.random.Generator | None = None
-        # None where trees do without: the kernels that find splits are then compiled without it.
+        # None if unused: the kernels that find splits are then compiled without it.
         self._nominal = columns.nominal if columns.nominal.any() else None
         self._signs = columns.signs if columns.signs.any() or rules.reg_alpha > 0 else None
 
@@ -176,9 +176,9 @@ class GrowingTree:
         Parameters
         ----------
         shrinkage : float
-            Multiplies the values of the leaves.
+            Multiplies the leaf values.
         thresholds : numpy.random.Generator or None
-            Draws a threshold of every column; None: all are tried.
+            Draws a threshold for every column. None: all thresholds are tried.
         """
         self._thresholds = thresholds
         rules, rows, nodes = self._rules, self._rows, self._nodes
@@ -197,7 +197,7 @@ class GrowingTree:
         return GradientTree(nodes.tree(), goes_left, rows, starts, values)
 
     def _by_leaf(self, root: _Leaf) -> list[_Leaf]:
-        """Split one leaf at a time: that of the largest gain, of all or of the lowest depth."""
+        """Split the leaf with the largest gain, among all leaves or those of the lowest depth."""
         by_depth = self._rules.growth == "depth"
         leaves = [root]
         self._search([(root,)])
@@ -217,7 +217,7 @@ class GrowingTree:
         return leaves
 
     def _by_level(self, root: _Leaf) -> list[_Leaf]:
-        """Split all leaves of a level in the same way, but for those that it leaves too little."""
+        """Split all leaves of a level in the same way, except those with too small children."""
         ends: list[_Leaf] = []
         level, pairs = [root], [(root,)]
         while level and len(ends) + 2 * len(level) <= self._rules.max_leaf_nodes:
@@ -266,7 +266,7 @@ class GrowingTree:
             )  # fmt: skip
 
         thread_map(find, range(len(edges) - 1), n_parts)
-        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
+        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal gains
         for i, leaf in enumerate(leaves):
             line = 0 if common else i
             leaf.split = found[winners[line], line]
@@ -318,7 +318,7 @@ class GrowingTree:
         return least if 2 * least <= whole else -1
 
     def _split(self, leaves: list[_Leaf]) -> list[_Siblings]:
-        """Partition the rows of the leaves to split, and return the children.
+        """Partition the rows of the leaves to be split, and return the children.
 
         A leaf is not split if a child would be too small; it then has no children.
         """
@@ -346,7 +346,7 @@ class GrowingTree:
                 self._nodes.members[node] = members
             self._nodes.cover[node] = leaf.count
             sizes, counts = self._sizes([leaf.start, middle, leaf.end])
-            slots = [leaf.slot, self._n_slots]  # the larger child's takes the place of its parent's
+            slots = [leaf.slot, self._n_slots]  # the larger child's histogram replaces its parent's
             self._n_slots += 1
             if 2 * sizes[0] <= leaf.size:
                 slots.reverse()
@@ -386,7 +386,7 @@ class GrowingTree:
     def _sides(
         self, leaves: list[_Leaf], split: Float64Array
     ) -> tuple[NDArray[np.bool_], Int64Array, float, tuple[Float64Array, Float64Array] | None]:
-        """Codes that go left, what of each leaf does, and the threshold or the categories."""
+        """Codes that go left, the packed sums on the left, and the threshold or categories."""
         columns, histograms, lines = self._columns, self._memory.histograms, _lines(leaves)
         column, place = int(split[FEATURE]), int(split[PLACE])
         n = int(columns.n_bins[column])
@@ -407,7 +407,7 @@ class GrowingTree:
         return goes_left, lefts, float(cuts[place]) if place < len(cuts) else np.inf, None
 
     def _limits(self, leaf: _Leaf, left_sum: int, sign: int) -> tuple[Float64Array, Float64Array]:
-        """Limits of two children: of a monotone column, the mean of their values parts them."""
+        """Limits of two children; on a monotone column, the mean of their values separates them."""
         if sign == 0:
             return leaf.limits, leaf.limits
         low = self._value(left_sum, leaf.limits)
@@ -420,7 +420,7 @@ class GrowingTree:
         return left, right
 
     def _value(self, total: int, limits: Float64Array) -> float:
-        """Newton step of a leaf."""
+        """Value of a leaf: its Newton step."""
         return leaf_value((total >> 32) * self._unit[0], (total & LOWER) * self._unit[1], limits)
 
 
@@ -429,7 +429,7 @@ def _lines(leaves: list[_Leaf]) -> Int64Array:
 
 
 def _build(leaf: _Leaf, sibling: _Leaf | None = None) -> tuple[int, int, int, int]:
-    """Rows and slot of the smaller of two siblings, and the slot of their parent."""
+    """Describe the histogram of the smaller sibling: its rows, its slot and the parent's slot."""
     if sibling is None:
         return leaf.start, leaf.end, leaf.slot, -1
     small, large = (leaf, sibling) if leaf.size <= sibling.size else (sibling, leaf)

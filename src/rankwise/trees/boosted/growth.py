@@ -1,4 +1,4 @@
-"""Gradient trees, grown one after the other on the same rows."""
+"""Gradient trees, grown one after another on the same rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_CELLS = 2**31
 
 
 class TreeGrower:
-    """Grows trees over the same rows; keeps the memory of the histograms.
+    """Grows trees on the same rows; reuses the memory of the histograms.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class TreeGrower:
     weight : ndarray of shape (n_samples,), float64, optional
         Number of rows that each row counts as; None: one each.
     shares : Shares, optional
-        Joins machines that hold a share of the rows each; None: all rows are here.
+        Connects machines that each hold a share of the rows. None: all rows are local.
     """
 
     def __init__(
@@ -79,16 +79,16 @@ class TreeGrower:
         return len(self._binned.columns)
 
     def derivatives(self) -> tuple[Float64Array, Float64Array]:
-        """Room for gradients and second derivatives, which :meth:`grow` overwrites.
+        """Buffers for gradients and second derivatives, which :meth:`grow` overwrites.
 
-        Each has shape (n_samples,). A tree needs no more memory beside them.
+        Each has shape (n_samples,). A tree needs no further memory.
         """
         gradients, hessians = self._memory.numbers.view(np.float64)
         return gradients, hessians
 
     @property
     def draws(self) -> bool:
-        """Whether trees on the same gradients, rows and columns differ by chance."""
+        """Whether trees grown from the same gradients, rows and columns vary randomly."""
         return self._rules.draws
 
     def grow(
@@ -105,22 +105,22 @@ class TreeGrower:
         Parameters
         ----------
         gradients, hessians : ndarray of shape (n_samples,), float64
-            First and second derivatives of the loss; the latter >= 0.
+            First and second derivatives of the loss; second derivatives are >= 0.
         shrinkage : float
-            Multiplies the values of the leaves.
+            Multiplies the leaf values.
         rows : ndarray of shape (n_rows,), int32, optional
-            Rows that the tree follows, which become those of its leaves; None: all. These are
-            known until the next tree is grown.
+            Rows to grow the tree on, reordered in place by leaf. None: all rows; the rows of the
+            leaves are then valid until the next tree is grown.
         columns : ndarray of shape (n_features,), bool, optional
-            Columns that it may split; None: all.
+            Columns that the tree may split on. None: all.
         rng : numpy.random.Generator, optional
             Draws columns and thresholds if the rules require it.
 
         Notes
         -----
-        Sums are those of whole numbers, so that neither the number of threads nor the order of
-        rows changes a bit of the tree: derivatives are rounded to multiples of powers of two that
-        let no sum leave 31 bits.
+        Derivatives are rounded to multiples of powers of two, so that all sums are whole numbers of
+        at most 31 bits. Trees are therefore bit-identical for any number of threads and any row
+        order.
         """
         rng = np.random.default_rng(0) if rng is None else rng
         rules, of_tree = self._rules, self._columns if columns is None else self._drawn(columns)
@@ -148,7 +148,7 @@ class TreeGrower:
     def add_to_others(
         self, grown: GradientTree, scores: Float64Array, others: NDArray[np.int32]
     ) -> None:
-        """Add the values of the leaves to the scores of rows that the tree did not follow."""
+        """Add the leaf values to the scores of rows that the tree was not grown on."""
         tree = grown.tree
 
         def add(start: int) -> None:
@@ -160,7 +160,7 @@ class TreeGrower:
         thread_map(add, range(0, len(others), CHUNK_ROWS), self._n_threads)
 
     def _drawn(self, columns: NDArray[np.bool_]) -> TreeColumns:
-        """Some columns, their codes moved together: histograms are built of these alone."""
+        """Select columns and pack their codes, so that histograms are built only for these."""
         features = np.flatnonzero(columns)
         codes, n_words = self._binned.columns, -(-len(features) // WORD)
         n = codes.shape[1]
@@ -177,7 +177,7 @@ class TreeGrower:
     def _pack(
         self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32] | None
     ) -> Float64Array:
-        """Write the packed derivatives; returns the value of one unit of each."""
+        """Write the packed derivatives; return the value of one unit of each."""
         n = len(gradients) if rows is None else len(rows)
         chunks = range(0, n, CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))

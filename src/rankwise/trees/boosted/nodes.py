@@ -1,4 +1,4 @@
-"""Nodes of a growing gradient tree, and the tree that they become."""
+"""Nodes of a growing gradient tree, and the finished tree."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class GradientTree:
-    """A grown tree, and the rows of its leaves.
+    """Grown tree with the rows of its leaves.
 
     Attributes
     ----------
     tree : ScoreTree
-        Values are those of Newton steps, times the shrinkage; the cover counts rows; gains are
-        twice the decrease of the second-order model of the loss.
+        Leaf values are Newton steps times the shrinkage. The cover counts rows. Gains are twice the
+        decrease of the second-order model of the loss.
     goes_left : ndarray of shape (n_nodes, 256), bool
         Codes that go left; all False at leaves.
     rows : ndarray of shape (n_rows,), int32
@@ -35,7 +35,7 @@ class GradientTree:
     leaf_values: Float64Array
 
     def add_to(self, scores: Float64Array) -> None:
-        """Add the values of the leaves to the scores of their rows."""
+        """Add the leaf values to the scores of the rows in the leaves."""
         add_values(scores, self.rows, self.starts, self.leaf_values)
 
 
@@ -55,7 +55,7 @@ class Nodes:
         self.members: dict[int, tuple[Float64Array, Float64Array]] = {}
 
     def add(self) -> int:
-        """A new leaf's number."""
+        """Add a leaf, and return its number."""
         self.feature.append(-1)
         self.threshold.append(np.nan)
         self.left.append(-1)
@@ -83,7 +83,7 @@ class Nodes:
         self.left[node], self.right[node] = self.add(), self.add()
 
     def tree(self) -> ScoreTree:
-        """The nodes as arrays."""
+        """Convert the nodes to arrays."""
         return ScoreTree(
             np.array(self.feature, dtype=np.int64),
             np.array(self.threshold),

@@ -19,24 +19,24 @@ class GrowthRules:
     max_leaf_nodes : int >= 2
     max_depth : int >= 1 or None
     min_samples_leaf : int >= 1
-        Compared with the share of a child in the sum of second derivatives, times the number of
-        the node's rows.
+        Compared with a child's share of the node's second derivatives, times the number of the
+        node's rows.
     min_hessian_leaf : float >= 0
     reg_lambda : float >= 0
     reg_alpha : float >= 0
     min_split_gain : float >= 0
         The gain of a split must exceed this value.
     growth : {"leaf", "depth", "symmetric"}
-        Split the leaf of the largest gain, or that of the smallest depth; or all leaves of a level
-        in the same way.
+        "leaf" splits the leaf with the largest gain, "depth" a leaf of the smallest depth, and
+        "symmetric" all leaves of a level in the same way.
     by_level, by_node : float in (0, 1]
-        Shares of the tree's columns drawn for a depth, and of these for a node.
+        Share of the tree's columns drawn for each depth, and share of these drawn for each node.
     random_thresholds : bool
-        Try one threshold of every column in every node, drawn among those with enough on each side.
+        Try one random threshold per column and node, among those that leave enough on each side.
     signs : tuple of int
-        For each column 1, -1 or 0: values of leaves rise with it, fall, or neither. Empty: all 0.
+        1, -1 or 0 for each column: leaf values increase, decrease or are free. Empty: all 0.
     groups : tuple of sets of int, or None
-        Groups of columns; all columns of a path lie in one group. None: no restriction.
+        Groups of columns; all columns on a path must be in one group. None: no restriction.
     """
 
     max_leaf_nodes: int = 31
@@ -55,5 +55,5 @@ class GrowthRules:
 
     @property
     def draws(self) -> bool:
-        """Whether trees on all rows and columns differ by chance."""
+        """Whether trees grown on all rows and columns vary randomly."""
         return self.by_level < 1 or self.by_node < 1 or self.random_thresholds

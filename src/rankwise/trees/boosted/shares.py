@@ -1,4 +1,4 @@
-"""Rows spread over several machines; each grows the same tree from its share of the rows."""
+"""Rows spread over several machines, which all grow the same tree from their shares."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Shares(Protocol):
-    """Connection between the shares; all of them call the same methods in the same order."""
+    """Connection between machines with shares of the rows; all must make the same calls."""
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum of the arrays of all shares."""

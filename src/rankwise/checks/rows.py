@@ -440,8 +440,8 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
     kind = "NaN" if np.isnan(value) else "infinity"
     raise ValueError(
         f"Input {name} contains {kind} at row {row}, column {column}{label}. "
-        "Impute or drop such values. Ranking trees and forests, RankBoost, FRank, McRank and the "
-        "LightGBM, XGBoost and CatBoost adapters accept NaN."
+        "Impute or drop such values. LambdaMART, AutoRanker, ranking trees and forests, RankBoost, "
+        "FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
     )
 
 

@@ -70,6 +70,7 @@ RESULT_TYPES = (
     "rankwise.metrics.ordinal.cost.CostScorer",
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.online.hypotheses.Hypotheses",
+    "rankwise.selection.splits.QueryKFold",
     "rankwise.solvers.least_squares.design.LinearDesign",
     "rankwise.solvers.least_squares.design.NodeDesign",
     "rankwise.solvers.least_squares.design.ShiftedColumns",
@@ -85,14 +86,19 @@ RESULT_TYPES = (
     "rankwise.trees.tree.Tree",
 )
 # Types that skops does not trust: dtypes of scikit-learn's imputer; sparse matrices, which skops
-# reads as plain arrays; the column selector by dtype; and trees of histogram gradient boosting,
-# which are checked after they are created.
+# reads as plain arrays; the column selector by dtype; trees of histogram gradient boosting,
+# which are checked after they are created; and splitters and the default
+# scorer of searches.
 PLAIN_TYPES = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.model_selection._split.GroupKFold",
+    "sklearn.model_selection._split.GroupShuffleSplit",
+    "sklearn.model_selection._split.KFold",
 )
 TRUSTED_TYPES = (
     *(entry.path.replace(":", ".") for entry in REGISTRY.values()),

@@ -210,6 +210,10 @@ def test_the_list_names_classes():
             "scipy.sparse._csr.csr_matrix",
             "sklearn.compose._column_transformer.make_column_selector",
             "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # of McRank
+            "sklearn.metrics._scorer._PassthroughScorer",
+            "sklearn.model_selection._split.GroupKFold",
+            "sklearn.model_selection._split.GroupShuffleSplit",
+            "sklearn.model_selection._split.KFold",
         )
         module, _, cls = name.rpartition(".")
         assert isinstance(getattr(__import__(module, fromlist=[cls]), cls), type)

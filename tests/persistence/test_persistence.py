@@ -11,11 +11,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import skops.io
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -27,6 +29,7 @@ from sklearn.preprocessing import (
 import rankwise
 from rankwise import PairwiseELM, RidgeRanker
 from rankwise.persistence import FORMAT, HEADER, ModelFileError, describe, load, save
+from rankwise.selection import QueryKFold
 from tests.persistence.model_files import rewrite
 
 
@@ -182,6 +185,21 @@ def test_columns_chosen_by_their_type(rows, tmp_path):
     model = make_pipeline(preparation, RidgeRanker()).fit(frame, y, ridgeranker__qid=qid)
     path = rankwise.save(model, tmp_path / "model.rankwise")
     np.testing.assert_array_equal(rankwise.load(path).predict(frame), model.predict(frame))
+
+
+@pytest.mark.parametrize(
+    "cv", [QueryKFold(2), GroupKFold(2), GroupShuffleSplit(2, random_state=0), KFold(2)]
+)
+def test_searches_are_loaded_with_their_splitters(rows, tmp_path, cv):
+    X, y, qid = rows
+    search = GridSearchCV(RidgeRanker(), {"alpha": [0.1, 10.0]}, cv=cv)
+    with sklearn.config_context(enable_metadata_routing=True):
+        groups = {} if isinstance(cv, QueryKFold | KFold) else {"groups": qid}
+        search.fit(X, y, qid=qid, **groups)
+        loaded = rankwise.load(rankwise.save(search, tmp_path / "search.rankwise"))
+    np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
+    assert type(loaded.cv) is type(cv)
+    assert vars(loaded.cv) == vars(cv)
 
 
 def test_describe_looks_into_pipelines(rows, tmp_path):

@@ -263,7 +263,7 @@ def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
 
 
 def collected(X: Any) -> Any:
-    """The rows of a lazy frame (Polars); anything else as it is."""
+    """Collect a lazy Polars frame; return anything else unchanged."""
     return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
 
 

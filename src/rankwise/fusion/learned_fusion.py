@@ -23,7 +23,7 @@ from rankwise.structure.rules import Fitted, Names, Rule
 from rankwise.tuning.folds import DEFAULT_FOLDS
 from rankwise.typing import Float64Array
 
-# Penalty of the default ranker where there are too few queries to choose one.
+# Penalty of the default ranker if there are too few queries to choose one.
 LAM_OF_FEW = 1e-6
 
 

@@ -159,7 +159,7 @@ def _odds_of_segment(
 
 
 def _segment(rank: Int64Array, cuts: Sequence[int]) -> Int64Array:
-    """Number of the segment of each rank; as many as there are cuts where it is beyond them."""
+    """Segment number of each rank; the number of cuts if the rank is beyond all of them."""
     return np.searchsorted(np.asarray(cuts), rank)
 
 

@@ -70,7 +70,7 @@ def fuse(
         - "rbc" ``sum w (1 - phi) phi^(r - 1)``, rank-biased centroids;
         - "borda" ``sum w (m - r + 1)`` for a pool of m documents; a system that returned n of them
           gives ``(m - n + 1) / 2`` points to each of the others;
-        - "condorcet": m less the position in an order where no document is beaten by the next one
+        - "condorcet": m minus the position in an order where no document is beaten by the next one
           in a weighted majority vote of the systems. The order is merged from Borda's.
     normalization : str, default="min-max"
         Scale of the scores for "sum" to "mixed", see :func:`rankwise.fusion.normalize`. The other
@@ -102,8 +102,9 @@ def fuse(
     "normalization='borda'" give it the mean points of what the system left out. O(n s) for n
     documents and s systems, "condorcet" times log n.
 
-    Scores equal those of ranx 0.3.21 but for "condorcet", where ranx counts a system that returned
-    neither document as a vote for the second, so that its order depends on the order of documents.
+    Scores equal those of ranx 0.3.21 except for "condorcet", where ranx counts a system that
+    returned neither document as a vote for the second, so that its order depends on the order of
+    documents.
 
     Examples
     --------

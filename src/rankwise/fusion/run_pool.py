@@ -161,12 +161,12 @@ def pool_runs(
 
 
 def as_pool(runs: RunPool | Sequence[Any] | Mapping[str, Any]) -> RunPool:
-    """A pool as it is; else the pool of the runs."""
+    """Return a pool unchanged; pool anything else as runs."""
     return runs if isinstance(runs, RunPool) else pool_runs(runs)
 
 
 def _of_system(results: Any, place: int, systems: Sequence[str] | None) -> Run:
-    """The run of a system; errors name the system where it has a name."""
+    """Run of a system; errors name the system if it has a name."""
     try:
         return as_run(results)
     except ValueError as error:

@@ -70,7 +70,7 @@ _ENDS[35] = True
 def _powers_of_five() -> np.ndarray:
     """128 leading bits of 5^q for q in [-342, 308], as (high, low) words [2]_, section 5.
 
-    Truncated, but for q in [-27, -1], where the reciprocal is rounded up.
+    Values are truncated, except for q in [-27, -1], where the reciprocal is rounded up.
     """
     words = []
     for q in range(_LEAST_POWER, _MOST_POWER + 1):

@@ -282,10 +282,10 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
     """Best split of each node by each of some binned columns.
 
     ``rows`` hold the row number in their lower and the class in their upper 32 bits. A line of
-    ``pairs`` holds two siblings: start, border and end of their rows; the number of each among
-    the nodes to split, -1 where it is a leaf; the line of the parent's histograms among the
-    first of ``histograms``, -1 where they are not kept; the lines among the second to keep
-    their own in, or -1. Of siblings of a kept parent the smaller is counted and the larger is the
+    ``pairs`` holds two siblings: start, border and end of their rows; the number of each among the
+    nodes to split, or -1 for a leaf; the index of the parent's histograms in the first array of
+    ``histograms``, or -1 if they are not stored; the indices in the second array at which to store
+    their own, or -1. Of siblings of a kept parent the smaller is counted and the larger is the
     difference. A line of ``columns`` holds the line of ``codes``, the first cell of the column in a
     line of histograms, and its number of cuts. ``found`` gets gain (0: no split), bin of the last
     row on the left, the next bin that has rows (-1: none) and the side of missing values, as in

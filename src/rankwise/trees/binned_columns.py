@@ -32,7 +32,7 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array
 CHUNK_COLUMNS = 8
 CELLS = 1_000_000  # nodes times columns searched at a time
 KEEP_ROWS = 4  # times the cells of a column: nodes of so many rows keep their histograms ...
-KEEP_BYTES = 256_000_000  # ... of more, where all together would take more memory than this
+KEEP_BYTES = 256_000_000  # ... unless all histograms together exceed this size
 
 
 @dataclass(frozen=True, eq=False)

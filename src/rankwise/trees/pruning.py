@@ -129,7 +129,7 @@ def pruning_path(tree: Tree) -> tuple[Float64Array, Float64Array]:
     ccp_alphas : ndarray of shape (n_steps,), float64
         Ascending, 0 first.
     lost : ndarray of shape (n_steps,), float64
-        Impurity of the leaves less that of the grown tree: the sum of the gains given up.
+        Impurity of the leaves minus that of the grown tree: the sum of the gains given up.
     """
     alphas, inner = collapse_alphas(tree), ~tree.is_leaf
     steps, place = np.unique(np.append(0.0, alphas[inner]), return_inverse=True)

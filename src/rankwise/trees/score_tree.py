@@ -1,4 +1,4 @@
-"""A tree whose nodes have values, whichever library grew it."""
+"""Tree with node values, grown by this library or another one."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def export_text(
     estimator : RankingTree, RankingForest, LambdaMART or an adapter of a boosting library
         Fitted.
     tree : int >= 0, default=0
-        Number of the tree, where there are many.
+        Number of the tree, if there are several.
     feature_names : sequence of str, optional
         None: those of the fit, else ``x0``, ``x1``, ...
     class_names : sequence of str, optional

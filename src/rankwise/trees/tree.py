@@ -57,7 +57,7 @@ class Tree:
     counts : ndarray of shape (n_nodes, n_classes), float64
         Weight of each class among the node's rows.
     gain : ndarray of shape (n_nodes,), float64
-        Impurity of the node less that of its children, not divided by the weight; 0 at leaves.
+        Impurity of the node minus that of its children, not divided by the weight; 0 at leaves.
     depth : ndarray of shape (n_nodes,), int32
         0 at the root.
 

@@ -58,12 +58,12 @@ class Methods(Chosen):
 
 
 def absent(method: str) -> str:
-    """Why a method has no values, where it has none."""
+    """Reason why a method has no values, if it has none."""
     needs_torch = method.startswith("boltz") or method == plan.ensemble_name(True)
     return NO_TORCH if needs_torch and not plan.has_torch() else ABSENT
 
 
 def sets_of(results: Results, quick: bool) -> dict[str, Methods]:
-    """By data set; the closed one only where it has run."""
+    """By data set; the closed-access set only if it has run."""
     sets = {data: Methods(results, data, quick) for data in plan.folds(quick)}
     return {data: of for data, of in sets.items() if data != "yahoo-ltrc-1" or of.has_results}

@@ -19,7 +19,7 @@ _RECIPES = (MAIN, "RankLR, degree 1", "mean of scaled scores")
 
 
 def ensemble_table(data: str, of: Methods) -> Table:
-    """The ensemble of 20, or that of 18 where there is no other."""
+    """The ensemble of 20, or the ensemble of 18 if there is no other."""
     whole, smaller = (plan.ensemble_name(with_boltz) for with_boltz in (True, False))
     found = of.at(whole) or of.at(smaller)
     name, title = f"ensemble-{data}", f"{TITLES[data]}: the ensemble and the models it is made of"

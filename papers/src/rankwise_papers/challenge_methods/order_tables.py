@@ -34,7 +34,7 @@ def order_table(sets: dict[str, Methods], published: Published) -> Table:
 
 
 def _claims(published: Published) -> list[tuple[str, str, str, float | None]]:
-    """Label, the two methods, and the published difference where there is one."""
+    """Label, the two methods, and the published difference if there is one."""
 
     def online(a: str, b: str) -> float:
         return _err(published, "online", a, "online") - _err(published, "online", b, "online")

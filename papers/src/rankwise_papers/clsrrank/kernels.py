@@ -47,7 +47,7 @@ def containment(X: Float64Array, Z: Float64Array) -> Float64Array:
 
 
 def median_distance(X: Float64Array) -> float:
-    """Median squared distance of two different rows; 1 where all are equal."""
+    """Median squared distance between distinct rows; 1 if all rows are equal."""
     return median_of_different(squared_distances(X, X))
 
 

@@ -37,7 +37,7 @@ class Curves:
     exponents : ndarray of shape (n_lam,)
         log10 of lam, descending.
     means, spreads : mapping from measure to ndarray of shape (n_lam,)
-        Over repetitions; the standard deviation is NaN where there is one.
+        Over repetitions; the standard deviation is NaN if there is only one.
     chosen : int or None
         Place of the lam with the least held-out error, where the method has one.
     """
@@ -85,7 +85,7 @@ def published_values(rows: Sequence[Mapping[str, str]]) -> Published:
 
 
 def curves(results: Results, quick: bool, method: str, data: str, group: str) -> dict[str, Curves]:
-    """By kernel; empty where no repetition has run."""
+    """By kernel; empty if no repetition has run."""
     cells = [of["paths"] for of in _cells(results, quick, method, data, group)]
     if not cells:
         return {}

@@ -68,7 +68,7 @@ class Scale:
 def elmrank(
     reviewers: Sequence[Reviewer], repetition: int, scale: Scale, n_draws: int
 ) -> dict[str, Any]:
-    """The paper's protocol: missing ratings at the reference's median, ratings as they are."""
+    """The paper's protocol: missing ratings become the reference's median, ratings are unscaled."""
     features = [reviewer.filled(reviewer.medians) for reviewer in reviewers]
     scores = _elmrank(reviewers, features, repetition, n_draws)
     n_single = min(SINGLE_DRAWS, n_draws)

@@ -39,7 +39,7 @@ def squared_distances(X: Float64Array, Z: Float64Array) -> Float64Array:
 
 
 def median_of_different(distances: Float64Array) -> float:
-    """Median distance of two different rows; 1 where all are equal."""
+    """Median distance between distinct rows; 1 if all rows are equal."""
     pairs = distances[np.triu_indices(len(distances), 1)]
     pairs = pairs[pairs > 1e-9 * distances.max()]  # equal rows are that near in floats
     return float(np.median(pairs)) if len(pairs) else 1.0

@@ -52,7 +52,7 @@ def _trained(n_rounds: int, X: Float64Array, y: Float64Array) -> RankBoost | Non
 
 
 def _stages(ranker: RankBoost | None, X: Float64Array) -> Float64Array:
-    """Scores after each of ``ROUNDS``, or after the last where there are fewer."""
+    """Scores after each of ``ROUNDS``, or after the last round if there are fewer."""
     stages = [] if ranker is None else list(ranker.staged_predict(X))
     if not stages:
         return np.zeros((len(ROUNDS), len(X)))

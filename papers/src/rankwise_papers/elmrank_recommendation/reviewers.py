@@ -58,7 +58,7 @@ class Reviewer:
         return self.y[self.n_train :]
 
     def filled(self, fill: Float64Array | float) -> Float64Array:
-        """The features: ``ratings`` with ``fill``, a number or one per reference, where missing."""
+        """``ratings`` with missing values set to ``fill``, a number or one per reference."""
         return np.where(np.isnan(self.ratings), fill, self.ratings)
 
     def folds(self, seed: Sequence[int], n_draws: int = 1) -> Int64Array:

@@ -212,7 +212,7 @@ def _mean_and_sd(found: Sequence[Float64Array], over_reviewers: bool = False) ->
 
 
 def _mean_and_error(found: Sequence[Float64Array]) -> MeanAndSpread:
-    """Mean and its standard error: over repetitions, or over reviewers where there is one."""
+    """Mean and standard error over repetitions, or over reviewers if there is one repetition."""
     return mean_and_error(found[0] if len(found) == 1 else _means(found))
 
 

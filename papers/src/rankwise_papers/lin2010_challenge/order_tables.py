@@ -50,7 +50,7 @@ def order_table(sets: dict[str, Chosen], published: Published) -> Table:
 
 
 def _claims(published: Published) -> list[tuple[str, str, str, float | None]]:
-    """Label, the two methods, and the published difference where there is one."""
+    """Label, the two methods, and the published difference if there is one."""
 
     def err(table: str, setting: str) -> float:
         return float(published[table, setting, "online"]["err"])

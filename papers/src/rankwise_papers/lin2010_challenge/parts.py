@@ -86,7 +86,7 @@ def rotated(data: RankingData, number: int) -> Fold:
 def sampled(published: Fold, n_queries: int) -> Fold:
     """Training and validation part of queries drawn from the published training part.
 
-    So many each where there are as many, else four fifths and the rest.
+    Each part has ``n_queries`` queries if there are enough; otherwise, four fifths and the rest.
     """
     assert published.vali is not None
     train = published.train

@@ -84,7 +84,7 @@ def difference(
 
 
 def yahoo(label: str, row: dict[str, str] | None, names: Sequence[str]) -> list[Value]:
-    """Published values in columns of their own, where there are any."""
+    """Published values in separate columns, if there are any."""
     published = {name: row["ndcg" if name.startswith("nDCG") else "err"] for name in names if row}
     return [paper_only(label, f"{YAHOO} {name}", value) for name, value in published.items()]
 

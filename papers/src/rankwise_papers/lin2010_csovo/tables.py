@@ -120,7 +120,7 @@ def _against(
 
 
 def _paired_p(ours: Any, other: Any, *, shared: bool) -> float:
-    """Two-sided paired t-test; its variance is corrected where rows are shared."""
+    """Two-sided paired t-test, with a corrected variance if splits share rows."""
     difference: Float64Array = np.array(ours["cost"]) - np.array(other["cost"])
     n_train, n_test = ours["rows"]
     one = np.zeros(len(difference))

@@ -53,7 +53,7 @@ class RatingsExperiment(Experiment):
     draw: ClassVar[Callable[..., tuple[Draw, int]]]
 
     def said(self) -> dict[str, Any]:
-        """What the tables say of this data set: ``caption``, ``shares_rows``, ``least``."""
+        """Text that the tables show for this data set: ``caption``, ``shares_rows``, ``least``."""
         raise NotImplementedError
 
     def _cell(self, kind: str, start: int, n: int) -> Cell:

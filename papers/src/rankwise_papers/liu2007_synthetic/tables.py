@@ -49,7 +49,7 @@ def losses(results: Results, family: str, size: int, pick: Callable[[Any], float
 
 
 def mean_and_half_width(values: Losses) -> MeanAndSpread:
-    """Mean and half-width of its 95 % t interval, None where there are too few values."""
+    """Mean and half-width of its 95 % t interval; None if there are too few values."""
     mean, error = mean_and_error([*values.values()])
     return mean, None if error is None else float(t.ppf(0.975, len(values) - 1)) * error
 
@@ -62,7 +62,7 @@ def online(results: Results, method: str, size: int, rule: str) -> Losses:
 
 
 def tree(results: Results, criterion: str, size: int, depth: int | None = None) -> Losses:
-    """Losses of a tree, of the depth chosen by cross-validation where none is given."""
+    """Losses of a tree; its depth is chosen by cross-validation if none is given."""
     if depth is None:
         return losses(results, "trees", size, lambda of: of[criterion]["chosen"])
     place = DEPTHS.index(depth)

@@ -44,7 +44,7 @@ def columns(data: str, part: int, scaling: str, kernel: str) -> Fold:
 
 @lru_cache(maxsize=1)
 def _scaled(data: str, part: int, scaling: str) -> Fold:
-    """Min-max within each query, by the training rows, or as they are."""
+    """Scale features within each query, by the training rows, or not at all."""
     fold = _ordinal(data, part) if SETS[data].is_ordinal else _queries(data, part)
     if scaling == NONE:
         return fold

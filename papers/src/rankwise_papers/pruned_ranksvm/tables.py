@@ -79,7 +79,7 @@ def find(
     scaling: str | None = None,
     which: str = "own",
 ) -> Found | None:
-    """A system's outcome on all parts; None where one is missing.
+    """A system's outcome on all parts; None if one is missing.
 
     ``scaling`` None: the one of each set that rules are compared with; ``which`` "random": as many
     random pairs.

@@ -73,7 +73,7 @@ def misranked(
     Returns
     -------
     dict with "wrong" and "tied"
-        Pairs in the wrong order, and pairs of equal scores; NaN where no two ratings differ.
+        Shares of pairs in the wrong order and with equal scores; NaN if all ratings are equal.
     """
     wrong, tied = [], []
     for reviewer, values in zip(reviewers, scores, strict=True):

@@ -25,7 +25,7 @@ def fit_name(method: Method, fold: int, seed: int) -> str:
 
 
 def seeds_of(method: Method, quick: bool) -> range:
-    """Seeds of a method's draws; one where it draws nothing."""
+    """Seeds of a method; a single one if it is deterministic."""
     if not method.is_drawn:
         return range(1)
     return QUICK_SEEDS if quick else SEEDS

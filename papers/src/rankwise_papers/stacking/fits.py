@@ -219,7 +219,7 @@ def vali_of(fold: Fold) -> RankingData:
 
 @cache
 def the_fold(data: str, number: int) -> Fold:
-    """A fold as it is published."""
+    """A fold as published."""
     return load_dataset(data)[number - 1]
 
 

@@ -111,7 +111,7 @@ def _losses(results: Results, published: Published, names: Sequence[str]) -> Tab
 def _beside(
     name: str, column: str, losses: Sequence[float], row: Mapping[str, str], key: str
 ) -> Value:
-    """A mean beside the paper's, where that has one."""
+    """A mean beside the paper's, if the paper has one."""
     ours, error = mean_and_error(losses)
     note = "" if losses else ABSENT
     if not key:

@@ -61,7 +61,7 @@ def _folds(rows: Any, seed: int) -> list[tuple[Any, Any]]:
 
 
 def _maps(n_features: int, dense: bool) -> dict[str, Map]:
-    """Features by name: as they are and, of dense columns, random Fourier features."""
+    """Features by name: unchanged and, for dense columns, random Fourier features."""
 
     def plain(X: Any, X_new: Any) -> tuple[Any, Any]:
         return X, X_new

@@ -21,7 +21,7 @@ class Method:
     column : str
         Heading.
     published : str
-        Column of the published tables, "" where it is ours only.
+        Column of the published tables; "" if the method is not in the paper.
     ranker : str
         Key of the registry. Where the registry has no such key (yet), the column is not run.
     settings : dict or None

@@ -28,7 +28,7 @@ _READ_OFF = (
 
 
 def fold_note(method: Method, row: Mapping[str, str], results: Results) -> str:
-    """At which C of ours the published AP of a fold lies, "" where it does not or none is known."""
+    """C at which our AP equals the published AP of a fold; "" if there is none or it is unknown."""
     cell = results.get(path_name(method, int(row["fold"]))) if method in PATHS else None
     hits = [] if cell is None else _hits(cell, float(row[method.published]))
     if cell is None or not hits:

@@ -82,7 +82,7 @@ def fit_name(data: str, method: Method, fold: int, seed: int) -> str:
 
 
 def seeds_of(data: str, method: Method, quick: bool) -> range:
-    """Seeds of a method's draws; one where it draws nothing."""
+    """Seeds of a method; a single one if it is deterministic."""
     if not method.is_drawn:
         return range(1)
     if quick:

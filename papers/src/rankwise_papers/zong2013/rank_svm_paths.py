@@ -94,7 +94,7 @@ def _slack(scores: Float64Array, upper: Int64Array, lower: Int64Array) -> Float6
 
 
 def _scaled(fold: Fold, scaling: str) -> list[RankingData]:
-    """Training, validation and test part, scaled over the training rows or as they are."""
+    """Training, validation and test part, scaled over the training rows or unscaled."""
     assert fold.vali is not None
     parts = [fold.train, fold.vali, fold.test]
     if scaling != "global":

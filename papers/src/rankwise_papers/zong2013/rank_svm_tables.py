@@ -94,7 +94,7 @@ def _explained(results: Results, folds: Sequence[str], mean: str) -> Table:
 
 
 def _row(row: str, cells: Sequence[Mapping[str, Any] | None], pick: _Pick) -> list[Value]:
-    """A value per fold, and the mean where all are there."""
+    """A value per fold, and their mean if all are available."""
     found = [None if cell is None else pick(cell) for cell in cells]
     values = [
         Value(row, f"fold {fold}", of, note="" if of is not None else ABSENT)

@@ -149,8 +149,8 @@ def load_book_crossing(*, implicit: bool = False) -> Ratings:
     Returns
     -------
     Ratings
-        Explicit ratings from 1 to 10 (79,269 rows minus repeated pairs). Of repeated pairs of user
-        and book, the first one is kept. ``note`` says that the set is partial.
+        Explicit ratings from 1 to 10 (79,269 rows minus repeated pairs). If a user rated a book
+        repeatedly, the first rating is kept. ``note`` says that the set is partial.
 
     Raises
     ------

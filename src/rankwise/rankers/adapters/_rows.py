@@ -47,7 +47,7 @@ class Labels:
         return cls(low, high, bool(whole), values if few else None)
 
     def joined(self, other: Labels) -> Labels:
-        """Summary of the labels of both."""
+        """Combine with the summary of other labels."""
         values = None
         if self.values is not None and other.values is not None:
             values = np.union1d(self.values, other.values)

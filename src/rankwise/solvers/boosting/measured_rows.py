@@ -71,7 +71,7 @@ class MeasuredRows:
     labels : LabelScale
     n_columns : int
     spread : ndarray of shape (n_columns,)
-        Standard deviation of each column, 0 where it is constant.
+        Standard deviation of each column; 0 if it is constant.
     """
 
     def __init__(self, data: FitData, measure: Measure) -> None:

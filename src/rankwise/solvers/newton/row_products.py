@@ -109,7 +109,7 @@ def kernel_products(
     indptr : ndarray of shape (n_queries + 1,), int64
         Queries of consecutive ``rows``.
     rows : ndarray of int, optional
-        Rows and columns of K to take, in group order; None: all as they are.
+        Rows and columns of K to select, in group order. None: all, unchanged.
     """
     K = np.array(K if rows is None else K[np.ix_(rows, rows)], dtype=np.float64, order="C")
     for lo, hi in itertools.pairwise(indptr.tolist()):

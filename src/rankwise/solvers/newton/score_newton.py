@@ -228,7 +228,7 @@ class LinearRows(Generic[AnyLoss]):
     def every(self, stride: int) -> LinearRows[AnyLoss]:
         """Every ``stride``-th part, as separate rows."""
         other, parts, end = copy(self), [], 0
-        vars(other).pop("spread", None)  # of all rows, where it is known
+        vars(other).pop("spread", None)  # of all rows, if known
         for _, X, loss in self.parts[::stride]:
             parts.append((slice(end, end + X.shape[0]), X, loss))
             end += X.shape[0]

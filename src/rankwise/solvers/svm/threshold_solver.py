@@ -1,4 +1,4 @@
-"""Linear scores with thresholds along C: coordinate descent, then Newton steps where it stalls.
+"""Linear scores with thresholds along C: coordinate descent, then Newton steps if it stalls.
 
 Each C starts from the previous dual values times the ratio of the two C, so values at their bounds
 stay there. For the same reason, a large C is approached through smaller ones, which takes fewer

@@ -49,7 +49,7 @@ def check_attributes(
     Yields
     ------
     (str, object)
-        Parts with rules of their own, and where they are.
+        Parts with their own rules, and their locations.
 
     Raises
     ------

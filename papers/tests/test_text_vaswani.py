@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from rankwise.datasets import Qrels
 from rankwise.text import Analyzer, TextCollection, TextIndex
-from rankwise_papers.text_vaswani import experiment
+from rankwise_papers.text_vaswani import experiment, feedback
 from rankwise_papers.text_vaswani.tables import make
 
 TOPICS = 25
@@ -68,3 +71,23 @@ def test_validation_chooses_and_missed_documents_count(small):
     )
     assert values["PL2", "AP"].paper == 0.206
     assert all(value.ours is None for value in tables["settings"].values)
+
+
+def test_feedback(small, monkeypatch):
+    monkeypatch.setattr(feedback, "DIMENSIONS", (3,))
+    index, _ = experiment._loaded()
+    queries = {**small.queries, "unknown": "nothing"}
+    collection = replace(small, queries=queries)
+    table = experiment._table(60, False)
+    more = feedback.with_feedback(table, index, collection)
+    assert more.X.shape == (len(table), table.X.shape[1] + 5)
+    assert np.isfinite(more.X).all() and (more.X[:, : table.X.shape[1]] == table.X).all()
+    topic = table.qid[0]
+    rows = np.flatnonzero(table.qid == topic)
+    tf_idf = TfidfVectorizer(analyzer=index.analyzer, sublinear_tf=True)
+    vectors = tf_idf.fit_transform([of["text"] for of in small.documents.values()]).toarray()
+    best = index.positions(index.search({"1": queries[topic]}, 5).doc_ids.tolist())
+    expanded = tf_idf.transform([queries[topic]]).toarray()[0] + vectors[best].mean(axis=0)
+    cosine = vectors[index.positions(table.doc_ids[rows].tolist())] @ expanded
+    expected = (cosine - cosine.mean()) / cosine.std()
+    assert more.X[rows, table.X.shape[1]] == pytest.approx(expected)

@@ -18,6 +18,7 @@ from rankwise.text import QueryDocumentFeatures, TextCollection, TextIndex, Text
 from rankwise_papers.sources import fetched
 from rankwise_papers.text_collections.experiment import measured
 from rankwise_papers.text_vaswani import tables
+from rankwise_papers.text_vaswani.feedback import with_feedback
 from rankwise_papers.text_vaswani.tables import FOLDS, MODELS, SETTINGS
 
 DATA = "vaswani"
@@ -101,12 +102,13 @@ def _latent() -> QueryDocumentFeatures:
 
 
 @cache
-def _table(n_candidates: int, latent: bool) -> RankingData:
+def _table(n_candidates: int, latent: bool | str) -> RankingData:
     """Features of the candidates of all topics."""
     index, collection = _loaded()
-    features = _latent() if latent else None
+    features = _latent() if latent is True else None
     ranker = TextRanker(index, n_candidates=n_candidates, features=features)
-    return ranker.table(collection.queries, collection.qrels["all"])
+    table = ranker.table(collection.queries, collection.qrels["all"])
+    return with_feedback(table, index, collection) if latent == "feedback" else table
 
 
 def _rows(data: RankingData, topics: list[str]) -> RankingData:

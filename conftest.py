@@ -42,6 +42,15 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         yield
 
 
+@pytest.fixture(autouse=True)
+def folder_of_examples(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Examples write their files into a folder of their own, not into the repository."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def blas_of_one_thread() -> Iterator[None]:
     """BLAS as ``reproduce`` runs it: threads that wait in busy loops cost a multiple."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -16,10 +17,25 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 PYTHON = "Programming Language :: Python :: 3."
+AT_THE_TOP = {
+    ".ci", ".github", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", "CHANGELOG.md",
+    "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "RELEASING.md",
+    "SECURITY.md", "benchmarks", "conftest.py", "constraints.txt", "docs", "examples", "papers",
+    "pyproject.toml", "src", "tests",
+}  # fmt: skip
 
 
 def workflow(name):
     return yaml.safe_load((ROOT / ".github/workflows" / name).read_text("utf-8"))
+
+
+def test_no_file_that_an_example_wrote_is_tracked():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert {name.split("/")[0] for name in listed.stdout.splitlines()} == AT_THE_TOP
 
 
 def test_the_citation_is_of_the_last_release():

@@ -86,9 +86,8 @@ RESULT_TYPES = (
     "rankwise.trees.tree.Tree",
 )
 # Types that skops does not trust: dtypes of scikit-learn's imputer; sparse matrices, which skops
-# reads as plain arrays; the column selector by dtype; trees of histogram gradient boosting,
-# which are checked after they are created; and splitters and the default
-# scorer of searches.
+# reads as plain arrays; the column selector by dtype; trees of histogram gradient boosting, which
+# are checked after they are created; and the splitters and the default scorer of searches.
 PLAIN_TYPES = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",

@@ -305,7 +305,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
 
 
 def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False) -> Float64Array:
-    """One weight >= 0 per row, not all zero (but in a part); it equals repetition."""
+    """One weight >= 0 per row, which counts as repetition; only in a part may all be zero."""
     weight = np.asarray(sample_weight)
     if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
         weight = np.full(n_samples, float(weight))

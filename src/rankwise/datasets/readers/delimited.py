@@ -240,16 +240,20 @@ def told_by_cells(
     most_batches : int, optional
         Number of batches of each file to inspect (default: all).
     """
-    if columns.label is not None:
-        _check_labels(files, columns.label, most_batches)
-    if not columns.features:
+    label = columns.label
+    names = [*columns.features, *([] if label is None else [label])]
+    if not names:
         return columns
     counts = {name: _Cells() for name in columns.features}
     for file in files:
+        row = 0
         with naming(file.path):
-            for batch in islice(file.texts(columns.features), most_batches):
+            for batch in islice(file.texts(names), most_batches):
+                if label is not None:
+                    _check_labels(batch.column(label), label, row)
                 for name, cells in counts.items():
                     cells.add(batch.column(name))
+                row += len(batch)
     for name, cells in counts.items():
         if cells.commas > cells.filled // 2:
             raise ValueError(
@@ -267,21 +271,15 @@ def told_by_cells(
     return replace(columns, features=left, flags=flags)
 
 
-def _check_labels(files: Sequence[DelimitedFile], label: str, most_batches: int | None) -> None:
-    """Raise if a label is not a number."""
-    for file in files:
-        row = 0
-        with naming(file.path):
-            for batch in islice(file.texts([label]), most_batches):
-                cells = batch.column(label)
-                bad = pc.invert(pc.match_substring_regex(cells, _NUMBER)).fill_null(False)
-                if pc.any(bad).as_py():
-                    at = pc.index(bad, True).as_py()
-                    raise ValueError(
-                        f"label must hold numbers, column {label!r} has {cells[at].as_py()!r} at "
-                        f"row {row + at}. {LABEL_FIX}"
-                    )
-                row += len(cells)
+def _check_labels(cells: Any, name: str, first_row: int) -> None:
+    """Raise if a filled cell of the label is not a number."""
+    bad = pc.invert(pc.match_substring_regex(cells, _NUMBER)).fill_null(False)
+    if pc.any(bad).as_py():
+        at = pc.index(bad, True).as_py()
+        raise ValueError(
+            f"label must hold numbers, column {name!r} has {cells[at].as_py()!r} at row "
+            f"{first_row + at}. {LABEL_FIX}"
+        )
 
 
 @dataclass

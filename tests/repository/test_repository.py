@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -30,11 +31,10 @@ def workflow(name):
 
 
 def test_no_file_that_an_example_wrote_is_tracked():
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a checkout")
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    git = shutil.which("git")
+    listed = git and subprocess.run([git, "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if not listed or listed.returncode:
+        pytest.skip("git does not list these files")
     assert {name.split("/")[0] for name in listed.stdout.splitlines()} == AT_THE_TOP
 
 

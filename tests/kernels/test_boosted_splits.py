@@ -13,6 +13,7 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
+from rankwise.kernels.boosted_trees import add_rows
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import GrowthRules
@@ -130,14 +131,14 @@ def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
     codes = rng.integers(0, 12, (500, 16)).astype(np.uint8)
     codes[:, :11][rng.random((500, 11)) < 0.2] = 11  # missing
     packed = (rng.integers(-90, 90, 500) << 32) + rng.integers(1, 9, 500)
-    rows, n_bins = np.arange(500, dtype=np.int32), np.full(11, 11)
+    histograms, n_bins = np.zeros((1, 2, 2048), np.int64), np.full(11, 11)
+    add_rows(codes.view(np.int64), np.arange(500, dtype=np.int32), packed, histograms[0])
     found = np.zeros((2, 1, N_FIELDS))
     for out, nominal, signs in zip(
         found, (None, np.zeros(11, dtype=bool)), (None, np.zeros(11, np.int64)), strict=True
     ):
         kernel(
-            codes.view(np.int64), rows, packed, np.array([[0, 500, 0, -1]]), n_bins, nominal,
-            signs, np.ones((1, 11), dtype=bool), None, 0, 2, np.zeros((1, 2, 2048), np.int64),
+            n_bins, nominal, signs, np.ones((1, 11), dtype=bool), None, 0, 2, histograms,
             np.array([[0, packed.sum(), 20]]), np.array([[0.0, 1.0, -np.inf, np.inf]]),
             np.array([0.5, 0.25]), 0.0, out,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, add_rows
+from rankwise.kernels.boosted_trees import BINS, LOWER, WORD
 from rankwise.runtime.jit import njit
 
 # Fields of a split: gain, feature, last bin on the left (for a nominal column, in the order of its
@@ -22,8 +22,6 @@ from rankwise.runtime.jit import njit
 GAIN, FEATURE, PLACE, MISSING_LEFT, N_FIELDS = 0, 1, 2, 3, 4
 SLOT, TOTAL, LEAST = 0, 1, 2
 L1, L2, LOW, HIGH = 0, 1, 2, 3
-# Fields of a histogram to build: its rows, its slot, and the parent's slot, reused by the sibling.
-START, END, SMALL, LARGE = 0, 1, 2, 3
 
 
 @njit
@@ -70,6 +68,19 @@ def split_gain(total, left, unit, limits, sign):
 
 
 @njit
+def _count_below(sums, bound):
+    """Count the running sums whose second derivatives are below a bound; they never decrease."""
+    low, high = 0, len(sums)
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] & LOWER < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit
 def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alone, sums, gains):
     """Write the worth of the two children for splits after positions 0 ... n_places - 1.
 
@@ -78,27 +89,24 @@ def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alo
     values violate the order of the column's sign (-1, 1; 0: any) get the worth of their parent.
     """
     running = before
-    whole, least = node[TOTAL] & LOWER, node[LEAST]
-    first, last = n_places, 0
     for b in range(n_places):
         running += cells[b]
         sums[b] = running
-        h = running & LOWER
-        if h >= least and first == n_places:
-            first = b
-        if whole - h >= least:
-            last = b + 1
+    whole, least = node[TOTAL] & LOWER, node[LEAST]
+    first = _count_below(sums[:n_places], least)
+    last = _count_below(sums[:n_places], whole - least + 1)
     if signs is not None and (signs[feature] != 0 or _has_limits(limits)):
         _limited_gains(first, last, node, unit, limits, signs[feature], alone, sums, gains)
         return first, last
     g_all, h_all = np.int32(node[TOTAL] >> 32) * unit[0], np.int32(whole) * unit[1]
     penalty = limits[L2]
-    for b in range(first, last):
-        g = np.float64(np.int32(sums[b] >> 32)) * unit[0]
-        h = np.float64(np.int32(sums[b] & LOWER)) * unit[1]
+    inner, out = sums[first:last], gains[first:last]
+    for b in range(len(inner)):  # over slices: an index that might be negative is not vectorised
+        g = np.float64(np.int32(inner[b] >> 32)) * unit[0]
+        h = np.float64(np.int32(inner[b] & LOWER)) * unit[1]
         rest = g_all - g
         left, right = h + penalty, (h_all - h) + penalty
-        gains[b] = (g * g * right + rest * rest * left) / (left * right)
+        out[b] = (g * g * right + rest * rest * left) / (left * right)
     return first, last
 
 
@@ -212,10 +220,14 @@ def _scan(
             )
             if seeds is not None:
                 start, end = _drawn(seeds[k], feature, start, end)
-            for b in range(start, end):
-                if gains[b] > best:
-                    best = gains[b]
-                    out[GAIN], out[FEATURE], out[PLACE] = best - alone, feature, b
+            inner = gains[start:end]
+            better = 0
+            for b in range(len(inner)):
+                better += inner[b] > best
+            for b in range(len(inner) if better > 0 else 0):
+                if inner[b] > best:
+                    best = inner[b]
+                    out[GAIN], out[FEATURE], out[PLACE] = best - alone, feature, start + b
                     out[MISSING_LEFT] = side
 
 
@@ -277,21 +289,15 @@ def _scan_together(
 
 @njit
 def find_splits(
-    words, rows, packed, builds, n_bins, nominal, signs, allowed, seeds, first, last, histograms,
-    nodes, limits, unit, min_gain, found,
+    n_bins, nominal, signs, allowed, seeds, first, last, histograms, nodes, limits, unit, min_gain,
+    found,
 ):  # fmt: skip
-    """Build the histograms of some nodes, and find the best split of each.
+    """Find the best split of each of some nodes, from their histograms.
 
-    Only the columns in the words ``first:last`` are searched. Each row of ``builds`` describes a
-    histogram, which is summed in the slot ``SMALL`` and subtracted from the parent's histogram in
-    the slot ``LARGE`` (-1 for the root). With ``seeds``, each node tries one threshold of every
-    column.
+    Only the columns in the words ``first:last`` are searched. With ``seeds``, each node tries one
+    threshold of every column.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
-    for i in range(len(builds)):
-        mine = rows[builds[i, START] : builds[i, END]]
-        small, large = builds[i, SMALL], builds[i, LARGE]
-        add_rows(words, mine, packed, first, last, histograms, small, large)
     for k in range(len(nodes)):
         _scan(
             histograms, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
@@ -301,18 +307,14 @@ def find_splits(
 
 @njit
 def find_common_split(
-    words, rows, packed, builds, n_bins, nominal, signs, allowed, seeds, first, last, histograms,
-    nodes, limits, unit, min_gain, found,
+    n_bins, nominal, signs, allowed, seeds, first, last, histograms, nodes, limits, unit, min_gain,
+    found,
 ):  # fmt: skip
-    """Build the histograms of some nodes, and find the split with the largest sum of gains.
+    """Find the split with the largest sum of gains over some nodes.
 
     This is a separate kernel because it takes a second to compile and most trees do not need it.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
-    for i in range(len(builds)):
-        mine = rows[builds[i, START] : builds[i, END]]
-        small, large = builds[i, SMALL], builds[i, LARGE]
-        add_rows(words, mine, packed, first, last, histograms, small, large)
     _scan_together(
         histograms, first, last, n_bins, nominal, signs, allowed[0], seeds, nodes, limits, unit,
         min_gain, sums, gains, found[0],

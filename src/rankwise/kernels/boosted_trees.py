@@ -58,24 +58,19 @@ def transpose_codes(codes, out):
 
 
 @njit
-def add_rows(words, rows, packed, first, last, histograms, slot, parent):
-    """Build the histogram of some rows, and subtract it from the parent's (-1: no parent).
-
-    Only the words ``first:last`` are read.
-    """
-    n_words = last - first
+def add_rows(words, rows, packed, out):
+    """Add some rows to a histogram of shape (n_words, 2048)."""
+    n_words = len(out)
     tile, terms = np.empty((n_words, TILE), np.int64), np.empty(TILE, np.int64)
-    out = histograms[slot]
-    out[first:last] = 0
     for start in range(0, len(rows), TILE):
         n = min(TILE, len(rows) - start)
         for i in range(n):
             row = rows[start + i]
             terms[i] = packed[row]
             for w in range(n_words):
-                tile[w, i] = words[row, first + w]
+                tile[w, i] = words[row, w]
         for w in range(n_words):
-            cells, line = out[first + w], tile[w]
+            cells, line = out[w], tile[w]
             for i in range(n):
                 word, term = line[i], terms[i]
                 cells[word & 255] += term
@@ -86,11 +81,6 @@ def add_rows(words, rows, packed, first, last, histograms, slot, parent):
                 cells[1280 + ((word >> 40) & 255)] += term
                 cells[1536 + ((word >> 48) & 255)] += term
                 cells[1792 + ((word >> 56) & 255)] += term
-    if parent >= 0:
-        other = histograms[parent]
-        for w in range(first, last):
-            for b in range(WORD * BINS):
-                other[w, b] -= out[w, b]
 
 
 @njit

@@ -42,7 +42,7 @@ def test_same_bits_for_any_threads_order_and_repetition(settings, judged, rng, m
     rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
     ranker = LambdaMART(15, random_state=3, n_jobs=1, **settings)
     ranker.fit(X, y, qid=qid, sample_weight=weight)
-    monkeypatch.setattr("rankwise.trees.boosted.growing_tree.SMALL", 0)
+    monkeypatch.setattr("rankwise.trees.boosted.growing_tree.SMALL", 1)
     monkeypatch.setattr("rankwise.losses.gradient_loss.CHUNK_ROWS", 50)
     repeated = LambdaMART(15, random_state=3, n_jobs=3, **settings)
     repeated.fit(X[rows], y[rows], qid=qid[rows])

@@ -7,6 +7,7 @@ is the parent's histogram minus the smaller child's.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,6 @@ from rankwise.kernels.boosted_splits import (
     FEATURE,
     GAIN,
     HIGH,
-    LARGE,
     LOW,
     MISSING_LEFT,
     N_FIELDS,
@@ -29,8 +29,7 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
-from rankwise.kernels.boosted_splits import SMALL as SMALLER
-from rankwise.kernels.boosted_trees import BINS, LOWER, packed_sum, part
+from rankwise.kernels.boosted_trees import BINS, LOWER, add_rows, packed_sum, part
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.column_choice import ColumnChoice
@@ -39,7 +38,7 @@ from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array, Int64Array
 
-SMALL = 100_000  # rows times words, up to which one thread is faster
+SMALL = 25000
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +49,13 @@ class TreeMemory:
     ----------
     numbers : ndarray of shape (2, n_samples), int64
     histograms : ndarray of shape (max_leaf_nodes, n_words, 2048), int64
+    parts : ndarray of shape (n_threads - 1, n_words, 2048), int64
+        Histograms of the rows that the other threads sum.
     """
 
     numbers: Int64Array
     histograms: Int64Array
+    parts: Int64Array
 
     @property
     def packed(self) -> Int64Array:
@@ -126,6 +128,7 @@ class _Leaf:
 
 
 _Siblings = tuple[_Leaf, ...]  # or only the root
+_Build = tuple[int, int, int, int]  # first row, end of the rows, slot, slot of the parent or -1
 
 
 class GrowingTree:
@@ -237,7 +240,7 @@ class GrowingTree:
         families = [family for family in families if max(leaf.least for leaf in family) >= 0]
         if not families:
             return
-        builds = np.array([_build(*family) for family in families])
+        builds = [_build(*family) for family in families]
         leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
         lines = _lines(leaves)
         limits = np.array([leaf.limits for leaf in leaves])
@@ -247,55 +250,62 @@ class GrowingTree:
         seeds = None
         if self._thresholds is not None:
             seeds = self._thresholds.integers(1, 2**63, len(asking), dtype=np.uint64)
-        columns, memory = self._columns, self._memory
-        n_words, n_rows = columns.words.shape[1], int((builds[:, 1] - builds[:, 0]).sum())
-        n_parts = self._n_threads if n_rows * n_words > SMALL else 1
+        self._build(builds)
+        n_words = self._columns.words.shape[1]
+        n_parts = self._n_threads if len(leaves) * n_words * BINS > SMALL else 1
         edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
         found = np.zeros((len(edges) - 1, len(asking), N_FIELDS))
-
         kernel = find_common_split if common else find_splits
-        if self._shares is not None:
-            self._build_together(builds, edges)
-            builds = builds[:0]
 
         def find(number: int) -> None:
             kernel(
-                columns.words, self._rows, memory.packed, builds, columns.n_bins, self._nominal,
-                self._signs, allowed, seeds, edges[number], edges[number + 1], memory.histograms,
-                lines, limits, self._unit, self._rules.min_split_gain, found[number],
+                self._columns.n_bins, self._nominal, self._signs, allowed, seeds, edges[number],
+                edges[number + 1], self._memory.histograms, lines, limits, self._unit,
+                self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
         thread_map(find, range(len(edges) - 1), n_parts)
-        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal gains
+        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
         for i, leaf in enumerate(leaves):
             line = 0 if common else i
             leaf.split = found[winners[line], line]
 
-    def _build_together(self, builds: Int64Array, edges: Int64Array) -> None:
-        """Build histograms of some nodes over the rows of all shares."""
-        assert self._shares is not None
-        columns, memory = self._columns, self._memory
-        alone = builds.copy()
-        alone[:, LARGE] = -1
-        nothing = np.zeros((0, N_FIELDS))
-        seeds = None if self._thresholds is None else np.zeros(0, dtype=np.uint64)
-
-        def build(number: int) -> None:
-            find_splits(
-                columns.words, self._rows, memory.packed, alone, columns.n_bins, self._nominal,
-                self._signs, np.zeros((0, len(columns.n_bins)), dtype=bool), seeds,
-                edges[number], edges[number + 1], memory.histograms,
-                np.zeros((0, 3), dtype=np.int64), np.zeros((0, 4)), self._unit,
-                self._rules.min_split_gain, nothing,
-            )  # fmt: skip
-
-        thread_map(build, range(len(edges) - 1), len(edges) - 1)
-        small, large = builds[:, SMALLER], builds[:, LARGE]
-        built = memory.histograms[small, : columns.words.shape[1]]
-        memory.histograms[small, : columns.words.shape[1]] = self._shares.sum(built)
-        for child, parent in zip(small.tolist(), large.tolist(), strict=True):
+    def _build(self, builds: list[_Build]) -> None:
+        """Sum the histograms of the smaller siblings, and subtract them from the parents'."""
+        histograms = self._memory.histograms[:, : self._columns.words.shape[1]]
+        for start, end, small, _ in builds:
+            self._sum_rows(start, end, histograms[small])
+        if self._shares is not None:
+            small = [build[2] for build in builds]
+            histograms[small] = self._shares.sum(histograms[small])
+        for _, _, small, parent in builds:
             if parent >= 0:
-                memory.histograms[parent] -= memory.histograms[child]
+                histograms[parent] -= histograms[small]
+
+    def _sum_rows(self, start: int, end: int, out: Int64Array) -> None:
+        """Write the histogram of the rows ``start:end``.
+
+        Each thread sums a histogram of its own, over one piece of the rows after another.
+        """
+        n_rows, piece = end - start, max(1, SMALL // len(out))
+        n_parts = max(1, min(self._n_threads, n_rows // piece))
+        parts = [out, *self._memory.parts[: n_parts - 1, : len(out)]]
+        step = piece if n_parts > 1 else max(1, n_rows)
+        pieces = deque(range(start, end, step))
+
+        def add(sums: Int64Array) -> None:
+            sums[:] = 0
+            while pieces:
+                try:
+                    first = pieces.popleft()  # atomic
+                except IndexError:  # another thread took the last one
+                    return
+                rows = self._rows[first : min(first + step, end)]
+                add_rows(self._columns.words, rows, self._memory.packed, sums)
+
+        thread_map(add, parts, n_parts)
+        for sums in parts[1:]:
+            out += sums
 
     def _sizes(self, bounds: Sequence[int]) -> tuple[list[float], list[float]]:
         """Number and weight of the rows between the bounds, in all shares."""
@@ -428,7 +438,7 @@ def _lines(leaves: list[_Leaf]) -> Int64Array:
     return np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
 
 
-def _build(leaf: _Leaf, sibling: _Leaf | None = None) -> tuple[int, int, int, int]:
+def _build(leaf: _Leaf, sibling: _Leaf | None = None) -> _Build:
     """Describe the histogram of the smaller sibling: its rows, its slot and the parent's slot."""
     if sibling is None:
         return leaf.start, leaf.end, leaf.slot, -1

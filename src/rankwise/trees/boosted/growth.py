@@ -65,7 +65,11 @@ class TreeGrower:
                 f"(16 GiB), got {shape[0]:,} leaves of {n_words * WORD:,} columns of {BINS} cells. "
                 "Lower it, or set max_depth."
             )
-        self._memory = TreeMemory(np.empty((2, n), dtype=np.int64), np.empty(shape, np.int64))
+        self._memory = TreeMemory(
+            np.empty((2, n), dtype=np.int64),
+            np.empty(shape, dtype=np.int64),
+            np.empty((n_threads - 1, *shape[1:]), dtype=np.int64),
+        )
         n_bins = binned.binning.n_cuts + 1
         signs = np.array(rules.signs or [0] * n_features, dtype=np.int64)
         self._columns = TreeColumns(

@@ -192,8 +192,10 @@ def _bucket(score, low, per_score):
 @njit
 def _sorted_places(key, histogram):
     """Places of the keys in ascending order of the keys; equal keys keep their order."""
-    place = np.arange(len(key)).astype(np.uint64)
-    other_key, other_place = np.empty_like(key), np.empty_like(place)
+    place, other_place = np.empty_like(key), np.empty_like(key)
+    for i in range(len(key)):
+        place[i] = i
+    other_key = np.empty_like(key)
     return sort_keys(key.copy(), place, other_key, other_place, histogram)[1]
 
 

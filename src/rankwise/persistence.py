@@ -70,7 +70,6 @@ RESULT_TYPES = (
     "rankwise.metrics.ordinal.cost.CostScorer",
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.online.hypotheses.Hypotheses",
-    "rankwise.selection.splits.QueryKFold",
     "rankwise.solvers.least_squares.design.LinearDesign",
     "rankwise.solvers.least_squares.design.NodeDesign",
     "rankwise.solvers.least_squares.design.ShiftedColumns",
@@ -85,11 +84,12 @@ RESULT_TYPES = (
     "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
 )
-# Types that skops does not trust: dtypes of scikit-learn's imputer; sparse matrices, which skops
+# Types that need no rules of ours: dtypes of scikit-learn's imputer; sparse matrices, which skops
 # reads as plain arrays; the column selector by dtype; trees of histogram gradient boosting, which
 # are checked after they are created; and the splitters and the default scorer of searches.
 PLAIN_TYPES = (
     "numpy.dtype",
+    "rankwise.selection.splits.QueryKFold",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.compose._column_transformer.make_column_selector",

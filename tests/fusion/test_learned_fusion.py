@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
@@ -238,11 +240,81 @@ def test_ids_that_nobody_knows(judged, fusion):
     with pytest.raises(ValueError, match="qrels judge no document of system 'other'"):
         fusion.fit({**systems, "other": other}, qrels)
     with pytest.raises(ValueError, match="qrels judge no document of system 'empty'"):
-        fusion.fit({**systems, "empty": {}}, qrels)
+        fusion.fit({**systems, "empty": {"q": {}}}, qrels)
     with pytest.raises(ValueError, match="qrels judge no document of the runs"):
         fusion.fit({"other": other}, qrels)
     with pytest.raises(ValueError, match="runs hold no document"):
-        fusion.fit({"a": {}, "b": {}}, qrels)
+        fusion.fit({"a": {"q": {}}, "b": {"q": {}}}, qrels)
+
+
+def entry_points():
+    """Every function that takes runs, as a function of runs, judgements and systems."""
+    learned, by_position = LearnedFusion(nonnegative=True), ProbabilisticFusion("map")
+
+    def fit_fuse(fusion, runs, qrels, systems):
+        return fusion.fit(runs, qrels, systems=systems).fuse(runs, systems=systems).scores
+
+    def curve(runs, qrels, systems):
+        options = {"n_judged": [2], "n_draws": 2, "systems": systems}
+        return learning_curve(learned, runs, qrels, **options).learned
+
+    return {
+        "fuse": lambda runs, qrels, systems: fuse(runs, systems=systems).scores,
+        "fusion_table": lambda runs, qrels, systems: fusion_table(runs, qrels, systems=systems).X,
+        "LearnedFusion.fit": partial(fit_fuse, learned),
+        "LearnedFusion.fuse_held_out": lambda runs, qrels, systems: (
+            learned.fuse_held_out(runs, qrels, systems=systems, folds=2).scores
+        ),
+        "ProbabilisticFusion.fit": partial(fit_fuse, by_position),
+        "ProbabilisticFusion.fuse_held_out": lambda runs, qrels, systems: (
+            by_position.fuse_held_out(runs, qrels, systems=systems, folds=2).scores
+        ),
+        "learning_curve": curve,
+    }
+
+
+@pytest.mark.parametrize("name", entry_points())
+def test_lists_of_mappings_and_frames_are_fused_everywhere(judged, name):
+    systems, qrels = judged
+    call = entry_points()[name]
+    runs, names = [*systems.values()], [*systems]
+    frames = [
+        pd.DataFrame([(q, d, s) for q, docs in lists.items() for d, s in docs.items()],
+                     columns=["qid", "docno", "score"])
+        for lists in runs
+    ]  # fmt: skip
+    expected = call(systems, qrels, None)
+    for given, systems_ in [(runs, names), (runs, None), (frames, names), (frames, None)]:
+        np.testing.assert_array_equal(call(given, qrels, systems_), expected)
+    with pytest.raises(ValueError, match="systems must name each of the"):
+        call(runs, qrels, names[:1])
+
+
+@pytest.mark.parametrize("fusion", [
+    LearnedFusion(LSRRank("linear", lam=1.0), features=("score", "rank", "min-max", "z")),
+    *(ProbabilisticFusion(rule) for rule in ("bayes", "map", "pos", "prob", "seg", "slide")),
+])  # fmt: skip
+def test_ids_do_not_order_documents_with_equal_scores(fusion):
+    rng = np.random.default_rng(0)
+    queries, documents = [f"q{i}" for i in range(6)], [f"{i:02d}" for i in range(20)]
+
+    def other_id(document):
+        return f"{7 * int(document) % 20:02d}"
+
+    systems = [
+        {q: {d: float(rng.integers(4)) for d in documents[: rng.integers(5, 20)]} for q in queries}
+        for _ in range(3)
+    ]
+    qid, doc_ids = np.repeat(queries, 20), np.array(documents * 6)
+    qrels = Qrels(qid, doc_ids, rng.integers(0, 2, 120))
+    renamed = [
+        {q: {other_id(d): s for d, s in lists[q].items()} for q in lists} for lists in systems
+    ]
+    renamed_qrels = Qrels(qid, np.array([*map(other_id, doc_ids)]), qrels.relevance)
+    found = as_mapping(fusion.fit(systems, qrels).fuse(systems))
+    for query, scores in as_mapping(fusion.fit(renamed, renamed_qrels).fuse(renamed)).items():
+        expected = {other_id(d): s for d, s in found[query].items()}
+        assert scores == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_bad_arguments(judged):

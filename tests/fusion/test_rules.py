@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise.fusion import fuse, normalize, pool_runs
+from rankwise.fusion.normalization import NORMALIZATIONS
 from rankwise.fusion.rules import RULES, WEIGHTED
 from tests.fusion.lists import as_mapping, random_lists
 
@@ -36,7 +37,7 @@ PARAMETERS = {"gmnz": {"gamma": 0.5}, "rrf": {"k": 7}, "logn_isr": {"sigma": 0.2
 PARAMETERS["rbc"] = {"phi": 0.6}
 SCALES = {
     "min-max": lambda x, s: (x - min(s)) / (max(s) - min(s)),
-    "max": lambda x, s: x / max(s),
+    "max": lambda x, s: x / max(map(abs, s)),
     "sum": lambda x, s: (x - min(s)) / math.fsum(y - min(s) for y in s),
     "z": lambda x, s: (x - mean(s)) / pstdev(s),
     "rank": lambda x, s: 1 - sum(y > x for y in s) / len(s),
@@ -110,14 +111,136 @@ def test_a_system_that_returned_neither_document_does_not_vote():
         assert as_mapping(run)["q"] == {"y": 3.0, "z": 2.0, "x": 1.0}
 
 
-def test_the_order_of_the_systems_does_not_matter():
-    systems = random_lists(3)
-    turned = dict(reversed(systems.items()))
-    for rule in RULES:
-        assert as_mapping(fuse(turned, rule)) == {
-            query: pytest.approx(scores, rel=1e-12)
-            for query, scores in as_mapping(fuse(systems, rule)).items()
-        }, rule
+def with_ties(seed, n_systems=4):
+    """Lists in which most scores are equal to others."""
+    systems = random_lists(seed, n_systems=n_systems, n_documents=12)
+    return {
+        name: {
+            q: {d: float(round(s / 2)) for d, s in scores.items()} for q, scores in lists.items()
+        }
+        for name, lists in systems.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "method"),
+    [*((rule, "min-max") for rule in RULES), *(("med", method) for method in NORMALIZATIONS)],
+)
+def test_neither_ids_nor_the_order_of_documents_and_systems_matter(rule, method):
+    systems = with_ties(3)
+    found = as_mapping(fuse(systems, rule, normalization=method))
+    turned = {
+        name: {q: dict(reversed(scores.items())) for q, scores in lists.items()}
+        for name, lists in reversed(systems.items())
+    }
+    assert as_mapping(fuse(turned, rule, normalization=method)) == found
+    renamed = {
+        name: {q: {other_id(d): s for d, s in scores.items()} for q, scores in lists.items()}
+        for name, lists in systems.items()
+    }
+    for query, scores in as_mapping(fuse(renamed, rule, normalization=method)).items():
+        expected = {other_id(d): s for d, s in found[query].items()}
+        assert scores == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def other_id(document):
+    return f"{(5 * int(document[1:])) % 12:02d}"
+
+
+@pytest.mark.parametrize("method", NORMALIZATIONS)
+@pytest.mark.parametrize("rule", RULES)
+def test_documents_with_equal_scores_everywhere_have_equal_fused_scores(rule, method):
+    systems = {
+        "text": {"q": {"a": 9.0, "b": 9.0, "c": 9.0, "d": 4.0}},
+        "vector": {"q": {"c": 0.3, "b": 0.7, "a": 0.7}},
+    }
+    found = as_mapping(fuse(systems, rule, normalization=method))["q"]
+    assert found["a"] == found["b"]
+    if rule not in ("min", "max", "med"):  # these may see the other score only
+        assert found["a"] > found["c"]
+
+
+RANKED = ("rrf", "isr", "logn_isr", "rbc", "borda", "condorcet")
+
+
+@pytest.mark.parametrize(
+    ("rule", "method"), [*((rule, "min-max") for rule in RANKED), ("sum", "rank"), ("sum", "borda")]
+)
+def test_a_better_score_of_one_system_decides_where_another_has_a_tie(rule, method):
+    for better, worse in (("green", "pie"), ("pie", "green")):
+        text, vector = {better: 9999.0, worse: 9999.0}, {better: 0.9, worse: 0.7}
+        run = fuse({"text": {"q": text}, "vector": {"q": vector}}, rule, normalization=method)
+        found = as_mapping(run)["q"]
+        assert found[better] > found[worse]
+
+
+def test_ties_share_the_mean_of_their_ranks():
+    run = fuse({"a": {"q": {"x": 2.0, "y": 2.0, "z": 1.0}}}, "rrf", k=1)
+    assert as_mapping(run)["q"] == {"x": 1 / 2.5, "y": 1 / 2.5, "z": 1 / 4}
+    run = fuse({"a": {"q": {"x": 2.0, "y": 2.0, "z": 1.0}}}, "condorcet")
+    assert as_mapping(run)["q"] == {"x": 2.5, "y": 2.5, "z": 1.0}
+
+
+def test_a_sum_does_not_depend_on_the_order_of_its_terms():
+    # 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floating point.
+    lists = [{"x": 0.1, "y": 0.3}, {"x": 0.2, "y": 0.2}, {"x": 0.3, "y": 0.1}]
+    found = as_mapping(fuse([{"q": scores} for scores in lists], "sum", normalization="none"))
+    assert found["q"]["x"] == found["q"]["y"]
+
+
+LISTS = {
+    "negative": {"a": -5.0, "b": -4.0, "c": -30.0},
+    "nearly zero at best": {"a": 1e-12, "b": -40.0, "c": -41.0},
+    "both signs": {"a": -11.0, "b": 11.0, "c": 0.0},
+    "constant": {"a": 0.1, "b": 0.1, "c": 0.1},
+    "zeros": {"a": 0.0, "b": -0.0, "c": 0.0},
+    "one document": {"a": -7.0},
+    "denormal": {"a": 5e-324, "b": 1e-320, "c": 0.0},
+    "small": {"a": 3e-200, "b": 2e-200, "c": -1e-200},
+    "large": {"a": 1.7e308, "b": -1.7e308, "c": 1e308},
+    "close": {"a": 1e9, "b": np.nextafter(1e9, 0), "c": np.nextafter(1e9, 2e9)},
+}
+BOUNDS = {"min-max": (0, 1), "max": (-1, 1), "sum": (0, 1), "z": (-(2**0.5), 2**0.5)}
+BOUNDS |= {"rank": (0, 1), "borda": (0, 1)}
+
+
+@pytest.mark.parametrize("scores", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("method", BOUNDS)
+def test_normalised_scores_are_of_order_1_and_in_the_order_of_the_scores(method, scores):
+    values = normalize(pool_runs([{"q": scores}]), method)[:, 0]
+    low, high = BOUNDS[method]
+    assert (values >= low - 1e-12).all()
+    assert (values <= high + 1e-12).all()
+    given = np.array([*scores.values()])
+    if len({*scores.values()}) > 1:
+        order = np.argsort(given)
+        assert (np.diff(values[order]) >= 0).all()
+        assert values[given.argmax()] > values[given.argmin()]
+        if method in ("min-max", "z", "sum", "max"):
+            assert np.abs(values).max() >= 1 / 3
+    elif method in ("min-max", "sum", "z"):
+        assert not values.any()
+
+
+@pytest.mark.parametrize("method", NORMALIZATIONS)
+@pytest.mark.parametrize("rule", RULES)
+def test_huge_scores_are_fused_or_refused(rule, method):
+    big = {"q": {"a": 1.7e308, "b": -1.7e308, "c": 1.6e308}}
+    systems = [big, {"q": {"a": 1.7e308, "c": 1.5e308}}]
+    if method == "none" and rule in ("sum", "mnz", "gmnz", "anz", "med", "wmnz", "mixed"):
+        with pytest.raises(ValueError, match=r"fused scores must be finite, got .* of query 'q'"):
+            fuse(systems, rule, normalization=method)
+    else:
+        assert np.isfinite(fuse(systems, rule, normalization=method).scores).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [("rrf", {"weights": [1.7e308] * 2, "k": 0}), ("gmnz", {"gamma": 1e6})],
+)
+def test_huge_weights_and_parameters_are_refused(rule, options):
+    with pytest.raises(ValueError, match="fused scores must be finite, got inf"):
+        fuse([{"q": {"a": 2.0, "b": 1.0}}] * 2, rule, **options)
 
 
 def test_lists_of_equal_scores_become_zeros():
@@ -134,8 +257,8 @@ def test_a_missing_query_adds_nothing():
 
 
 def test_no_documents():
-    for rule in RULES:
-        assert len(fuse({"a": {}, "b": {}}, rule)) == 0
+    for rule in RULES:  # systems that found nothing
+        assert len(fuse({"a": {"q": {}}, "b": {"q": {}}}, rule)) == 0
 
 
 def test_bad_arguments():
@@ -146,11 +269,18 @@ def test_bad_arguments():
         fuse(systems, "sum", normalization="minmax")
     with pytest.raises(ValueError, match=r"rule 'max' takes no weights\. Rules that do: 'sum'"):
         fuse(systems, "max", weights=[1, 2])
-    for weights in ([1.0], [1.0, -1.0], [1.0, np.nan]):
+    for weights in ([1.0], [1.0, -1.0], [1.0, np.nan], ["a", "b"], {"s0": 1.0, "s1": 1.0}):
         with pytest.raises(ValueError, match="weights must hold one finite number >= 0"):
             fuse(systems, "rrf", weights=weights)
     with pytest.raises(TypeError, match=r"rule 'rrf' has no parameter 'phi'\. Its"):
         fuse(systems, "rrf", phi=0.5)
-    with pytest.raises(ValueError, match=r"phi must lie in \[0, 1\], got 2"):
+    with pytest.raises(ValueError, match=r"weights must not all be 0"):
+        fuse(systems, "rrf", weights=[0, 0])
+    with pytest.raises(ValueError, match=r"phi must be a finite number in \[0, 1\], got 2"):
         fuse(systems, "rbc", phi=2)
+    for k in (np.inf, np.nan, -1.0, "60", None):
+        with pytest.raises(ValueError, match="k must be a finite number >= 0, got"):
+            fuse(systems, "rrf", k=k)
+    with pytest.raises(ValueError, match="systems must be None for a RunPool"):
+        fuse(pool_runs(systems), systems=["a", "b"])
     assert set(WEIGHTED) <= set(RULES)

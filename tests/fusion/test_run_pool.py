@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -46,13 +48,17 @@ def test_scores_and_ranks_are_those_of_the_lists():
     assert pool.n_returned.tolist() == counts
 
 
-def test_equal_scores_are_ranked_by_descending_id():
-    pool = pool_runs({"a": {"q": {"d1": 1.0, "d3": 1.0, "d2": 1.0}}})
-    assert dict(zip(pool.doc_ids.tolist(), pool.ranks[:, 0].tolist(), strict=True)) == {
-        "d1": 3,
-        "d3": 1,
-        "d2": 2,
-    }
+def ranks_of(pool):
+    return dict(zip(pool.doc_ids.tolist(), pool.ranks[:, 0].tolist(), strict=True))
+
+
+def test_equal_scores_share_the_mean_of_their_ranks():
+    scores = {"d1": 1.0, "d3": 1.0, "d0": 2.0, "d2": 1.0, "d4": 0.5}
+    expected = {"d0": 1.0, "d1": 3.0, "d2": 3.0, "d3": 3.0, "d4": 5.0}
+    assert ranks_of(pool_runs([{"q": scores}])) == expected
+    # Of the documents that are kept, by descending id.
+    cut = pool_runs([{"q": scores}], depth=3)
+    assert ranks_of(cut) == {"d0": 1.0, "d2": 2.5, "d3": 2.5}
 
 
 def test_depth_cuts_every_list():
@@ -76,14 +82,31 @@ def test_names_of_systems():
     lists = {"q": {"d": 1.0}}
     assert pool_runs([as_run(lists, "a"), as_run(lists, "b")]).systems == ("a", "b")
     assert pool_runs([lists, lists], systems=["x", "y"]).systems == ("x", "y")
-    with pytest.raises(ValueError, match="systems must have different names, got"):
-        pool_runs([lists, lists])
+    frame = pd.DataFrame({"qid": ["q"], "docno": ["d"], "score": [1.0]})
+    mixed = [lists, as_run(lists, "b"), frame, pl.from_pandas(frame)]
+    assert pool_runs(mixed).systems == ("system 1", "b", "system 3", "system 4")
+    assert pool_runs(iter(mixed)).systems == ("system 1", "b", "system 3", "system 4")
+    with pytest.raises(ValueError, match=r"systems must have different names, .* Pass systems="):
+        pool_runs([as_run(lists, "a"), as_run(lists, "a")])
+    with pytest.raises(TypeError, match="systems must be a list of names, got the string 'ab'"):
+        pool_runs([lists, lists], systems="ab")
     with pytest.raises(ValueError, match="systems must name each of the 2 runs"):
         pool_runs([lists, lists], systems=["x"])
     with pytest.raises(ValueError, match="runs must hold the result lists of at least one system"):
         pool_runs([])
-    with pytest.raises(ValueError, match="depth must be >= 1, got 0"):
-        pool_runs({"a": lists}, depth=0)
+    for depth in (0, 2.5, "3"):
+        with pytest.raises(ValueError, match="depth must be a whole number >= 1, got"):
+            pool_runs({"a": lists}, depth=depth)
+
+
+@pytest.mark.parametrize(
+    "results",
+    ["a.run", Path("a.run"), as_run({"q": {"d": 1.0}}), pd.DataFrame({"qid": ["q"]}),
+     pl.DataFrame({"qid": ["q"]})],
+)  # fmt: skip
+def test_results_of_one_system_are_not_several_systems(results):
+    with pytest.raises(TypeError, match="runs must hold the result lists of several systems"):
+        pool_runs(results)
 
 
 def test_bad_result_lists():
@@ -122,16 +145,22 @@ def test_errors_name_the_system():
 def test_systems_need_a_query_in_common():
     first, second = {"1": {"d": 1.0}}, {"q1": {"d": 1.0}}
     with pytest.raises(ValueError, match="no query in common: 'a' has '1', 'b' has 'q1'"):
-        pool_runs({"a": first, "b": second, "c": {}})
+        pool_runs({"a": first, "b": second, "c": {"q1": {}}})
     # One that returned nothing is no other id.
     assert len(pool_runs({"a": first, "b": {"1": {}}})) == 1
     assert len(pool_runs({"a": first, "b": second, "c": {**first, **second}})) == 2
 
 
-def test_empty_files(tmp_path):
+def test_a_system_without_queries_is_refused_by_name(tmp_path):
     (tmp_path / "empty.run").write_text("")
-    pool = pool_runs({"a": tmp_path / "empty.run", "b": {}})
-    assert (len(pool), pool.groups.n_queries) == (0, 0)
+    frame = pd.DataFrame({"qid": [], "docno": [], "score": []})
+    run = Run(np.array([], dtype=str), np.array([], dtype=str), np.zeros(0), "b")
+    for empty in (tmp_path / "empty.run", {}, frame, pl.from_pandas(frame), run):
+        for runs in ({"a": {"q": {"d": 1.0}}, "b": empty}, [{"q": {"d": 1.0}}, empty]):
+            with pytest.raises(ValueError, match=r"system '(b|system 2)' holds no query and no"):
+                pool_runs(runs)
+    # A system that found nothing says so query by query.
+    assert len(pool_runs({"a": {"q": {"d": 1.0}}, "b": {"q": {}}})) == 1
 
 
 def test_repr():

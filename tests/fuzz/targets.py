@@ -10,6 +10,7 @@ GROUPS = {
     "readers": "tests.fuzz.readers",
     "kernels": "tests.fuzz.kernels",
     "models": "tests.fuzz.models",
+    "fusion": "tests.fuzz.fusion",
 }
 
 

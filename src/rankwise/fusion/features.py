@@ -26,6 +26,7 @@ def fusion_table(
     runs: RunPool | Sequence[Any] | Mapping[str, Any],
     qrels: Qrels | None = None,
     *,
+    systems: Sequence[str] | None = None,
     features: Sequence[str] = ALL_FEATURES,
     k: float = 60.0,
     unjudged: str = "zero",
@@ -38,11 +39,14 @@ def fusion_table(
         See :func:`rankwise.fusion.pool_runs`.
     qrels : Qrels, optional
         Relevance judgements. None: all labels are 0.
+    systems : sequence of str, optional
+        Names of the systems, see :func:`rankwise.fusion.pool_runs`.
     features : sequence of str, default=all of them
         Features of each system. A document is "missing" if the system did not return it:
 
         - "score": its score; missing: the lowest score of the list;
-        - "rank": from 1; missing: one more than the length of the list;
+        - "rank": from 1, equal scores share the mean of their ranks; missing: one more than the
+          length of the list;
         - "reciprocal_rank": ``1 / (k + rank)``; missing: 0;
         - "min-max": ``(score - min) / (max - min)`` of the list; missing: 0;
         - "z": ``(score - mean) / sd`` of the list; missing: the lowest z of the list;
@@ -77,7 +81,7 @@ def fusion_table(
     >>> table.X.tolist()
     [[1.0, 2.0, 0.0, 1.0], [2.0, 1.0, 0.0, 0.0]]
     """
-    pool = as_pool(runs)
+    pool = as_pool(runs, systems)
     chosen = check_features(features)
     if unjudged not in ("zero", "ignore"):
         raise ValueError(f"unjudged must be 'zero' or 'ignore', got {unjudged!r}.")

@@ -62,8 +62,9 @@ def hybrid_query(
 
     Notes
     -----
-    The min-max scores of engines differ from rankwise's in two cases. OpenSearch gives the last
-    document of a list 0.001 instead of 0. In a list of equal scores, every document has 0 in
+    Engines rank equal scores one after the other, while rankwise gives them the mean of their
+    ranks. The min-max scores of engines differ from rankwise's in two cases. OpenSearch gives the
+    last document of a list 0.001 instead of 0. In a list of equal scores, every document has 0 in
     rankwise, its original score in Elasticsearch, and 1 in OpenSearch.
 
     Examples

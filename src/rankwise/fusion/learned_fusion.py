@@ -108,7 +108,13 @@ class LearnedFusion(Save, BaseEstimator):
         self.unjudged = unjudged
         self.k = k
 
-    def fit(self, runs: RunPool | Sequence[Any] | Mapping[str, Any], qrels: Qrels) -> Self:
+    def fit(
+        self,
+        runs: RunPool | Sequence[Any] | Mapping[str, Any],
+        qrels: Qrels,
+        *,
+        systems: Sequence[str] | None = None,
+    ) -> Self:
         """Learn from judged queries.
 
         Parameters
@@ -117,6 +123,8 @@ class LearnedFusion(Save, BaseEstimator):
             See :func:`rankwise.fusion.pool_runs`.
         qrels : Qrels
             Relevance judgements. Queries without any are not read.
+        systems : sequence of str, optional
+            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
 
         Raises
         ------
@@ -124,11 +132,15 @@ class LearnedFusion(Save, BaseEstimator):
             If no document of the runs is judged, a feature is unknown, or both ``estimator`` and
             ``nonnegative`` are set.
         """
-        pool, table = self._table(runs, qrels)
+        pool, table = self._table(runs, qrels, systems)
         return self._fit(pool.systems, table)
 
     def fuse(
-        self, runs: RunPool | Sequence[Any] | Mapping[str, Any], *, tag: str = "learned"
+        self,
+        runs: RunPool | Sequence[Any] | Mapping[str, Any],
+        *,
+        systems: Sequence[str] | None = None,
+        tag: str = "learned",
     ) -> Run:
         """Fuse the lists of the same systems for any queries.
 
@@ -136,6 +148,8 @@ class LearnedFusion(Save, BaseEstimator):
         ----------
         runs : RunPool, sequence, or mapping from system name to result lists
             The systems of ``fit``; a mapping may have them in another order.
+        systems : sequence of str, optional
+            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
         tag : str, default="learned"
             Name of the fused run.
 
@@ -150,7 +164,7 @@ class LearnedFusion(Save, BaseEstimator):
             If the systems are not those of ``fit``.
         """
         check_is_fitted(self)
-        pool = same_systems(as_pool(runs), self.systems_)
+        pool = same_systems(as_pool(runs, systems), self.systems_)
         return pool.run(self._scores(feature_matrix(pool, self._features, self.k)), tag)
 
     def fuse_held_out(
@@ -158,6 +172,7 @@ class LearnedFusion(Save, BaseEstimator):
         runs: RunPool | Sequence[Any] | Mapping[str, Any],
         qrels: Qrels,
         *,
+        systems: Sequence[str] | None = None,
         folds: int | None = None,
         random_state: Any = None,
         tag: str = "learned",
@@ -166,7 +181,7 @@ class LearnedFusion(Save, BaseEstimator):
 
         Parameters
         ----------
-        runs, qrels
+        runs, qrels, systems
             See :meth:`fit`.
         folds : int >= 2, optional
             Number of folds of queries. None: leave one query out.
@@ -185,7 +200,7 @@ class LearnedFusion(Save, BaseEstimator):
         ValueError
             Raised by :meth:`fit`, or if there are fewer judged queries than folds, or only one.
         """
-        pool, table = self._table(runs, qrels)
+        pool, table = self._table(runs, qrels, systems)
         kept = np.flatnonzero(np.isin(pool.qid, np.unique(table.qid)))
         X = feature_matrix(pool, self._features, self.k)[kept]
 
@@ -222,14 +237,16 @@ class LearnedFusion(Save, BaseEstimator):
     def _features(self) -> tuple[str, ...]:
         return check_features(self.features)
 
-    def _table(self, runs: Any, qrels: Qrels) -> tuple[RunPool, RankingData]:
+    def _table(
+        self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
+    ) -> tuple[RunPool, RankingData]:
         self._validate_params()
         if self.nonnegative and self.estimator is not None:
             raise ValueError(
                 "nonnegative=True bounds the default ranker, got an estimator. Leave out one of "
                 "the two, or pass estimator=NonNegativeRanker()."
             )
-        pool = as_pool(runs)
+        pool = as_pool(runs, systems)
         options = {"features": self._features, "k": self.k, "unjudged": self.unjudged}
         return pool, fusion_table(pool, qrels, **options)
 

@@ -71,6 +71,7 @@ def learning_curve(
     runs: RunPool | Sequence[Any] | Mapping[str, Any],
     qrels: Qrels,
     *,
+    systems: Sequence[str] | None = None,
     n_judged: Sequence[int] = (5, 10, 20, 40, 80),
     n_draws: int = 20,
     rule: str = "rrf",
@@ -88,6 +89,8 @@ def learning_curve(
     runs : RunPool, sequence, or mapping from system name to result lists
         See :func:`rankwise.fusion.pool_runs`.
     qrels : Qrels
+    systems : sequence of str, optional
+        Names of the systems, see :func:`rankwise.fusion.pool_runs`.
     n_judged : sequence of int >= 1, default=(5, 10, 20, 40, 80)
         Numbers of judged queries. Each leaves at least one query to measure.
     n_draws : int >= 1, default=20
@@ -128,7 +131,7 @@ def learning_curve(
     >>> curve.learned.mean(axis=1).tolist()
     [1.0, 1.0]
     """
-    pool, table = fusion._table(runs, qrels)
+    pool, table = fusion._table(runs, qrels, systems)
     groups, n_queries = table.groups, table.n_queries
     sizes = np.array(n_judged, dtype=np.int64)
     if len(sizes) == 0 or sizes.min() < 1 or sizes.max() >= n_queries:

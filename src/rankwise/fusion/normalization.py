@@ -9,9 +9,6 @@ import numpy as np
 from rankwise.fusion.run_pool import RunPool
 from rankwise.typing import Float64Array
 
-# Ranges and sums below this count as it: lists of equal scores become zeros.
-_LEAST = 1e-9
-
 
 def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
     """Normalise the scores of every list (one list per system and query).
@@ -23,15 +20,17 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
         For the scores x of a list of n documents, ranked r = 1, …, n, in a pool of m documents:
 
         - "min-max": ``(x - min) / (max - min)``, in [0, 1];
-        - "max": ``x / max``;
-        - "sum": ``(x - min) / sum(x - min)``;
-        - "z": ``(x - mean) / sd``, with the standard deviation of the list;
-        - "rank": ``1 - (r - 1) / n``;
+        - "max": ``x / max |x|``, in [-1, 1];
+        - "sum": ``(x - min) / sum(x - min)``, in [0, 1];
+        - "z": ``(x - mean) / sd``, with the standard deviation of the list, in
+          [-sqrt(n - 1), sqrt(n - 1)];
+        - "rank": ``1 - (r - 1) / n``, in (0, 1];
         - "borda": ``1 - (r - 1) / m``, and ``1/2 - (n - 1) / (2 m)`` for a document that the system
-          did not return;
+          did not return, in (0, 1];
         - "none": x.
 
-        A divisor below 1e-9 is replaced by 1e-9, so a list of equal scores becomes zeros.
+        Equal scores share the mean of their ranks. Where the divisor is 0 (equal scores; for "max"
+        scores of 0), the whole list becomes zeros.
 
     Returns
     -------
@@ -68,24 +67,28 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
 
 
 def _min_max(pool: RunPool) -> Float64Array:
-    low = _reduced(np.fmin, pool, pool.scores)
-    return (pool.scores - low) / _at_least(_reduced(np.fmax, pool, pool.scores) - low)
+    scores = _scaled(pool)
+    low, high = (_reduced(reduce, pool, scores) for reduce in (np.fmin, np.fmax))
+    return _divide(scores - low, high - low)
 
 
 def _max(pool: RunPool) -> Float64Array:
-    return pool.scores / _at_least(_reduced(np.fmax, pool, pool.scores))
+    scores = _scaled(pool)
+    return _divide(scores, _reduced(np.fmax, pool, np.abs(scores)))
 
 
+# Sum and z do not change when a list is shifted and scaled. Min-max scores can be summed and
+# squared without overflow, and are all 0 in a list of equal scores, whatever rounding does to its
+# mean.
 def _sum(pool: RunPool) -> Float64Array:
-    above = pool.scores - _reduced(np.fmin, pool, pool.scores)
-    return above / _at_least(_reduced(np.add, pool, np.nan_to_num(above)))
+    above = _min_max(pool)
+    return _divide(above, _reduced(np.add, pool, np.nan_to_num(above)))
 
 
 def _z(pool: RunPool) -> Float64Array:
-    n = np.maximum(_lengths(pool), 1)
-    distance = pool.scores - _reduced(np.add, pool, np.nan_to_num(pool.scores)) / n
-    spread = np.sqrt(_reduced(np.add, pool, np.nan_to_num(distance**2)) / n)
-    return distance / _at_least(spread)
+    above, n = _min_max(pool), np.maximum(_lengths(pool), 1)
+    distance = above - _reduced(np.add, pool, np.nan_to_num(above)) / n
+    return _divide(distance, np.sqrt(_reduced(np.add, pool, np.nan_to_num(distance**2)) / n))
 
 
 def _rank(pool: RunPool) -> Float64Array:
@@ -124,5 +127,15 @@ def _lengths(pool: RunPool) -> Float64Array:
     return np.repeat(pool.n_returned, pool.groups.sizes, axis=0)
 
 
-def _at_least(divisor: Float64Array) -> Float64Array:
-    return np.fmax(divisor, _LEAST)
+def _scaled(pool: RunPool) -> Float64Array:
+    """Scores times the power of two that brings their list into [-1, 1].
+
+    Powers of two cost no digit, and differences of scores near 1e308 stay finite.
+    """
+    _, exponent = np.frexp(np.nan_to_num(_reduced(np.fmax, pool, np.abs(pool.scores))))
+    return np.ldexp(pool.scores, -exponent)
+
+
+def _divide(values: Float64Array, divisor: Float64Array) -> Float64Array:
+    """Quotients, and 0 where the divisor is 0; NaN stays."""
+    return values * (divisor > 0) / np.where(divisor > 0, divisor, 1.0)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise.typing import Float64Array, Int64Array
 
@@ -33,11 +32,14 @@ class SystemLists:
     query : ndarray of shape (n_documents,), int64
         Number of the query.
     rank, length : ndarray of shape (n_documents,), int64
-        Rank from 1 in a list of so many documents.
+        Rank from 1 in a list of so many documents; documents with equal scores have different
+        ranks.
+    tie : ndarray of shape (n_documents,), int64
+        Number of the stretch of equal scores in one list.
     score : ndarray of shape (n_documents,), float64
         Normalised score.
-    relevant : ndarray of shape (n_documents,), bool
-        All False where nothing is judged.
+    relevant : ndarray of shape (n_documents,), float64
+        Share of relevant documents among those with the same score; 0 where nothing is judged.
     n_relevant : ndarray of shape (n_queries,), float64
         Judged relevant documents of each query, returned or not.
     """
@@ -45,8 +47,9 @@ class SystemLists:
     query: Int64Array
     rank: Int64Array
     length: Int64Array
+    tie: Int64Array
     score: Float64Array
-    relevant: NDArray[np.bool_]
+    relevant: Float64Array
     n_relevant: Float64Array
 
     @property
@@ -88,11 +91,11 @@ class PositionRule:
 
 def _average_precision(lists: SystemLists, settings: Settings) -> Float64Array:
     order = np.lexsort((lists.rank, lists.query))
-    hits = order[lists.relevant[order]]
-    query = lists.query[hits]
-    first = np.searchsorted(query, query)  # of the hits of the same query
-    precision = (np.arange(len(hits)) - first + 1) / lists.rank[hits]
-    sums = np.bincount(query, weights=precision, minlength=lists.n_queries)
+    query, relevant = lists.query[order], lists.relevant[order]
+    seen = np.cumsum(relevant)
+    first = np.searchsorted(query, query)  # row of the same query
+    precision = (seen - (seen - relevant)[first]) / lists.rank[order]
+    sums = np.bincount(query, weights=relevant * precision, minlength=lists.n_queries)
     return np.array([(sums / np.maximum(lists.n_relevant, 1.0)).mean()])
 
 
@@ -149,7 +152,9 @@ def _times_score(estimates: Float64Array, lists: SystemLists, settings: Settings
 def _log_odds(lists: SystemLists, settings: Settings) -> Float64Array:
     probability = _precision_between_cuts(lists, settings)
     probability = np.where(probability == 0.0, _LEAST, probability)
-    return np.log(probability / np.where(probability == 1.0, _LEAST, 1.0 - probability))
+    # Shares of ties add up to 1 with a rounding error.
+    is_sure = probability > 1.0 - 1e-12
+    return np.log(probability / np.where(is_sure, _LEAST, 1.0 - probability))
 
 
 def _odds_of_segment(

@@ -33,10 +33,17 @@ from rankwise.fusion.position_probabilities import (
     Settings,
     SystemLists,
 )
-from rankwise.fusion.run_pool import RunPool, as_pool, check_judged, same_systems
+from rankwise.fusion.run_pool import (
+    RunPool,
+    as_pool,
+    check_judged,
+    find_stretches,
+    same_systems,
+    sum_systems,
+)
 from rankwise.persistence import Save
 from rankwise.structure.rules import Names, Rule, floats
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 
 class ProbabilisticFusion(Save, BaseEstimator):
@@ -57,6 +64,10 @@ class ProbabilisticFusion(Save, BaseEstimator):
 
     ``P_k`` of "seg" and "bayes" is the number of relevant documents in the segment over its size,
     averaged over the queries.
+
+    Documents with equal scores in a system share their ranks: each counts as the share of relevant
+    documents among them when the numbers are estimated, and gets the mean of their terms when lists
+    are fused.
 
     Parameters
     ----------
@@ -85,7 +96,8 @@ class ProbabilisticFusion(Save, BaseEstimator):
     "bayes" the log odds of 0.001. So does a rank beyond the last segment, or beyond the longest
     list of the judged queries. Documents without a judgement are not relevant.
 
-    Scores equal those of ranx 0.3.21 with these differences: ranx ends the segments of "seg" at 5,
+    Scores equal those of ranx 0.3.21 with these differences: ranx ranks equal scores in the order
+    in which it meets them, ends the segments of "seg" at 5,
     15, 35, 75, …, which Shokouhi gives as their sizes (pass ``cuts`` for the same), and does not
     define "bayes" beyond rank 1000.
 
@@ -130,7 +142,13 @@ class ProbabilisticFusion(Save, BaseEstimator):
         self.cuts = cuts
         self.normalization = normalization
 
-    def fit(self, runs: RunPool | Sequence[Any] | Mapping[str, Any], qrels: Qrels) -> Self:
+    def fit(
+        self,
+        runs: RunPool | Sequence[Any] | Mapping[str, Any],
+        qrels: Qrels,
+        *,
+        systems: Sequence[str] | None = None,
+    ) -> Self:
         """Learn from judged queries.
 
         Parameters
@@ -139,16 +157,22 @@ class ProbabilisticFusion(Save, BaseEstimator):
             See :func:`rankwise.fusion.pool_runs`.
         qrels : Qrels
             Relevance judgements. Queries without any are not read.
+        systems : sequence of str, optional
+            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
 
         Raises
         ------
         ValueError
             If no document of the runs is judged, or ``cuts`` do not ascend from 1.
         """
-        return self._learn(self._judged(runs, qrels), qrels)
+        return self._learn(self._judged(runs, qrels, systems), qrels)
 
     def fuse(
-        self, runs: RunPool | Sequence[Any] | Mapping[str, Any], *, tag: str = "probabilistic"
+        self,
+        runs: RunPool | Sequence[Any] | Mapping[str, Any],
+        *,
+        systems: Sequence[str] | None = None,
+        tag: str = "probabilistic",
     ) -> Run:
         """Fuse the lists of the same systems for any queries.
 
@@ -156,6 +180,8 @@ class ProbabilisticFusion(Save, BaseEstimator):
         ----------
         runs : RunPool, sequence, or mapping from system name to result lists
             The systems of ``fit``; a mapping may have them in another order.
+        systems : sequence of str, optional
+            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
         tag : str, default="probabilistic"
             Name of the fused run.
 
@@ -170,7 +196,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
             If the systems are not those of ``fit``.
         """
         check_is_fitted(self)
-        pool = same_systems(as_pool(runs), self.systems_)
+        pool = same_systems(as_pool(runs, systems), self.systems_)
         return pool.run(self._scores(pool), tag)
 
     def fuse_held_out(
@@ -178,6 +204,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
         runs: RunPool | Sequence[Any] | Mapping[str, Any],
         qrels: Qrels,
         *,
+        systems: Sequence[str] | None = None,
         folds: int | None = None,
         random_state: Any = None,
         tag: str = "probabilistic",
@@ -186,7 +213,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
 
         Parameters
         ----------
-        runs, qrels
+        runs, qrels, systems
             See :meth:`fit`.
         folds : int >= 2, optional
             Number of folds of queries. None: leave one query out.
@@ -205,7 +232,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
         ValueError
             Raised by :meth:`fit`, or if there are fewer judged queries than folds, or only one.
         """
-        pool = self._judged(runs, qrels)
+        pool = self._judged(runs, qrels, systems)
 
         def scores(rest: Any, test: Any) -> Float64Array:
             seen = np.flatnonzero(np.isin(pool.qid, pool.groups.ids[rest]))
@@ -214,9 +241,9 @@ class ProbabilisticFusion(Save, BaseEstimator):
 
         return fuse_by_folds(pool, folds, random_state, tag, scores)
 
-    def _judged(self, runs: Any, qrels: Qrels) -> RunPool:
+    def _judged(self, runs: Any, qrels: Qrels, systems: Sequence[str] | None) -> RunPool:
         self._validate_params()
-        pool = as_pool(runs)
+        pool = as_pool(runs, systems)
         check_judged(pool, qrels)
         return pool.take(np.flatnonzero(np.isin(pool.qid, np.unique(qrels.qid))))
 
@@ -225,7 +252,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
         counts = Counter(qrels.qid[qrels.relevance > 0].tolist())
         n_relevant = np.array([counts[query] for query in pool.groups.ids.tolist()], dtype=float)
         rule, settings = self._rule()
-        lists = _lists(pool, pool.scores, grades > 0, n_relevant)
+        lists = _lists(pool, pool.scores, (grades > 0).astype(np.float64), n_relevant)
         found = [rule.estimate(one, settings) for one in lists]
         self.estimates_ = np.zeros((len(found), max(map(len, found))))
         for row, values in zip(self.estimates_, found, strict=True):
@@ -236,14 +263,13 @@ class ProbabilisticFusion(Save, BaseEstimator):
     def _scores(self, pool: RunPool) -> Float64Array:
         rule, settings = self._rule()
         values = normalize(pool, self.normalization) if self.rule == "seg" else pool.scores
-        nothing = np.zeros(len(pool), dtype=bool)
-        total = np.zeros(len(pool))
-        lists = _lists(pool, values, nothing, np.zeros(pool.groups.n_queries))
-        for column, (one, estimates) in enumerate(zip(lists, self.estimates_, strict=True)):
-            part = np.full(len(pool), rule.missing)
-            part[pool.ranks[:, column] > 0] = rule.score(estimates, one, settings)
-            total += part
-        return total
+        lists = _lists(pool, values, np.zeros(len(pool)), np.zeros(pool.groups.n_queries))
+        parts = np.full(pool.ranks.shape, rule.missing)
+        with np.errstate(over="ignore", invalid="ignore"):  # pool.run refuses what overflowed
+            for column, (one, estimates) in enumerate(zip(lists, self.estimates_, strict=True)):
+                found = _mean_of_ties(one.tie, rule.score(estimates, one, settings))
+                parts[pool.ranks[:, column] > 0, column] = found
+            return sum_systems(parts)
 
     def _rule(self) -> tuple[PositionRule, Settings]:
         rule = POSITION_RULES[self.rule]
@@ -256,21 +282,26 @@ class ProbabilisticFusion(Save, BaseEstimator):
 
 
 def _lists(
-    pool: RunPool, values: Float64Array, relevant: Any, n_relevant: Float64Array
+    pool: RunPool, values: Float64Array, relevant: Float64Array, n_relevant: Float64Array
 ) -> list[SystemLists]:
     """Lists of each system: the rows of the pool that it returned."""
     codes, found = pool.groups.codes(), []
     lengths = np.repeat(pool.n_returned, pool.groups.sizes, axis=0)
     for column in range(len(pool.systems)):
         rows = pool.ranks[:, column] > 0
-        found.append(
-            SystemLists(
-                codes[rows],
-                pool.ranks[rows, column],
-                lengths[rows, column],
-                values[rows, column],
-                relevant[rows],
-                n_relevant,
-            )
-        )
+        query, shared = codes[rows], pool.ranks[rows, column]
+        order = np.lexsort((shared, query))
+        rank, tie = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) - np.searchsorted(query[order], query[order]) + 1
+        _, sizes = find_stretches(query[order], shared[order])
+        tie[order] = np.repeat(np.arange(len(sizes)), sizes)
+        length, score = lengths[rows, column], values[rows, column]
+        share = _mean_of_ties(tie, relevant[rows])
+        found.append(SystemLists(query, rank, length, tie, score, share, n_relevant))
     return found
+
+
+def _mean_of_ties(tie: Int64Array, values: Float64Array) -> Float64Array:
+    """Mean over the documents of each tie, for each of them."""
+    sizes = np.bincount(tie)
+    return (np.bincount(tie, values, len(sizes)) / np.maximum(sizes, 1))[tie]

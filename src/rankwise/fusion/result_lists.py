@@ -81,6 +81,11 @@ def as_run(results: Any, tag: str | None = None) -> Run:
     return run if tag is None else replace(run, tag=tag)
 
 
+def is_frame(value: Any) -> bool:
+    """Whether a value is a frame of pandas, Polars, PyArrow or another library."""
+    return nw.from_native(value, pass_through=True) is not value
+
+
 def _of_mapping(results: Mapping[Any, Any]) -> Run:
     qid, doc_ids, scores = [], [], []
     for query, answer in results.items():

@@ -20,13 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.normalization import normalize
-from rankwise.fusion.run_pool import RunPool, as_pool
+from rankwise.fusion.run_pool import RunPool, as_pool, sum_systems
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -46,6 +48,7 @@ def fuse(
     runs: RunPool | Sequence[Any] | Mapping[str, Any],
     rule: str = "rrf",
     *,
+    systems: Sequence[str] | None = None,
     normalization: str = "min-max",
     weights: ArrayLike | None = None,
     tag: str | None = None,
@@ -71,12 +74,18 @@ def fuse(
         - "borda" ``sum w (m - r + 1)`` for a pool of m documents; a system that returned n of them
           gives ``(m - n + 1) / 2`` points to each of the others;
         - "condorcet": m minus the position in an order where no document is beaten by the next one
-          in a weighted majority vote of the systems. The order is merged from Borda's.
+          in a weighted majority vote of the systems. The order is merged from Borda's. Neighbours
+          with equal Borda points and equal votes share the mean of their scores.
+
+        In all rules, equal scores of a system share the mean of their ranks.
+    systems : sequence of str, optional
+        Names of the systems, see :func:`rankwise.fusion.pool_runs`.
     normalization : str, default="min-max"
         Scale of the scores for "sum" to "mixed", see :func:`rankwise.fusion.normalize`. The other
         rules read ranks.
     weights : array-like of shape (n_systems,), >= 0, optional
-        Weight of each system, for rules with a w in the formula. None: all weights are 1.
+        Weight of each system, for rules with a w in the formula; at least one is above 0. None: all
+        weights are 1.
     tag : str, optional
         Name of the fused run. None: the name of the rule.
     **parameters
@@ -91,20 +100,26 @@ def fuse(
     Raises
     ------
     ValueError
-        If the rule or the normalisation is unknown, the rule does not take weights, or there is
-        not one finite weight >= 0 per system.
+        If the rule or the normalisation is unknown, the rule does not take weights, there is not
+        one finite weight >= 0 per system, or scores, weights or parameters are so large that a
+        fused score overflows.
     TypeError
         If the rule has no parameter of that name.
 
     Notes
     -----
     A document that a system did not return adds nothing for that system; "borda" and
-    "normalization='borda'" give it the mean points of what the system left out. O(n s) for n
-    documents and s systems, "condorcet" times log n.
+    "normalization='borda'" give it the mean points of what the system left out. A negative score
+    therefore counts less than a missing document: prefer "min-max" for log likelihoods and logits.
+    The order of the systems does not change the result, nor do the ids of the documents, except in
+    "condorcet" where majorities of documents with equal Borda points form a cycle. O(n s log s) for
+    n documents and s systems, "condorcet" times log n.
 
-    Scores equal those of ranx 0.3.21 except for "condorcet", where ranx counts a system that
-    returned neither document as a vote for the second, so that its order depends on the order of
-    documents.
+    Scores equal those of ranx 0.3.21 with these differences. ranx ranks equal scores in the order
+    in which it meets them. Its divisors in normalisations are at least 1e-9, and that of "max" is
+    the largest score, so that a list of negative scores becomes as large as 1e9 times its scores.
+    In "condorcet", ranx counts a system that returned neither document as a vote for the second, so
+    that its order depends on the order of documents.
 
     Examples
     --------
@@ -115,14 +130,16 @@ def fuse(
     >>> dict(zip(run.doc_ids.tolist(), run.scores.round(4).tolist()))
     {'d1': 0.0164, 'd2': 0.0325, 'd3': 0.0161}
     """
-    pool = as_pool(runs)
+    pool = as_pool(runs, systems)
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
     chosen = RULES[rule]
     values = normalize(pool, normalization)
     weight = _weights(rule, weights, len(pool.systems))
     settings = _settings(rule, chosen, parameters)
-    return pool.run(chosen.score(pool, values, weight, **settings), tag or rule)
+    with np.errstate(over="ignore", invalid="ignore"):  # pool.run refuses what overflowed
+        scores = chosen.score(pool, values, weight, **settings)
+    return pool.run(scores, tag or rule)
 
 
 def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Array:
@@ -132,12 +149,17 @@ def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Arr
         raise ValueError(
             f"rule {rule!r} takes no weights. Rules that do: {', '.join(map(repr, WEIGHTED))}."
         )
-    found = np.asarray(weights, dtype=np.float64)
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full(1, np.nan)
     if found.shape != (n_systems,) or not np.isfinite(found).all() or (found < 0).any():
         raise ValueError(
             f"weights must hold one finite number >= 0 for each of the {n_systems} systems, got "
             f"{weights!r}."
         )
+    if not found.any():
+        raise ValueError("weights must not all be 0: every document would have the score 0.")
     return found
 
 
@@ -149,18 +171,10 @@ def _settings(name: str, rule: FusionRule, given: Mapping[str, float]) -> dict[s
                 f"rule {name!r} has no parameter {parameter!r}. Its parameters: {takes}."
             )
         _, least, largest = rule.parameters[parameter]
-        if not least <= value <= largest:
-            raise ValueError(f"{parameter} must lie in [{least:g}, {largest:g}], got {value}.")
+        if not (isinstance(value, Real) and least <= value <= largest and isfinite(value)):
+            allowed = f"in [{least:g}, {largest:g}]" if isfinite(largest) else f">= {least:g}"
+            raise ValueError(f"{parameter} must be a finite number {allowed}, got {value!r}.")
     return {name: given.get(name, default) for name, (default, _, _) in rule.parameters.items()}
-
-
-def _total(values: Float64Array, weight: Float64Array | None = None) -> Float64Array:
-    """Sum over the systems that returned the document, in the order of the systems."""
-    total = np.zeros(len(values))
-    for column in range(values.shape[1]):
-        value = values[:, column] if weight is None else weight[column] * values[:, column]
-        total += np.where(np.isnan(value), 0.0, value)
-    return total
 
 
 def _count(pool: RunPool) -> Float64Array:
@@ -168,19 +182,19 @@ def _count(pool: RunPool) -> Float64Array:
 
 
 def _sum(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _total(x, w)
+    return sum_systems(w * x)
 
 
 def _mnz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _total(x) * _of(x)
+    return sum_systems(x) * _of(x)
 
 
 def _gmnz(pool: RunPool, x: Float64Array, w: Float64Array, *, gamma: float) -> Float64Array:
-    return _total(x) * _of(x) ** gamma
+    return sum_systems(x) * _of(x) ** gamma
 
 
 def _anz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _total(x) / _of(x)
+    return sum_systems(x) / _of(x)
 
 
 def _min(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
@@ -196,20 +210,19 @@ def _med(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
 
 
 def _wmnz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _total(x) * _total(np.where(np.isnan(x), np.nan, w))
+    return sum_systems(x) * sum_systems(np.where(np.isnan(x), np.nan, w))
 
 
 def _mixed(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _total(x, w) * np.sqrt(_of(x))
+    return sum_systems(w * x) * np.sqrt(_of(x))
 
 
 def _rrf(pool: RunPool, x: Float64Array, w: Float64Array, *, k: float) -> Float64Array:
-    return _total(np.where(pool.ranks > 0, 1.0 / (k + np.maximum(pool.ranks, 1)), np.nan), w)
+    return sum_systems(np.where(pool.ranks > 0, w / (k + np.maximum(pool.ranks, 1)), np.nan))
 
 
 def _isr_sum(pool: RunPool) -> Float64Array:
-    ranks = np.maximum(pool.ranks, 1).astype(np.float64)
-    return _total(np.where(pool.ranks > 0, 1.0 / ranks**2, np.nan))
+    return sum_systems(np.where(pool.ranks > 0, 1.0 / np.maximum(pool.ranks, 1) ** 2, np.nan))
 
 
 def _isr(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
@@ -225,26 +238,34 @@ def _logn_isr(pool: RunPool, x: Float64Array, w: Float64Array, *, sigma: float) 
 
 
 def _rbc(pool: RunPool, x: Float64Array, w: Float64Array, *, phi: float) -> Float64Array:
-    points = (1.0 - phi) * phi ** np.maximum(pool.ranks - 1, 0).astype(np.float64)
-    return _total(np.where(pool.ranks > 0, points, np.nan), w)
+    points = (1.0 - phi) * phi ** np.maximum(pool.ranks - 1, 0)
+    return sum_systems(np.where(pool.ranks > 0, w * points, np.nan))
 
 
 def _borda(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
     sizes = pool.groups.sizes
     n_documents = np.repeat(sizes, sizes)[:, None]
     left_over = (n_documents - np.repeat(pool.n_returned, sizes, axis=0) + 1) / 2
-    return _total(np.where(pool.ranks > 0, n_documents - pool.ranks + 1, left_over), w)
+    return sum_systems(w * np.where(pool.ranks > 0, n_documents - pool.ranks + 1, left_over))
 
 
 def _condorcet(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    from rankwise.kernels.condorcet import sort_by_majority
+    from rankwise.kernels.condorcet import LEAST_LEAD, sort_by_majority
 
-    groups = pool.groups
-    order = np.lexsort((-_borda(pool, x, w), groups.codes()))
+    groups, points = pool.groups, _borda(pool, x, w)
+    order = np.lexsort((-points, groups.codes()))
     sort_by_majority(order, groups.indptr, pool.ranks, w)
-    scores = np.empty(len(pool))
     position = np.arange(len(pool)) - np.repeat(groups.indptr[:-1], groups.sizes)
-    scores[order] = np.repeat(groups.sizes, groups.sizes) - position
+    above, below = order[:-1], order[1:]
+    is_first = np.ones(len(pool), dtype=bool)
+    is_first[1:] = (position[1:] == 0) | (points[above] != points[below])
+    place = np.where(pool.ranks > 0, pool.ranks, len(pool) + 1)
+    lead = sum_systems(w * np.sign(place[below] - place[above]))
+    is_first[1:] |= lead > LEAST_LEAD * w.sum()
+    shared = np.cumsum(is_first) - 1
+    mean = np.bincount(shared, position) / np.maximum(np.bincount(shared), 1)
+    scores = np.empty(len(pool))
+    scores[order] = np.repeat(groups.sizes, groups.sizes) - mean[shared]
     return scores
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.readers.judged_run import grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import check_distinct, string_codes
-from rankwise.fusion.result_lists import as_run
+from rankwise.fusion.result_lists import as_run, is_frame
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
 
@@ -33,16 +35,16 @@ class RunPool:
         Query id and document id of each row.
     scores : ndarray of shape (n_rows, n_systems), float64
         Score of each system; NaN if the system did not return the document.
-    ranks : ndarray of shape (n_rows, n_systems), int64
+    ranks : ndarray of shape (n_rows, n_systems), float64
         Rank of each document by descending score, from 1; 0 if the system did not return it. Equal
-        scores are in trec_eval's order (descending id).
+        scores share the mean of their ranks.
     """
 
     systems: tuple[str, ...]
     qid: NDArray[np.str_]
     doc_ids: NDArray[np.str_]
     scores: Float64Array
-    ranks: Int64Array
+    ranks: Float64Array
 
     def __len__(self) -> int:
         return len(self.qid)
@@ -76,7 +78,20 @@ class RunPool:
         return grades_of(qrels, self.qid, self.doc_ids)
 
     def run(self, scores: Float64Array, tag: str = "rankwise") -> Run:
-        """Convert one score per row to a run."""
+        """Convert one score per row to a run.
+
+        Raises
+        ------
+        ValueError
+            If a score is not finite.
+        """
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
+            raise ValueError(
+                f"fused scores must be finite, got {scores[row]} for document "
+                f"{str(self.doc_ids[row])!r} of query {str(self.qid[row])!r}. Scores, weights or "
+                'parameters are too large. Use normalization="min-max" and smaller values.'
+            )
         return Run(self.qid, self.doc_ids, scores, tag)
 
 
@@ -94,9 +109,11 @@ def pool_runs(
         The result lists of each system, see :func:`rankwise.fusion.as_run`. If a query is absent
         from a run, that system returned no document for it.
     systems : sequence of str, optional
-        Names of the systems. None: the tags of the runs, which must differ then.
+        Names of the systems. None: the keys of the mapping, else the tags of the runs; result
+        lists without a tag, such as frames, are named "system 1", "system 2", … by their place.
     depth : int >= 1, optional
-        Number of documents to keep from the top of each list. None: all.
+        Number of documents to keep from the top of each list. None: all. Equal scores are cut in
+        trec_eval's order (descending id).
 
     Returns
     -------
@@ -105,9 +122,11 @@ def pool_runs(
     Raises
     ------
     ValueError
-        If there is no run, two systems have one name, ``depth`` is below 1, a query of a run has a
-        document twice, or two or more systems returned documents but no two of them for the same
-        query.
+        If there is no run, two systems have one name, a run has neither documents nor queries,
+        ``depth`` is not a whole number >= 1, a query of a run has a document twice, or two or more
+        systems returned documents but no two of them for the same query.
+    TypeError
+        If ``runs`` are the result lists of one system.
 
     Notes
     -----
@@ -122,25 +141,22 @@ def pool_runs(
     >>> pool.doc_ids.tolist()
     ['d1', 'd2', 'd3']
     >>> pool.ranks.tolist()
-    [[1, 0], [2, 1], [0, 2]]
+    [[1.0, 0.0], [2.0, 1.0], [0.0, 2.0]]
     """
-    if isinstance(runs, Mapping):
-        systems = tuple(map(str, runs)) if systems is None else systems
-        runs = list(runs.values())
-    if isinstance(runs, str) or not len(runs):
-        raise ValueError(f"runs must hold the result lists of at least one system, got {runs!r}.")
-    if depth is not None and depth < 1:
-        raise ValueError(f"depth must be >= 1, got {depth}. Pass None for whole lists.")
-    lists = [_of_system(run, place, systems) for place, run in enumerate(runs)]
-    names = _names(lists, systems)
+    given, names = _named(runs, systems)
+    if depth is not None and not (isinstance(depth, Integral) and depth >= 1):
+        raise ValueError(
+            f"depth must be a whole number >= 1, got {depth!r}. Pass None for whole lists."
+        )
+    lists = [_of_system(run, name) for run, name in zip(given, names, strict=True)]
     queries, n_queries = string_codes(*(run.qid for run in lists))
     _check_common_query(names, lists, queries, n_queries)
     documents, n_documents = string_codes(*(run.doc_ids for run in lists))
     place = _alphabetical(documents, lists, n_documents)
     documents = [place[code] for code in documents]
-    ranks = [_ranks(q, run.scores, d) for q, d, run in zip(queries, documents, lists, strict=True)]
     kept = [
-        np.arange(len(rank)) if depth is None else np.flatnonzero(rank <= depth) for rank in ranks
+        _top(query, run.scores, document, depth)
+        for query, document, run in zip(queries, documents, lists, strict=True)
     ]
     keys = [q[k] * n_documents + d[k] for q, d, k in zip(queries, documents, kept, strict=True)]
     for name, run, key in zip(names, lists, keys, strict=True):
@@ -152,27 +168,81 @@ def pool_runs(
         return np.concatenate([c[k] for c, k in zip(columns, kept, strict=True)])[first]
 
     scores = np.full((len(rows), len(lists)), np.nan)
-    table = np.zeros((len(rows), len(lists)), dtype=np.int64)
-    for column, (run, rank, key, keep) in enumerate(zip(lists, ranks, keys, kept, strict=True)):
+    ranks = np.zeros((len(rows), len(lists)))
+    for column, (run, query, key, keep) in enumerate(zip(lists, queries, keys, kept, strict=True)):
         at = np.searchsorted(rows, key)
-        scores[at, column], table[at, column] = run.scores[keep], rank[keep]
+        scores[at, column] = run.scores[keep]
+        ranks[at, column] = _mean_ranks(query[keep], run.scores[keep])
     qid = of_rows([run.qid for run in lists])
-    return RunPool(names, qid, of_rows([run.doc_ids for run in lists]), scores, table)
+    return RunPool(names, qid, of_rows([run.doc_ids for run in lists]), scores, ranks)
 
 
-def as_pool(runs: RunPool | Sequence[Any] | Mapping[str, Any]) -> RunPool:
+def as_pool(
+    runs: RunPool | Sequence[Any] | Mapping[str, Any], systems: Sequence[str] | None = None
+) -> RunPool:
     """Return a pool unchanged; pool anything else as runs."""
-    return runs if isinstance(runs, RunPool) else pool_runs(runs)
+    if not isinstance(runs, RunPool):
+        return pool_runs(runs, systems=systems)
+    if systems is not None:
+        raise ValueError("systems must be None for a RunPool, which names them. Leave them out.")
+    return runs
 
 
-def _of_system(results: Any, place: int, systems: Sequence[str] | None) -> Run:
-    """Run of a system; errors name the system if it has a name."""
+def sum_systems(terms: Float64Array) -> Float64Array:
+    """Sum over the systems, from the smallest term to the largest; NaN adds nothing.
+
+    The order of the systems does not change the sum, so documents whose systems earn them the same
+    points have equal sums.
+    """
+    return np.sort(np.where(np.isnan(terms), 0.0, terms), axis=1).sum(axis=1)
+
+
+def _named(
+    runs: Sequence[Any] | Mapping[str, Any], systems: Sequence[str] | None
+) -> tuple[list[Any], tuple[str, ...]]:
+    """The result lists of every system, and the names of the systems."""
+    if isinstance(runs, str | Path | Run) or is_frame(runs):
+        raise TypeError(
+            f"runs must hold the result lists of several systems, got one {type(runs).__name__}. "
+            "Pass a list of them, or a mapping from name to result lists."
+        )
+    if isinstance(runs, Mapping):
+        systems = tuple(map(str, runs)) if systems is None else systems
+        runs = list(runs.values())
+    runs = list(runs)
+    if not runs:
+        raise ValueError(f"runs must hold the result lists of at least one system, got {runs!r}.")
+    if isinstance(systems, str):
+        raise TypeError(f"systems must be a list of names, got the string {systems!r}.")
+    if systems is None:
+        runs = [as_run(run) if isinstance(run, str | Path) else run for run in runs]
+        tags = [run.tag if isinstance(run, Run) else "" for run in runs]
+        names = tuple(tag or f"system {place}" for place, tag in enumerate(tags, 1))
+    else:
+        names = tuple(map(str, systems))
+    if len(names) != len(runs):
+        raise ValueError(f"systems must name each of the {len(runs)} runs, got {list(names)}.")
+    if len(set(names)) < len(names) or not all(names):
+        raise ValueError(
+            f"systems must have different names, got {list(names)}. Pass systems=[…], or runs as "
+            "a mapping from name to run."
+        )
+    return runs, names
+
+
+def _of_system(results: Any, name: str) -> Run:
+    """Run of a system; errors name the system."""
     try:
-        return as_run(results)
+        run = as_run(results)
     except ValueError as error:
-        if systems is None or place >= len(systems):
-            raise
-        raise ValueError(f"system {str(systems[place])!r}: {error}") from None
+        raise ValueError(f"system {name!r}: {error}") from None
+    # {"q": {}} states that the system found nothing for q; an empty file or frame states nothing.
+    if not len(run) and not (isinstance(results, Mapping) and results):
+        raise ValueError(
+            f"system {name!r} holds no query and no document. Check its results, or leave the "
+            "system out."
+        )
+    return run
 
 
 def _check_common_query(
@@ -226,18 +296,6 @@ def same_systems(pool: RunPool, systems: NDArray[np.str_]) -> RunPool:
     return RunPool(wanted, pool.qid, pool.doc_ids, pool.scores[:, order], pool.ranks[:, order])
 
 
-def _names(runs: Sequence[Run], systems: Sequence[str] | None) -> tuple[str, ...]:
-    names = tuple(run.tag for run in runs) if systems is None else tuple(map(str, systems))
-    if len(names) != len(runs):
-        raise ValueError(f"systems must name each of the {len(runs)} runs, got {list(names)}.")
-    if len(set(names)) < len(names) or not all(names):
-        raise ValueError(
-            f"systems must have different names, got {list(names)}. Pass systems=[…], or runs as "
-            "a mapping from name to run."
-        )
-    return names
-
-
 def _alphabetical(codes: list[Int64Array], runs: Sequence[Run], n_documents: int) -> Int64Array:
     """Position of every code's document id among all, ascending."""
     ids = np.empty(n_documents, dtype=object)
@@ -248,11 +306,33 @@ def _alphabetical(codes: list[Int64Array], runs: Sequence[Run], n_documents: int
     return place
 
 
-def _ranks(queries: Int64Array, scores: Float64Array, documents: Int64Array) -> Int64Array:
-    """Rank of every line in its list, in trec_eval's order."""
+def _top(
+    queries: Int64Array, scores: Float64Array, documents: Int64Array, depth: int | None
+) -> Int64Array:
+    """Lines of the first documents of every list, in trec_eval's order; all lines without depth."""
+    if depth is None:
+        return np.arange(len(queries))
     order = np.lexsort((-documents, -scores, queries))
-    starts = np.flatnonzero(np.diff(queries[order], prepend=-1))
-    sizes = np.diff(starts, append=len(order))
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(len(order)) - np.repeat(starts, sizes) + 1
+    starts, sizes = find_stretches(queries[order])
+    return np.sort(order[np.arange(len(order)) - np.repeat(starts, sizes) < depth])
+
+
+def _mean_ranks(queries: Int64Array, scores: Float64Array) -> Float64Array:
+    """Rank of every line in its list, from 1; equal scores share the mean of their ranks."""
+    order = np.lexsort((-scores, queries))
+    starts, sizes = find_stretches(queries[order])
+    place = np.arange(len(order)) - np.repeat(starts, sizes) + 1
+    ties, tied = find_stretches(queries[order], scores[order])
+    ranks = np.empty(len(order))
+    ranks[order] = np.repeat(place[ties] + (tied - 1) / 2, tied)
     return ranks
+
+
+def find_stretches(*columns: NDArray[Any]) -> tuple[Int64Array, Int64Array]:
+    """First row and size of every stretch of rows that are equal in all columns."""
+    differs = np.zeros(len(columns[0]), dtype=bool)
+    differs[:1] = True
+    for column in columns:
+        differs[1:] |= column[1:] != column[:-1]
+    starts = np.flatnonzero(differs)
+    return starts, np.diff(starts, append=len(differs))

@@ -10,14 +10,18 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
+# Share of all weights above which a difference of votes is a majority: below it is rounding, whose
+# sign depends on the order of the lists.
+LEAST_LEAD = 1e-12
+
 
 @njit
 def sort_by_majority(order, indptr, ranks, weight):
     """Sort the rows of every query so that no row is beaten by its successor.
 
     A list votes for the row that it ranks higher, and for a row that it ranks against one that it
-    does not contain. A list that contains neither row does not vote. A row beats
-    another when the weights of the votes for it are larger.
+    does not contain. A list that contains neither row, or gives both one rank, does not vote. A row
+    beats another when the weights of the votes for it are larger.
     O(m n log n) for a query of n rows and m lists.
 
     Parameters
@@ -25,7 +29,7 @@ def sort_by_majority(order, indptr, ranks, weight):
     order : ndarray of shape (n_rows,), int64
         Rows of each query; sorted in place. Neighbours in the initial order are merged first.
     indptr : ndarray of shape (n_queries + 1,), int64
-    ranks : ndarray of shape (n_rows, n_lists), int64
+    ranks : ndarray of shape (n_rows, n_lists), float64
         Ranks from 1; 0 if the list does not contain the row.
     weight : ndarray of shape (n_lists,), float64
     """
@@ -52,11 +56,12 @@ def sort_by_majority(order, indptr, ranks, weight):
 @njit
 def _beats(ranks, weight, a, b):
     """Whether the votes for row ``a`` against row ``b`` outweigh those for ``b``."""
-    lead = 0.0
+    lead, total = 0.0, 0.0
     for k in range(len(weight)):
         r, s = ranks[a, k], ranks[b, k]
+        total += weight[k]
         if r > 0 and (s == 0 or r < s):
             lead += weight[k]
         elif s > 0 and (r == 0 or s < r):
             lead -= weight[k]
-    return lead > 0.0
+    return lead > LEAST_LEAD * total

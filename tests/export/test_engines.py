@@ -15,6 +15,7 @@ import rankwise as rw
 from rankwise._registry import REGISTRY
 from rankwise.export import ExportError, to_elasticsearch, to_ranklib, to_solr
 from rankwise.export.chains import is_exportable
+from rankwise.export.parts import part_of
 from rankwise.metrics.predicting import scores_of
 from tests.common.estimators import ORDINAL, RANKERS, small
 
@@ -188,6 +189,45 @@ def test_values_at_thresholds(fitted):
     wanted = expected(forest, X)
     assert_near(solr_scores(to_solr(forest), by_name(X)), wanted, 1e-6)
     assert_near(ranklib_scores(to_ranklib(forest), X), wanted, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "scaler", [None, StandardScaler(), MinMaxScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler(),
+               RobustScaler()],
+)  # fmt: skip
+@pytest.mark.parametrize("key", ["ranking_tree", "lightgbm", "xgboost", "catboost"])
+def test_thresholds_of_scaled_columns(scaler, key):
+    """Scalers and boosters round; the branches at a threshold and beside it stay the same."""
+    rng = np.random.default_rng(1)
+    X = np.stack([rng.normal(size=90), np.round(rng.normal(size=90)) * 0.1], axis=1)
+    y = np.digitize(X[:, 0] + 5 * X[:, 1], [-0.5, 0.5])
+    ranker = small(key)
+    model = make_pipeline(scaler, ranker) if scaler else ranker
+    model.fit(X, y)
+    trees = part_of(model, "RankLib").trees.trees
+    cuts, columns = (
+        np.concatenate([getattr(tree, name)[tree.feature >= 0] for tree in trees])
+        for name in ("threshold", "feature")
+    )
+    at = cuts.astype(np.float32)  # exact
+    near = [np.nextafter(at, np.float32(way)) for way in (-np.inf, np.inf)]
+    Z = rng.normal(size=(3 * len(at), 2)).astype(np.float32)
+    Z[np.arange(len(Z)), np.tile(columns, 3)] = np.concatenate([at, *near])
+    wanted = scores_of(model, Z.astype(np.float64))
+    assert_near(ranklib_scores(to_ranklib(model), Z), wanted, 1e-6)
+
+
+def test_thresholds_beside_zero_in_lightgbm():
+    """LightGBM takes values within 1e-35 of 0 for 0, on both sides of its thresholds there."""
+    X = np.repeat([-1.0, 0.0, 1.0], 30)[:, None]
+    model = rw.LightGBMRanker(n_estimators=4, min_child_samples=5, n_jobs=1)
+    model.fit(X, np.repeat([0, 2, 1], 30))
+    zero = np.float32(1e-35)
+    sides = [np.nextafter(zero, np.float32(way)) for way in (0, np.inf)]
+    Z = np.array([0.0, zero, *sides], dtype=np.float32)
+    Z = np.concatenate([Z, -Z])[:, None]
+    assert len(np.unique(model.predict(Z))) == 3
+    assert_near(ranklib_scores(to_ranklib(model), Z), model.predict(Z), 1e-6)
 
 
 def test_middles_between_values_stay_above_the_cuts_of_orboost(boosted_at_middles):

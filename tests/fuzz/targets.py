@@ -8,6 +8,7 @@ from tests.fuzz.harness import Target
 
 GROUPS = {
     "readers": "tests.fuzz.readers",
+    "exports": "tests.fuzz.exports",
     "kernels": "tests.fuzz.kernels",
     "models": "tests.fuzz.models",
     "fusion": "tests.fuzz.fusion",

@@ -175,7 +175,8 @@ def _smallest_and_largest(scaler: Any) -> Chain:
     if scaler.clip:
         raise ExportError("MinMaxScaler(clip=True) is not an affine map. Fit with clip=False.")
     to_unit = tuple(scaler.feature_range) == (0, 1)
-    return (Scaled(-scaler.min_ / scaler.scale_, 1.0 / scaler.scale_, to_unit),)
+    factor, shift = scaler.scale_, scaler.min_
+    return (Scaled(-shift / factor, 1.0 / factor, to_unit, factor, shift),)
 
 
 def _scaled(center: Any, spread: Any, n: int) -> Chain:

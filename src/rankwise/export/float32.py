@@ -53,7 +53,7 @@ def floor_before(
     def within(x: Float32Array) -> NDArray[np.bool_]:
         values = x.astype(np.float64)
         for step in scaled:
-            values = (values - step.center[features]) / step.spread[features]
+            values = step.scale(values, features)
         return values <= thresholds
 
     # Bisect the float32 numbers between -inf, which is below everything, and inf.

@@ -45,11 +45,21 @@ class Scaled:
         Parameters per column; ``spread`` > 0, and inf makes a column 0.
     to_unit : bool
         Whether the training rows were scaled to [0, 1].
+    factor, shift : ndarray of shape (n_in,), optional
+        Set if the library computes ``x * factor + shift`` instead, which rounds differently.
     """
 
     center: Float64Array
     spread: Float64Array
     to_unit: bool = False
+    factor: Float64Array | None = None
+    shift: Float64Array | None = None
+
+    def scale(self, x: Float64Array, columns: Int64Array) -> Float64Array:
+        """Scaled values, rounded as the library does; ``columns`` gives the column of each."""
+        if self.factor is None or self.shift is None:
+            return (x - self.center[columns]) / self.spread[columns]
+        return x * self.factor[columns] + self.shift[columns]
 
 
 @dataclass(frozen=True, eq=False)

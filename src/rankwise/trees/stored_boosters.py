@@ -24,6 +24,8 @@ from rankwise.typing import Float64Array
 
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_TYPE = 1, 2, 12
 _NONE, _ZERO = 0, 4
+# LightGBM reads values of at most this size as 0 before it compares them.
+_LIGHTGBM_ZERO = float(np.float32(1e-35))
 _END = "end of trees"
 MISSING_CODE = -1  # of a missing category, where a library takes whole numbers only
 _UNKNOWN_CODE = -2
@@ -93,6 +95,11 @@ def _lightgbm_tree(entries: dict[str, str], kinds: Any, n_categories: Any) -> Sc
                 words[ends[place] : ends[place + 1]].view(np.uint8), bitorder="little"
             )
             members[node] = _sides(np.flatnonzero(bits), int(n_categories[feature[node]]))
+    # Its thresholds beside 0 lie at -1e-35 and 1e-35, and values of that size count as 0: such a
+    # threshold is moved to where comparing the value itself decides as comparing 0 does.
+    beside_zero = ~nominal & (np.abs(threshold) <= _LIGHTGBM_ZERO)
+    below_zero = np.nextafter(-_LIGHTGBM_ZERO, -np.inf)
+    threshold[beside_zero] = np.where(threshold[beside_zero] >= 0, _LIGHTGBM_ZERO, below_zero)
     as_zero = (kinds & _MISSING_TYPE) == _NONE
     missing_left = np.where(as_zero, threshold >= 0, (kinds & _DEFAULT_LEFT) > 0) & ~nominal
     zero_missing = ((kinds & _MISSING_TYPE) == _ZERO) & ~nominal
@@ -140,13 +147,11 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
             sides = _sides(to_right, int(n_categories[tree["split_indices"][node]]))
             members[node] = sides[::-1]
         conditions = np.array(tree["split_conditions"], dtype=np.float32)
-        below = np.nextafter(conditions, np.float32(-np.inf))
-        # Between the largest number that goes left and the condition, which does not.
-        halfway = 0.5 * below.astype(np.float64) + 0.5 * conditions.astype(np.float64)
+        thresholds = _last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
         trees.append(
             ScoreTree(
                 np.where(inner, tree["split_indices"], -1).astype(np.int64),
-                np.where(inner, np.where(nominal, 0.0, halfway), np.nan),
+                np.where(inner, np.where(nominal, 0.0, thresholds), np.nan),
                 left,
                 np.array(tree["right_children"], dtype=np.int64),
                 np.array(tree["default_left"], dtype=bool),
@@ -158,6 +163,18 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
         )
     base = float(learner["learner_model_param"]["base_score"].strip("[]"))
     return StoredTrees(tuple(trees), float(np.float32(base)), tells_missing=False)
+
+
+def _last_rounded_to(values: Any) -> Float64Array:
+    """Largest float64 numbers that libraries round to the given float32 numbers.
+
+    Beyond the middle between two float32 numbers, rows are rounded to the larger one; in the
+    middle, to the one whose last bit is 0.
+    """
+    values = np.asarray(values, dtype=np.float32)
+    above = np.nextafter(values, np.float32(np.inf))
+    middle = 0.5 * values.astype(np.float64) + 0.5 * above.astype(np.float64)
+    return np.where(middle.astype(np.float32) == values, middle, np.nextafter(middle, -np.inf))
 
 
 def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
@@ -188,7 +205,7 @@ def _catboost_tree(
     for number, split in enumerate(splits):
         if split["split_type"] == "FloatFeature":
             feature = features["float_features"][split["float_feature_index"]]
-            borders[number] = np.float32(split["border"])
+            borders[number] = _last_rounded_to(np.float32(split["border"]))
             to_right[number] = feature["nan_value_treatment"] == "AsTrue"
         else:
             feature = features["categorical_features"][split["cat_feature_index"]]

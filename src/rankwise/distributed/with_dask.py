@@ -111,7 +111,7 @@ def fit(
     >>> rows = (da.from_array(a, chunks=35) for a in (y, qid))
     >>> y_parts, qid_parts = rows
     >>> ranker = fit(RidgeRanker(), da.from_array(X, chunks=(35, 3)), y_parts, qid=qid_parts)
-    >>> bool(np.allclose(ranker.coef_, RidgeRanker().fit(X, y, qid=qid).coef_, rtol=1e-10))
+    >>> bool(np.allclose(ranker.predict(X), RidgeRanker().fit(X, y, qid=qid).predict(X)))
     True
     """
     partitions = partitions_of(X, {"y": y, "qid": qid, "sample_weight": sample_weight})

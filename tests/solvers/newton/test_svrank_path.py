@@ -239,4 +239,6 @@ def test_equal_rows_leave_nothing_to_fit():
     for epsilon in (0.0, 0.3):
         (result,) = svrank_path(np.ones((5, 5)), y, 0.1, epsilon)
         assert result.converged
-        assert np.ptp(np.ones((5, 5)) @ result.x) == 0.0
+        # Every score is the sum of x, which is 0 up to the rounding of the five terms.
+        rounding = 5 * np.finfo(float).eps * np.abs(result.x).sum()
+        assert np.abs(np.ones((5, 5)) @ result.x).max() <= rounding

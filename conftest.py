@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,43 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     """Nothing is read from or left in the user's own cache folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RANKWISE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_compile_once() -> Iterator[None]:
+    """Workers that share a cache of kernels compile each of them once.
+
+    A worker that needs a kernel which another one compiles waits, and loads it from the cache.
+    Without the lock each of them compiles it, and entries of a cache are lost where two workers
+    write them at once.
+    """
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    if not folder or sys.platform == "win32" or "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    import fcntl
+
+    from numba.core.caching import NullCache
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
+
+    compile_unlocked = Dispatcher.compile
+    Path(folder).mkdir(parents=True, exist_ok=True)
+
+    def compile_locked(self: Dispatcher, sig: object) -> object:
+        if isinstance(self._cache, NullCache):
+            return compile_unlocked(self, sig)
+        code = self.py_func.__code__
+        name = f"{self.py_func.__module__}.{self.py_func.__qualname__}.{code.co_firstlineno}"
+        # Numba's own lock comes first in every thread, and kernels do not call each other in
+        # circles: no two processes wait for each other.
+        with global_compiler_lock, Path(folder, f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compile_unlocked(self, sig)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_locked)
         yield
 
 

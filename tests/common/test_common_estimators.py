@@ -56,6 +56,24 @@ def test_order_of_rows_and_queries_does_not_matter(key, judged, rng):
         )
 
 
+def test_order_does_not_matter_where_rows_and_queries_repeat(key, rng):
+    """Where many queries have the same distinct rows, the number of each tells them apart."""
+    any_order(key)
+    n, qid = 72, rng.integers(0, 12, 72)
+    X = (rng.random((n, 1)) < 0.5).astype(float)
+    y = np.minimum(2, X[:, 0] + (rng.random(n) < 0.4)).astype(int)
+    rows = np.concatenate([np.arange(n), np.flatnonzero(qid < 2)])
+    X, y, qid = X[rows], y[rows], np.concatenate([qid, qid[qid < 2] + 12])
+    expected = scores(key, X, y, qid)
+    by_query = [np.flatnonzero(qid == q) for q in rng.permutation(np.unique(qid))]
+    for rows in (np.concatenate(by_query), rng.permutation(len(y))):
+        np.testing.assert_allclose(
+            scores(key, X[rows], y[rows], qid[rows], at=X), expected, **TIGHT
+        )
+    renamed = rng.permutation(14)[qid]
+    np.testing.assert_allclose(scores(key, X, y, renamed, at=X), expected, **TIGHT)
+
+
 def test_any_type_of_qid(key, judged):
     X, y, qid = judged
     expected = scores(key, X, y, qid)

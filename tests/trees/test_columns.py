@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
 from rankwise.trees import columns
-from rankwise.trees.columns import ColumnTable, dense_within_memory
+from rankwise.trees.columns import FROM_DTYPE, ColumnTable, dense_within_memory
 
 COLOURS = ["red", None, "blue", "red"]
 SIZES = ["small", "large", None, "medium"]
@@ -82,6 +83,23 @@ def test_order_of_the_rows_does_not_change_the_codes():
     for values in (["b", "a", "c"], ["c", "b", "a"]):
         table = ColumnTable.of(pl.DataFrame({"x": pl.Series(values, dtype=pl.Categorical)}))
         assert table.nominal[0].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("X", "chosen"),
+    [
+        (pd.DataFrame({"c": ["a", "b", None, "c"]}), FROM_DTYPE),
+        (pd.DataFrame({"c": [1, 2, 3, 4]}), ["c"]),
+        (np.array([[1.0], [2.0], [np.nan], [4.0]]), [0]),
+        ([["a"], ["b"], [None], ["c"]], [0]),
+    ],
+    ids=["text", "numbers", "array", "list"],
+)
+def test_categories_of_rows_without_weight_are_unknown(X, chosen):
+    table = ColumnTable.of(X, chosen, [1, 0, 2.5, 0.1])
+    assert len(table.nominal[0]) == len(ColumnTable.of(X, chosen).nominal[0]) - 1
+    for refused_later in (None, [1, 0], "abcd", [[1, 0, 2, 1]]):
+        assert len(ColumnTable.of(X, chosen, refused_later).nominal[0]) >= 3
 
 
 def test_numbers_alone_pass_untouched():

@@ -71,7 +71,11 @@ def scrambled(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def canonical_order(
-    X: Matrix, y: Float64Array, groups: QueryGroups, weight: Float64Array | None = None
+    X: Matrix,
+    y: Float64Array,
+    groups: QueryGroups,
+    weight: Float64Array | None = None,
+    place: Int64Array | None = None,
 ) -> tuple[Int64Array, Int64Array]:
     """Row numbers in an order that depends on content alone, and the rows per query in it.
 
@@ -89,6 +93,8 @@ def canonical_order(
     groups : QueryGroups
     weight : ndarray of shape (n_samples,), float64 > 0, optional
         Whole weights order queries as repeated rows would.
+    place : ndarray of shape (n_samples,), int64 >= 0, optional
+        Place at which each row was shown; the rows of a query are then sorted by place first.
 
     Returns
     -------
@@ -98,12 +104,15 @@ def canonical_order(
 
     Notes
     -----
-    Only rows that agree in all values and in weight, or collide in 64 bits, keep their input
-    order.
+    Only rows that agree in all values, in weight and in place, or collide in 64 bits, keep their
+    input order.
     O(n_samples n_features).
     """
     row_key = row_hashes(X, y)
-    terms, ties = scrambled(row_key), np.zeros(len(row_key))
+    if place is not None:
+        row_key ^= scrambled(place.astype(np.uint64) + np.uint64(1))
+    # Rows of zeros with label 0 have the hash 0. As a term, 0 would count for no row.
+    terms, ties = scrambled(np.maximum(row_key, np.uint64(1))), np.zeros(len(row_key))
     if weight is not None:
         ties = weight
         is_whole = not (weight % 1).any() and weight.max(initial=0) < 2.0**63
@@ -112,7 +121,8 @@ def canonical_order(
     query_key = np.zeros(groups.n_queries, dtype=np.uint64)
     query_key[filled] = np.add.reduceat(groups.sort(terms), groups.indptr[:-1][filled])
     codes = groups.codes()
-    order = np.lexsort((ties, row_key, codes, query_key[codes]))
+    first = np.zeros(len(row_key), dtype=np.int64) if place is None else place
+    order = np.lexsort((ties, row_key, first, codes, query_key[codes]))
     sizes = groups.sizes[np.argsort(query_key, kind="stable")]
     return order, sizes[sizes > 0]
 

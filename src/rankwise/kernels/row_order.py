@@ -9,10 +9,11 @@ from rankwise.runtime.jit import njit
 
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_TO_SHARE = 2.0**-64
 
 
 @njit
-def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, query_keys):
+def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, query_keys, sums):
     """Sort the rows of some queries, and mark which rows are distinct.
 
     Parameters
@@ -20,7 +21,8 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
     keys : ndarray of shape (n_keys, n_samples), uint64
         Keys of the rows; the last row of ``keys`` is the primary sort key.
     hash_line : int
-        Index of the hashes in ``keys``; adjacent rows with equal hashes count as equal.
+        Index of the hashes in ``keys``; adjacent rows with equal hashes count as equal. The line
+        before the hashes, if any, holds the bits of the weights as float64; otherwise all are 1.
     indptr : ndarray of shape (n_queries + 1,), int64
     first, last : int
         Range ``first:last`` of queries to sort.
@@ -32,6 +34,10 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
         Number of distinct rows.
     query_keys : ndarray of shape (n_queries,), uint64, written
         Sum of the scrambled hashes of the distinct rows.
+    sums : ndarray of shape (n_queries,), float64, written
+        Sum of the weights, each times a number in [0, 1) that depends on the hash. It orders
+        queries of equal keys, which have the same distinct rows in other numbers, and the order
+        does not change if all weights are multiplied by a number.
 
     Notes
     -----
@@ -43,7 +49,7 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
     key, value = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
     other_key, other_value = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
     histogram = np.empty((8, 256), np.int64)
-    hashes = keys[hash_line]
+    hashes, weights, weighted = keys[hash_line], keys[0].view(np.float64), hash_line > 0
     for q in range(first, last):
         start, end = indptr[q], indptr[q + 1]
         m = end - start
@@ -56,16 +62,20 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
             )
             for i in range(m):
                 rows[start + i] = by_key[i]
-        total, count = np.uint64(0), 0
+        total, weight, count, z = np.uint64(0), 0.0, 0, np.uint64(0)
         for i in range(start, end):
-            z = hashes[rows[i]]
-            is_new[i] = i == start or z != hashes[rows[i - 1]]
+            row = rows[i]
+            is_new[i] = i == start or hashes[row] != hashes[rows[i - 1]]
             if is_new[i]:
+                # The hash of zeros with label 0 is 0, which would count as no row.
+                z = max(hashes[row], np.uint64(1))
                 z = (z ^ (z >> _30)) * _FIRST
                 z = (z ^ (z >> _27)) * _SECOND
-                total += z ^ (z >> _31)
+                z = z ^ (z >> _31)
+                total += z
                 count += 1
-        sizes[q], query_keys[q] = count, total
+            weight += (weights[row] if weighted else 1.0) * (np.float64(z) * _TO_SHARE)
+        sizes[q], query_keys[q], sums[q] = count, total, weight
 
 
 @njit

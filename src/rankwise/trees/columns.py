@@ -59,7 +59,9 @@ class ColumnTable:
     ordered: dict[int, NDArray[Any]]
 
     @classmethod
-    def of(cls, X: FrameLike, categorical_features: Any = FROM_DTYPE) -> ColumnTable:
+    def of(
+        cls, X: FrameLike, categorical_features: Any = FROM_DTYPE, sample_weight: Any = None
+    ) -> ColumnTable:
         """Find the categorical columns of a table and their categories.
 
         Parameters
@@ -69,6 +71,9 @@ class ColumnTable:
             Columns that are nominal whatever their dtype, as a mask, by number or by name. In
             frames, text and unordered categories are nominal as well, and ordered categories
             (pandas ordered categorical, polars Enum) are ordered. None: no column holds categories.
+        sample_weight : array-like of shape (n_samples,), optional
+            Categories of rows of weight 0 only are unknown, as if these rows were left out. Other
+            rules for weights are checked with the rows.
 
         Raises
         ------
@@ -83,16 +88,18 @@ class ColumnTable:
         if frame is None:
             if not _is_from_dtype(categorical_features) and np.ndim(_as_array(X)) == 2:
                 array = _as_array(X)
+                counted = _counted_rows(sample_weight, len(array))
                 for column in _chosen(categorical_features, array.shape[1], None):
-                    nominal[column] = _sorted_categories(array[:, column])
+                    nominal[column] = _sorted_categories(array[counted, column])
             return cls(nominal, ordered)
         chosen: Iterable[int] = ()
         if not _is_from_dtype(categorical_features):
             chosen = _chosen(categorical_features, len(frame.columns), list(frame.columns))
+        counted = _counted_rows(sample_weight, len(frame))
         for column, series in enumerate(frame.iter_columns()):
             declared = declared_classes(series.to_native())
             if column in chosen or (declared is None and _is_text(series)):
-                nominal[column] = _sorted_categories(series.to_numpy())
+                nominal[column] = _sorted_categories(series.to_numpy()[counted])
             elif declared is not None:
                 ordered[column] = declared
         return cls(nominal, ordered)
@@ -217,6 +224,14 @@ def _as_array(X: Any) -> NDArray[Any]:
     """X as an array; lists keep the types of their values, and text has no fixed width."""
     array = np.asarray(dense_within_memory(X), dtype=getattr(X, "dtype", object))
     return array.astype(object) if array.dtype.kind in "SUT" else array
+
+
+def _counted_rows(sample_weight: Any, n_samples: int) -> Any:
+    """Rows of positive weight, as a mask; all rows if the weights do not fit."""
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    if weight is None or weight.shape != (n_samples,) or weight.dtype.kind not in "biuf":
+        return slice(None)
+    return weight > 0
 
 
 def _is_from_dtype(categorical_features: Any) -> bool:

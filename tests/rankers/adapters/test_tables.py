@@ -323,6 +323,22 @@ def test_positions(name, tmp_path):
             quick(ranker_class).fit(X, y, qid=qid, position=wrong)
 
 
+def test_positions_tell_equal_queries_apart(rng):
+    """Bags of rows are drawn by their number, so queries need an order of their own."""
+    pytest.importorskip("lightgbm")
+    n, qid = 120, np.repeat(np.arange(20), 6)
+    X, place = (rng.random((n, 1)) < 0.5).astype(float), rng.integers(0, 4, n)
+    y = (X[:, 0] + (rng.random(n) < 0.3) > 0.5).astype(int)
+    settings = {"subsample": 0.5, "min_child_samples": 2, "random_state": 0, "n_jobs": 1}
+    expected = None
+    for _ in range(4):
+        rows = np.concatenate([np.flatnonzero(qid == q) for q in rng.permutation(20)])
+        ranker = rankwise.LightGBMRanker(10, **settings)
+        ranker.fit(X[rows], y[rows], qid=qid[rows], position=place[rows])
+        expected = ranker.predict(X) if expected is None else expected
+        np.testing.assert_array_equal(ranker.predict(X), expected)
+
+
 def test_xgboost_corrects_positions_only_where_it_has_them():
     pytest.importorskip("xgboost")
     X, y, qid, place = clicks()

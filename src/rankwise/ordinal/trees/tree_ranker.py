@@ -242,7 +242,7 @@ class TreeRanker(OrdinalRanker):
     ) -> FitData:
         """Check the training rows, and set the attributes that are needed to read later rows."""
         X = dense_within_memory(X)
-        self.columns_ = ColumnTable.of(X, self.categorical_features)
+        self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
         data = check_ordinal_fit(
             self,
             self.columns_.encode(X),

@@ -199,7 +199,7 @@ class BoostedRanker(Ranker):
         measure = self._check_parameters()
         X = collected(X)
         start, columns = self._start(init_model)
-        self.columns_ = ColumnTable.of(X, self.categorical_features)
+        self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
         if columns is not None:
             shape = getattr(X, "shape", ())
             if len(shape) == 2:  # first, because the message about categories is less specific

@@ -116,11 +116,8 @@ class TrainingRows:
                 f"{labels.low} to {labels.high}. Use gain='auto' or gain='linear'."
             )
         y = labels.mapped(data.y)
-        order, sizes = canonical_order(X, y, data.groups, data.sample_weight)
-        if position is not None:
-            query = np.repeat(np.arange(len(sizes)), sizes)
-            order = order[np.lexsort((position[order], query))]
-            position = position[order]
+        order, sizes = canonical_order(X, y, data.groups, data.sample_weight, position)
+        position = None if position is None else position[order]
         weight = None if data.sample_weight is None else data.sample_weight[order]
         exp2 = labels.is_grade and gain != "linear"
         values = None if labels.values is None else labels.mapped(labels.values)

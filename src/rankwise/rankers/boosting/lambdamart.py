@@ -391,7 +391,7 @@ class LambdaMART(Ranker):
         check_measure(self.objective, parse(self.measure), "LambdaMART")
         watched_measure = parse(self.validation_measure or self.measure)
         n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
-        columns = ColumnTable.of(X, self.categorical_features)
+        columns = ColumnTable.of(X, self.categorical_features, sample_weight)
         if n_before is not None:
             columns = columns.continuing(self.columns_, "warm_start")
         data = check_fit(self, columns.encode(X), y, qid, sample_weight, allow_nan=True)

@@ -103,7 +103,7 @@ def distinct_rows_of_queries(
     """
     n, chunks = len(y), query_chunks(groups.indptr, CHUNK_ROWS)
     ordered, is_new, sizes, query_keys = _order(X, y, groups, sample_weight, place, n_threads)
-    by_content = np.argsort(query_keys, kind="stable")
+    by_content = np.lexsort(query_keys)
     indptr = np.concatenate([[0], np.cumsum(sizes[by_content])]).astype(np.int64)
     starts = np.empty(groups.n_queries, dtype=np.int64)
     starts[by_content] = indptr[:-1]
@@ -130,10 +130,11 @@ def _order(
     sample_weight: Float64Array | None,
     place: Int64Array | None,
     n_threads: int,
-) -> tuple[Int64Array, NDArray[np.bool_], Int64Array, NDArray[np.uint64]]:
+) -> tuple[Int64Array, NDArray[np.bool_], Int64Array, tuple[Float64Array, NDArray[np.uint64]]]:
     """Rows of each query sorted by content, and a mask of the distinct ones.
 
-    For each query, also the number of distinct rows and their hash.
+    For each query, also the number of distinct rows, and the keys by which queries are sorted (the
+    last one first): a hash of their distinct rows, and a sum of their weights.
     """
     hashes = row_hashes(X, y, n_threads)
     keys = hashes[None]
@@ -147,10 +148,12 @@ def _order(
     rows = np.arange(len(y)) if groups.order is None else groups.order.copy()
     is_new = np.empty(len(y), dtype=bool)
     sizes = np.empty(groups.n_queries, dtype=np.int64)
-    query_keys = np.empty(groups.n_queries, dtype=np.uint64)
+    query_keys, sums = np.empty(groups.n_queries, dtype=np.uint64), np.empty(groups.n_queries)
 
     def sort(queries: tuple[int, int]) -> None:
-        order_queries(keys, hash_line, groups.indptr, *queries, rows, is_new, sizes, query_keys)
+        order_queries(
+            keys, hash_line, groups.indptr, *queries, rows, is_new, sizes, query_keys, sums
+        )
 
     thread_map(sort, query_chunks(groups.indptr, CHUNK_ROWS), n_threads)
-    return rows, is_new, sizes, query_keys
+    return rows, is_new, sizes, (sums, query_keys)

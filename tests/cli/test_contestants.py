@@ -50,7 +50,7 @@ def test_a_baseline_may_be_one_of_the_rankers(rankwise, letor_file):
     [
         (["--rankers", "ridge,ridge"], "names ridge twice"),
         (["--rankers", "missing.run"], "'missing.run' is not a file"),
-        (["--rankers", "DATA"], "is neither a saved model nor a TREC run"),
+        (["--rankers", "DATA"], "holds LETOR text, not a run: expected 6 fields"),
         (["--rankers", "ridge", "--baseline", "bm25"], "'bm25' is not a ranker"),
         (["--rankers", "rigde"], "Did you mean 'ridge'?"),
         (["--rankers", ","], "must name at least one ranker"),
@@ -88,7 +88,7 @@ def test_a_run_needs_documents_in_the_judged_data(rankwise, letor_file, contesta
     )
     result = rankwise("evaluate", run, plain)
     assert result.code == 1
-    assert "needs document ids in DATA" in result.err
+    assert "is LETOR text without document ids" in result.err
     other = tmp_path / "other.txt"
     other.write_text(letor_file.read_text().replace("docid = D", "docid = E"))
     result = rankwise("evaluate", run, other)

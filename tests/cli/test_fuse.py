@@ -86,7 +86,6 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
     empty.write_text("")
     other.write_text("1 Q0 d1 1 3.0 t\n")
     for arguments, said in (
-        ((paths[0], empty, *out), "empty.run' contains no documents. Leave it out"),
         ((paths[0], *out), "needs two or more runs, got 1"),
         ((paths[0], tmp_path / "no.run", *out), "is not a file"),
         ((paths[0], paths[0], *out), "runs must have different file names, got s0, s0"),
@@ -106,6 +105,8 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
     ):
         run = rankwise("fuse", *arguments)
         assert run.code == 2 and said in run.err, (arguments, run.err)
+    run = rankwise("fuse", paths[0], empty, *out)
+    assert run.code == 1 and "empty.run is empty. Leave it out" in run.err
     run = rankwise("fuse", *paths, "--rule", "best", *out)
     assert run.code == 1 and "rule must be one of 'sum'" in run.err
     assert not (tmp_path / "fused.run").exists()

@@ -86,8 +86,8 @@ def test_scores_that_do_not_fit(rankwise, letor_file, scores, tmp_path):
     guess.write_text("0.5\n1_0\n")  # Python's digit separator
     for arguments, code, message in (
         ((short, letor_file), 1, "short: got 2 scores for 96 rows"),
-        ((odd, letor_file), 1, "odd.txt, line 2: a score must be one number, got 'high'."),
-        ((guess, letor_file), 1, "guess.txt, line 2: a score must be one number, got '1_0'."),
+        ((odd, letor_file), 1, "odd.txt, line 2: 'high' is not a finite number."),
+        ((guess, letor_file), 1, "guess.txt, line 2: '1_0' is not a finite number."),
         ((tmp_path / "none", letor_file), 2, "is not a file"),
         ((path, letor_file, "--all-queries"), 2, "--all-queries needs TREC runs"),
         ((path, letor_file, "--measures", "nDCG@"), 2, "a measure must be Name(key=value"),

@@ -110,13 +110,13 @@ def test_results_of_one_system_are_not_several_systems(results):
 
 
 def test_bad_result_lists():
-    with pytest.raises(TypeError, match="results must be a Run, a path, a frame or a mapping"):
+    with pytest.raises(TypeError, match="results must be a Run, a path, a frame, a mapping"):
         as_run(3)
     with pytest.raises(TypeError, match="query 'q' must have a mapping, got list"):
         as_run({"q": ["d1"]})
     with pytest.raises(ValueError, match="a hit has no '_score'"):
         as_run({"q": {"hits": {"hits": [{"_id": "d", "_score": None}]}}})
-    with pytest.raises(ValueError, match="must have a column of document ids"):
+    with pytest.raises(ValueError, match="must be a column of the document id"):
         as_run(pd.DataFrame({"qid": ["q"], "score": [1.0]}))
     with pytest.raises(ValueError, match="scores must be finite, got nan for document 'd'"):
         as_run({"q": {"d": float("nan")}})
@@ -155,7 +155,9 @@ def test_a_system_without_queries_is_refused_by_name(tmp_path):
     (tmp_path / "empty.run").write_text("")
     frame = pd.DataFrame({"qid": [], "docno": [], "score": []})
     run = Run(np.array([], dtype=str), np.array([], dtype=str), np.zeros(0), "b")
-    for empty in (tmp_path / "empty.run", {}, frame, pl.from_pandas(frame), run):
+    with pytest.raises(ValueError, match=r"system 'b': .*empty\.run is empty"):
+        pool_runs({"a": {"q": {"d": 1.0}}, "b": tmp_path / "empty.run"})
+    for empty in ({}, frame, pl.from_pandas(frame), run):
         for runs in ({"a": {"q": {"d": 1.0}}, "b": empty}, [{"q": {"d": 1.0}}, empty]):
             with pytest.raises(ValueError, match=r"system '(b|system 2)' holds no query and no"):
                 pool_runs(runs)

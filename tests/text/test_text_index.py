@@ -154,14 +154,16 @@ def test_every_form_of_judgements(tmp_path):
         found = qrels.qid.tolist(), qrels.doc_ids.tolist(), qrels.relevance.tolist()
         assert list(zip(*found, strict=True)) == wanted
     with pytest.raises(
-        ValueError, match=r"must have a column 'relevance' or .* have 'qid', 'docno'"
+        ValueError, match=r"a column of the relevance, named 'relevance' or .* got 'qid', 'docno'"
     ):
         read_judgements(frame[["qid", "docno"]])
     with pytest.raises(ValueError, match=r"grades must be whole numbers, got 0\.5 for query 'q1'"):
         read_judgements({"q1": {"a": 0.5}})
     with pytest.raises(TypeError, match="judgements of query 'q1' must map documents to grades"):
         read_judgements({"q1": ["a"]})
-    with pytest.raises(TypeError, match="judgements must be a path, a mapping, a frame or Qrels"):
+    with pytest.raises(
+        TypeError, match=r"judgements must be a path, a mapping, a frame, .* got tuple"
+    ):
         read_judgements([("q1", "a", 1)])
     with pytest.raises(ValueError, match="query 'q1' has document 'a' a second time"):
         read_judgements(pd.concat([frame, frame]))
@@ -201,7 +203,7 @@ def test_beir_folder(tmp_path):
     assert found.judged_queries("test") == {"q1": "cat"}
     assert found.qrels["test"].relevance.tolist() == [2]
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\thigh\n")
-    with pytest.raises(ValueError, match=r"test\.tsv, line 2: must be query, document"):
+    with pytest.raises(ValueError, match=r"test\.tsv, line 2: 'high' is not a whole number"):
         read_beir(tmp_path)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from zipfile import is_zipfile
 
 from rankwise.cli._arguments import ranker_entry, split_list
-from rankwise.cli._errors import JobError, UsageError
+from rankwise.cli._errors import UsageError
 
 ALL = "all"
 # Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
@@ -20,8 +20,6 @@ DEFAULT = (
     "ada_rank",
     "lambdamart",
 )
-_RUN_COLUMNS = 6
-_HEAD_BYTES = 1 << 16
 _COLUMN = "column:"
 
 
@@ -35,20 +33,22 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
         TREC run), or NAME=ENTRY. "all": all rankers without optional dependencies. Default:
         ``DEFAULT``.
     baseline : str, optional
-        Name of one of these entries, or a further entry.
+        Name or path of one of these entries, or a further entry.
     """
     if text is None:
-        return _with_baseline({key: key for key in DEFAULT}, baseline, _contestant)
+        return _with_baseline({key: key for key in DEFAULT}, {}, baseline, _contestant)
     words = split_list(text)
     if not words:
         raise UsageError("--rankers must name at least one ranker.")
     found: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for word in words:
         for name, contestant in _every(word):
             if name in found:
                 raise UsageError(f"--rankers names {name} twice: {text}. Rename one: NAME=ENTRY.")
             found[name] = contestant
-    return _with_baseline(found, baseline, _contestant)
+            names[word] = name
+    return _with_baseline(found, names, baseline, _contestant)
 
 
 def read_systems(
@@ -63,15 +63,17 @@ def read_systems(
     systems : str, optional
         Further entries, separated by commas.
     baseline : str, optional
-        Name of one of these entries, or a further entry.
+        Name or path of one of these entries, or a further entry.
     """
     found: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for word in [scores, *split_list(systems or "")]:
         name, system = _system(word)
         if name in found:
             raise UsageError(f"two systems are called {name}. Rename one: NAME=ENTRY.")
         found[name] = system
-    return _with_baseline(found, baseline, _system)
+        names[word] = name
+    return _with_baseline(found, names, baseline, _system)
 
 
 def columns_of(contestants: Mapping[str, Any]) -> tuple[str, ...]:
@@ -80,21 +82,6 @@ def columns_of(contestants: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(word.removeprefix(_COLUMN) for word in words if word.startswith(_COLUMN))
     )
-
-
-def is_run(path: Path) -> bool:
-    """Whether a file looks like a TREC run."""
-    return width_of(path) == _RUN_COLUMNS
-
-
-def width_of(path: Path) -> int:
-    """Number of words in the first non-blank line of a text file."""
-    from rankwise.datasets.readers.textfiles import open_text
-
-    file = open_text(path)
-    head = file.read(file.start, file.start + _HEAD_BYTES).decode("utf-8", "replace")
-    line = next((line for line in head.splitlines() if line.strip()), "")
-    return len(line.split())
 
 
 def _every(word: str) -> list[tuple[str, Any]]:
@@ -106,11 +93,20 @@ def _every(word: str) -> list[tuple[str, Any]]:
 
 
 def _with_baseline(
-    found: dict[str, Any], word: str | None, read: Callable[[str], tuple[str, Any]]
+    found: dict[str, Any],
+    names: Mapping[str, str],
+    word: str | None,
+    read: Callable[[str], tuple[str, Any]],
 ) -> tuple[dict[str, Any], str | None]:
-    """Entries with the baseline, which is read and put first if missing, and its name."""
+    """Entries with the baseline, which is read and put first if missing, and its name.
+
+    ``names`` maps the words of the entries to their names: a baseline may be given as either.
+    """
     if word is None or word in found:
         return found, word
+    known = {_place(entry): name for entry, name in names.items()}
+    if _place(word) in known:
+        return found, known[_place(word)]
     name, contestant = read(word)
     if name in found:
         raise UsageError(
@@ -119,16 +115,24 @@ def _with_baseline(
     return {name: contestant} | found, name
 
 
+def _place(word: str) -> str:
+    """Absolute path of the file in [NAME=]ENTRY; other entries unchanged."""
+    _, entry = _named(word)
+    return str(Path(entry).resolve()) if Path(entry).is_file() else entry
+
+
 def _contestant(word: str) -> tuple[str, Any]:
     """Name and ranker of one entry."""
+    from rankwise.datasets import Run
+
     name, entry = _named(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry
     path = Path(entry)
     if path.is_file():
         found = _of_file(path)
-        if found is None:
-            raise UsageError(f"{str(path)!r} is neither a saved model nor a TREC run.")
+        if not (isinstance(found, Run) or hasattr(found, "predict")):
+            raise UsageError(f"{str(path)!r} holds scores, which have no folds. Name a TREC run.")
         return name or _stem(path), found
     if any(letter in entry for letter in "./\\"):
         raise UsageError(f"{entry!r} is not a file. Name a saved model, a TREC run or a ranker.")
@@ -146,8 +150,7 @@ def _system(word: str) -> tuple[str, Any]:
         raise UsageError(
             f"{entry!r} is not a file. Name scores, a TREC run, a model or column:NAME."
         )
-    found = _of_file(path)
-    return name or _stem(path), read_scores(path) if found is None else found
+    return name or _stem(path), _of_file(path)
 
 
 def _named(word: str) -> tuple[str, str]:
@@ -161,31 +164,20 @@ def _stem(path: Path) -> str:
 
 
 def _of_file(path: Path) -> Any:
-    """Fitted model or run in a file; None for other files."""
+    """Fitted model, run or scores in a file.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else; the message names the line.
+    """
     from sklearn.frozen import FrozenEstimator
 
     from rankwise.datasets import read_run
+    from rankwise.datasets.readers.file_formats import Format, file_format
+    from rankwise.datasets.readers.result_files import read_scores
     from rankwise.persistence import load
 
     if is_zipfile(path):
         return FrozenEstimator(load(path))
-    return read_run(path) if is_run(path) else None
-
-
-def read_scores(path: Path) -> Any:
-    """Read one score per line."""
-    import numpy as np
-
-    from rankwise.datasets.readers.letor_errors import NUMBER
-    from rankwise.datasets.readers.textfiles import read_text
-
-    lines = read_text(path).removesuffix(b"\n").split(b"\n")
-    values = np.empty(len(lines))
-    for number_of_line, line in enumerate(map(bytes.strip, lines), start=1):
-        if not NUMBER.fullmatch(line):
-            raise JobError(
-                f"{path}, line {number_of_line}: a score must be one number, got "
-                f"{line[:40].decode('utf-8', 'replace')!r}."
-            )
-        values[number_of_line - 1] = float(line)
-    return values
+    return read_scores(path) if file_format(path).kind is Format.scores else read_run(path)

@@ -44,7 +44,8 @@ def read_files(
 
     if are_tables(paths, columns):
         features: dict[str, Any] = {} if names is None else {"features": list(names)}
-        return replace(read_table(list(paths), **columns.words | features), name=data_name(paths))
+        words = table_words(paths, columns) | features
+        return replace(read_table(list(paths), **words), name=data_name(paths))
     if any(side_file(Path(path), SIZES) for path in paths):
         if len(paths) > 1:
             raise UsageError(
@@ -53,6 +54,18 @@ def read_files(
             )
         return read_grouped(paths[0], n_features=n_features)
     return read_letor(list(paths), n_features=n_features)
+
+
+def table_words(paths: Sequence[str], columns: ColumnOptions) -> dict[str, Any]:
+    """Arguments of ``read_table``; tables with unknown suffixes get the separator of the header."""
+    from rankwise.datasets.readers.file_formats import file_format
+    from rankwise.datasets.readers.table import TABLES, suffix_of
+
+    words = columns.words
+    first = Path(expanded(paths)[0])
+    if "sep" not in words and first.is_file() and suffix_of(first) not in TABLES:
+        words["sep"] = file_format(first).separator or " "
+    return words
 
 
 def are_tables(paths: Sequence[str], columns: ColumnOptions) -> bool:
@@ -143,10 +156,16 @@ def _stacked(parts: Sequence[Any]) -> Any:
 
 
 def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
-    """Whether a path names tables: by its suffix, as a folder, or because --sep is given."""
+    """Whether a path names tables: a folder, --sep, a header line, or else the suffix."""
+    from rankwise.datasets.readers.file_formats import Format, file_format
+
     if columns.sep is not None or Path(path).is_dir():
         return True
     name = path if Path(path).exists() else next(iter(sorted(glob(path))), path)
+    if Path(name).is_file():
+        kind = file_format(name).kind
+        if kind in (Format.letor, Format.table, Format.parquet):
+            return kind is not Format.letor
     name = name.lower()
     for suffix in PACKED:
         name = name.removesuffix(suffix)

@@ -13,7 +13,7 @@ import numpy as np
 from rankwise.checks.named_columns import frame_for
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._data import load_table
-from rankwise.cli._files import are_tables, exists
+from rankwise.cli._files import are_tables, exists, table_words
 from rankwise.datasets.readers.columns import Columns
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
@@ -42,7 +42,7 @@ def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any)
     if len(data) == 1 and not exists(data[0]):
         return _slices(load_table(data, n_features, columns))
     if are_tables(data, columns):
-        words = columns.words
+        words = table_words(data, columns)
         fitted = names is not None and "features" not in words
         if names is not None and fitted:
             words["features"] = [str(name) for name in names]

@@ -26,7 +26,7 @@ TextQrels = Annotated[
     typer.Option(
         "--qrels",
         metavar="FILE",
-        help="Judgements for --text: TREC qrels, or BEIR's .tsv with a header.",
+        help="Judgements for --text: TREC qrels, BEIR's, or a table with named columns.",
     ),
 ]
 Candidates = Annotated[

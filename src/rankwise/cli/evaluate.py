@@ -13,7 +13,7 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._contestants import columns_of, read_systems, width_of
+from rankwise.cli._contestants import columns_of, read_systems
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._options import DATA_HELP, MISSING_FOLDERS, Json, Measures, Preset
 from rankwise.cli._output import check_target, number, print_json, print_table, terminal_width
@@ -21,8 +21,6 @@ from rankwise.cli._output import check_target, number, print_json, print_table, 
 if TYPE_CHECKING:
     from rankwise.datasets import Qrels, RankingData
     from rankwise.selection import Leaderboard
-
-_QRELS_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,8 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help=f"{DATA_HELP} For TREC runs: qrels, or judged data with document ids.",
+            help=f"{DATA_HELP} For TREC runs: qrels (TREC, BEIR, or a table), or judged data with "
+            "document ids.",
             autocompletion=complete.data,
         ),
     ],
@@ -120,6 +119,7 @@ def evaluate(
     if several and per_query:
         raise UsageError("--per-query shows one system only. Use --json for several.")
     columns = replace(columns, score_columns=columns_of(found))
+    _refuse_runs(data)
     if not others:
         table: Any = _judgments(data, columns)
     else:
@@ -166,13 +166,27 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
         _print(found, board.qids, per_query)
 
 
-def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
-    """Read a qrels file, or judged data with document ids."""
-    from rankwise.cli._data import load_table
-    from rankwise.datasets import read_qrels
+def _refuse_runs(data: list[str]) -> None:
+    """Raise UsageError if DATA names a run, as in ``evaluate A.run B.run qrels``."""
+    from rankwise.datasets.readers.file_formats import Format, file_format
 
-    if len(data) == 1 and Path(data[0]).is_file() and width_of(Path(data[0])) == _QRELS_COLUMNS:
-        return read_qrels(data[0])
+    for path in data:
+        if Path(path).is_file() and file_format(path).kind is Format.run:
+            raise UsageError(
+                f"{path} is a TREC run, but DATA holds judgements. Name further systems with "
+                f"--systems {path}, and give SCORES first."
+            )
+
+
+def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
+    """Read judgements of documents, in files of any format, or judged data with document ids."""
+    from rankwise.cli._data import load_table
+    from rankwise.cli._files import expanded
+    from rankwise.datasets.readers.judgements import read_judgements
+
+    files: list[Any] = expanded(data)
+    if not columns.options and all(Path(path).is_file() for path in files):
+        return read_judgements(files)
     table = _quietly(load_table, data, columns=columns)
     if table.doc_ids is None:
         raise JobError(

@@ -45,7 +45,8 @@ def fuse(
     qrels: Annotated[
         Path | None,
         typer.Option(
-            help="TREC qrels to learn from: the weights of rrf, or the parameters of --rule."
+            help="Judgements to learn from (TREC, BEIR, or a table): the weights of rrf, or the "
+            "parameters of --rule."
         ),
     ] = None,
     held_out: Annotated[
@@ -101,9 +102,6 @@ def fuse(
 
     with waiting("Fusing"):
         systems = {name: read_run(path) for name, path in zip(names, runs, strict=True)}
-        for path, run in zip(runs, systems.values(), strict=True):
-            if not len(run):
-                raise UsageError(f"{str(path)!r} contains no documents. Leave it out.")
         pool = pool_runs(systems, depth=depth)
         found: dict[str, float] | None = None
         if qrels is not None and learns:

@@ -41,6 +41,8 @@ from .readers.columns import IgnoredColumnsWarning as IgnoredColumnsWarning
 from .readers.extreme_text import read_extreme as read_extreme
 from .readers.judged_run import JudgedRun as JudgedRun
 from .readers.judged_run import judge as judge
+from .readers.result_files import read_qrels as read_qrels
+from .readers.result_files import read_run as read_run
 from .readers.sidefiles import read_grouped as read_grouped
 from .readers.sidefiles import write_grouped as write_grouped
 from .readers.svmlight import read_letor as read_letor
@@ -48,8 +50,6 @@ from .readers.table import from_frame as from_frame
 from .readers.table import read_table as read_table
 from .readers.trec import Qrels as Qrels
 from .readers.trec import Run as Run
-from .readers.trec import read_qrels as read_qrels
-from .readers.trec import read_run as read_run
 from .readers.trec import write_qrels as write_qrels
 from .readers.trec import write_run as write_run
 from .writers.write import write_letor as write_letor

@@ -6,7 +6,7 @@ from .learning_curve import learning_curve as learning_curve
 from .non_negative_ranker import NonNegativeRanker as NonNegativeRanker
 from .normalization import normalize as normalize
 from .probabilistic_fusion import ProbabilisticFusion as ProbabilisticFusion
-from .result_lists import as_run as as_run
 from .rules import fuse as fuse
 from .run_pool import RunPool as RunPool
+from .run_pool import as_run as as_run
 from .run_pool import pool_runs as pool_runs

@@ -358,17 +358,16 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
                 qid[row] = np.int64(i - first)
             else:
                 negative = buf[i] == 45
-                if negative or buf[i] == 43:
-                    i += _U1
-                digits = i
-                while buf[i] == 48:
+                if negative:
                     i += _U1
                 number, first = _U0, i
                 while buf[i] - _U48 < _U10:
                     number = number * _U10 + (buf[i] - _U48)
                     i += _U1
                 qid[row] = -np.int64(number) if negative else np.int64(number)
-                is_whole = i > digits and i - first <= _U19 and _ENDS[buf[i]]
+                # Only what the integer writes again: 7, 07, +7 and -0 would merge with others.
+                is_whole = i > first and i - first <= _U19 and _ENDS[buf[i]]
+                is_whole &= buf[first] != 48 or (i - first == _U1 and not negative)
                 if not is_whole or number > _63_BITS + np.uint64(negative):
                     status = QID_IS_TEXT
             if status != OK:

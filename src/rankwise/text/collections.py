@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
-import numpy as np
-
 from rankwise.datasets.catalog.folders import data_folders
-from rankwise.datasets.readers.textfiles import read_text
-from rankwise.datasets.readers.trec import Qrels, read_qrels
-from rankwise.datasets.readers.trec_ids import check_distinct
-from rankwise.text.documents import DOCUMENT_IDS, QUERY_IDS, as_documents, as_queries
-
-# Columns of judgements, those of BEIR's files last.
-_JUDGED = (
-    (*QUERY_IDS[:3], "query-id"),
-    (*DOCUMENT_IDS[:3], "corpus-id"),
-    ("relevance", "label", "grade", "rel", "score"),
+from rankwise.datasets.readers.judgements import (
+    read_judgements as read_judgements,  # part of rankwise.text
 )
+from rankwise.datasets.readers.result_files import read_qrels
+from rankwise.datasets.readers.result_frames import checked_qrels
+from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.trec import Qrels
+from rankwise.text.documents import as_documents, as_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,86 +79,8 @@ def read_beir(folder: str | Path) -> TextCollection:
     files = sorted((folder / "qrels").glob("*.tsv*"))
     if not files:
         raise FileNotFoundError(f"{folder / 'qrels'} contains no .tsv file of judgements.")
-    qrels = {path.name.split(".")[0]: _tabular_qrels(path, "\t") for path in files}
+    qrels = {path.name.split(".")[0]: read_qrels(path) for path in files}
     return TextCollection(documents, queries, qrels, fields, folder.name)
-
-
-def read_judgements(judgements: Any) -> Qrels:
-    """Read relevance judgements from a file, a mapping or a frame.
-
-    Parameters
-    ----------
-    judgements : path, mapping, frame or Qrels
-        One of:
-
-        - the path of a qrels file in TREC's format, or of a ``.tsv`` file with a header line as in
-          BEIR; either may be compressed;
-        - a mapping ``{query id: {document id: grade}}`` with integer grades;
-        - a frame with columns for the query id ("qid", "query_id", "q_id" or "query-id"), the
-          document id ("doc_id", "docno", "docid" or "corpus-id") and the grade ("relevance",
-          "label", "grade", "rel" or "score").
-
-    Returns
-    -------
-    Qrels
-
-    Raises
-    ------
-    TypeError
-        If ``judgements`` is none of these.
-    ValueError
-        If a line cannot be parsed, a grade is not an integer, or a document is judged twice for
-        the same query. For a file, the message names the file and the line.
-
-    Examples
-    --------
-    >>> from rankwise.text import read_judgements
-    >>> read_judgements({"q1": {"d2": 2, "d1": 1}}).relevance.tolist()
-    [2, 1]
-    """
-    if isinstance(judgements, Qrels):
-        return judgements
-    if isinstance(judgements, str | Path):
-        path = Path(judgements)
-        return _tabular_qrels(path, "\t") if ".tsv" in path.suffixes else read_qrels(path)
-    rows: list[tuple[str, str, Any]] = []
-    frame = nw.from_native(judgements, pass_through=True)
-    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
-        table = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-        columns = [_column(table.columns, names) for names in _JUDGED]
-        rows = [(str(q), str(d), grade) for q, d, grade in table.select(columns).iter_rows()]
-    elif isinstance(judgements, Mapping):
-        for query, grades in judgements.items():
-            if not isinstance(grades, Mapping):
-                raise TypeError(
-                    f"judgements of query {str(query)!r} must map documents to grades, got "
-                    f"{type(grades).__name__}. Pass {{query: {{document: grade}}}}."
-                )
-            rows += [(str(query), str(document), grade) for document, grade in grades.items()]
-    else:
-        raise TypeError(
-            f"judgements must be a path, a mapping, a frame or Qrels, got "
-            f"{type(judgements).__name__}. Pass {{query: {{document: grade}}}}."
-        )
-    for query, document, grade in rows:
-        if not isinstance(grade, Real) or not float(grade).is_integer():
-            raise ValueError(
-                f"grades must be whole numbers, got {grade!r} for query {query!r}, document "
-                f"{document!r}."
-            )
-    qrels = _qrels([(query, document, int(float(grade))) for query, document, grade in rows])
-    check_distinct(qrels.qid, qrels.doc_ids)
-    return qrels
-
-
-def _column(columns: list[str], names: tuple[str, ...]) -> str:
-    found = next((name for name in names if name in columns), None)
-    if found is None:
-        raise ValueError(
-            f"judgements must have a column {' or '.join(map(repr, names))}, they have "
-            f"{', '.join(map(repr, columns))}. Rename one."
-        )
-    return found
 
 
 def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> TextCollection:
@@ -202,7 +117,7 @@ def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> Tex
     for query in dataset.queries_iter():
         text = getattr(query, "text", None) or getattr(query, "title", None)
         queries[query.query_id] = text or ""
-    rows = [(one.query_id, one.doc_id, one.relevance) for one in dataset.qrels_iter()]
+    rows = [(row.query_id, row.doc_id, row.relevance) for row in dataset.qrels_iter()]
     return TextCollection(documents, queries, {"all": _qrels(rows)}, tuple(chosen), "ir_datasets")
 
 
@@ -268,8 +183,7 @@ def _scifact(folder: Path) -> TextCollection:
         for row in _rows(_find(folder, "docs.tsv"), "\t")
     }
     qrels = {
-        part: _tabular_qrels(_find(folder, f"beir-qrels-{part}.tsv"), "\t")
-        for part in ("train", "test")
+        part: read_qrels(_find(folder, f"beir-qrels-{part}.tsv")) for part in ("train", "test")
     }
     queries = _table_queries(folder)
     return TextCollection(documents, queries, qrels, ("title", "text"), "scifact")
@@ -282,7 +196,7 @@ def _nfcorpus(folder: Path) -> TextCollection:
         for identifier, _, text in (line.partition("\t") for line in lines if line.strip())
     }
     inner, files = folder / "beir-qrels", {"train": "train", "dev": "validation", "test": "test"}
-    qrels = {part: _tabular_qrels(_find(inner, f"{file}.csv"), ",") for part, file in files.items()}
+    qrels = {part: read_qrels(_find(inner, f"{file}.csv")) for part, file in files.items()}
     rows = _rows(_find(inner, "queries.csv"), ",")
     queries = {row["_id"]: row["text"] for row in rows}
     return TextCollection(documents, queries, qrels, ("text",), "nfcorpus")
@@ -341,20 +255,6 @@ def _table_queries(folder: Path) -> dict[str, str]:
     return {row["query"]: row["text"] for row in _rows(_find(folder, "queries.tsv"), "\t")}
 
 
-def _tabular_qrels(path: Path, separator: str) -> Qrels:
-    """Judgements with a header line: query, document, score."""
-    rows = []
-    for number, row in enumerate(_rows(path, separator), start=2):
-        cells = list(row.values())
-        try:
-            rows.append((cells[0], cells[1], int(cells[2])))
-        except (IndexError, TypeError, ValueError):
-            raise ValueError(
-                f"{path}, line {number}: must be query, document and a whole grade, got {cells}."
-            ) from None
-    return _qrels(rows)
-
-
 def _qrels(rows: list[tuple[str, str, int]]) -> Qrels:
-    qid, doc_ids, grades = zip(*rows, strict=True) if rows else ((), (), ())
-    return Qrels(np.array(qid, dtype=str), np.array(doc_ids, dtype=str), np.array(grades, int))
+    qid, doc_ids, grades = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
+    return checked_qrels(qid, doc_ids, grades)

@@ -104,13 +104,22 @@ def test_letor_text_is_refused(put, content, reason):
     raised.match(reason)
 
 
-def test_query_ids_with_leading_zeros_are_numbers(put):
-    zeros = b"0" * 30
-    assert letor(put(b"1 qid:%b7 1:1\n" % zeros)).qid.tolist() == [7]
-    assert letor(put(b"1 qid:-%b7 1:1\n0 qid:+%b8 1:1\n" % (zeros, zeros))).qid.tolist() == [-7, 8]
-    assert letor(put(b"1 qid:-9223372036854775808 1:1\n")).qid.tolist() == [-(2**63)]
-    for text in (b"9223372036854775808", b"-9223372036854775809", zeros + b"1" * 20):
-        assert letor(put(b"1 qid:%b 1:1\n" % text)).qid.tolist() == [text.decode()]
+def test_query_ids_stay_as_written(put):
+    """They are numbers only if all of them are written as integers are."""
+    for number in (0, 7, -7, 10, 2**63 - 1, -(2**63)):
+        assert letor(put(b"1 qid:%d 1:1\n" % number)).qid.tolist() == [number]
+    zeros = "0" * 30
+    for text in ("07", "00", "-0", "+7", "+0", "-07", "7a", "-", "+", "a\xa0b", "7\u2028",
+                 f"{zeros}7", "9223372036854775808", "-9223372036854775809",
+                 zeros + "1" * 20):  # fmt: skip
+        data = letor(put(f"1 qid:7 1:1\n0 qid:{text} 1:1\n".encode()))
+        assert data.qid.tolist() == ["7", text]
+        assert data.n_queries == 2
+
+
+def test_document_ids_end_at_ascii_white_space(put):
+    text = "1 qid:1 1:1 # docid = Caf\u00e9\xa0Central\u3000b\x1cc inc = 1\n"
+    assert letor(put(text.encode())).doc_ids.tolist() == ["Caf\u00e9\xa0Central\u3000b\x1cc"]
 
 
 def test_a_long_number_is_refused_in_linear_time(put):

@@ -45,7 +45,7 @@ from rankwise.datasets.writers.output import replace_files
 from rankwise.runtime.threads import thread_map
 
 SUFFIX = ".rankwise-cache"
-_FORMAT = 3
+_FORMAT = 4
 _MAGIC = b"RANKWISE"
 _PREFIX = struct.Struct("<8sQ32s")
 _ALIGNMENT = 64

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_DOC_ID = re.compile(r"\bdocid\s*[=:]\s*(\S+)", re.IGNORECASE)
+_DOC_ID = re.compile(r"\bdocid[\t-\r ]*[=:][\t-\r ]*([^\t-\r ]+)", re.IGNORECASE)
 _SPARE_BYTES = 1 << 21
 
 

@@ -20,7 +20,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.side_names import SIZES, WEIGHT, side_file, side_files, stem
 from rankwise.datasets.readers.svmlight import has_no_qid, read_rows
 from rankwise.datasets.readers.text_columns import lines_of, read_columns
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, check_there
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, check_there, open_text
 from rankwise.datasets.writers.output import compress, replace_files
 from rankwise.datasets.writers.write import letor_text
 from rankwise.groups import QueryGroups
@@ -151,7 +151,7 @@ def write_grouped(
 
 
 def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups:
-    sizes = read_columns(path, ("size",), max_decompressed_bytes).integers(0)
+    sizes = read_columns(open_text(path, max_decompressed_bytes), ("size",)).integers(0)
     if (sizes < 0).any():
         raise ValueError(f"{path}: sizes must be >= 0, got {sizes.min()}.")
     total = sum(sizes.tolist())  # of Python's integers, which do not wrap around
@@ -164,7 +164,7 @@ def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups
 
 
 def _row_weights(path: Path, groups: QueryGroups, max_decompressed_bytes: int) -> Float64Array:
-    weight = read_columns(path, ("weight",), max_decompressed_bytes).reals(0)
+    weight = read_columns(open_text(path, max_decompressed_bytes), ("weight",)).reals(0)
     if len(weight) == groups.n_samples:
         return weight
     if len(weight) == groups.n_queries:

@@ -75,8 +75,9 @@ def read_letor(
     Returns
     -------
     data : RankingData
-        Rows with ``y`` in float64. ``qid`` is int64, text if any query id is not a 64-bit integer,
-        or zeros if no row has one. ``comments`` holds the text after ``#`` without surrounding
+        Rows with ``y`` in float64. ``qid`` is int64 if all query ids are 64-bit integers as they
+        are usually written, text if any is not, such as ``07``, ``+7`` or ``-0``, and zeros if no
+        row has one. ``comments`` holds the text after ``#`` without surrounding
         white space: "" for rows without a comment, None if no row has one. ``doc_ids`` holds the
         text after ``docid =`` in the comments, likewise.
 

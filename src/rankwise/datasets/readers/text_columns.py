@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
+from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
 from rankwise.datasets.readers.letor_text import text_array
-from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.textfiles import TextFile
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
 
@@ -25,37 +28,44 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Fields of all non-blank lines; the text is kept to locate bad fields."""
+    """Fields of all rows, and the line at which each row ends."""
 
     path: Path
-    text: bytes
-    columns: list[tuple[bytes, ...]]
+    columns: Sequence[Sequence[bytes]]
+    line_of: Callable[[int], int]
 
     def texts(self, field: int) -> NDArray[Any]:
-        """Column of a field as strings (UTF-8)."""
+        """Column of ids as strings (UTF-8); none may be empty."""
+        if b"" in self.columns[field]:
+            self._fail(field, _filled, "is not an id. Ids must not be missing")
         try:
             return text_array([token.decode() for token in self.columns[field]])
         except UnicodeDecodeError:
             self._fail(field, bytes.decode, "is not UTF-8 text")
 
     def integers(self, field: int) -> Int64Array:
-        """Column of a field as int64."""
+        """Column of a field as int64; whole numbers may have a point, as in 2.0."""
         try:
             return np.array(list(map(_integer, self.columns[field])), dtype=np.int64)
         except (ValueError, OverflowError):
             self._fail(field, lambda token: np.int64(_integer(token)), "is not a whole number")
 
     def reals(self, field: int) -> Float64Array:
-        """Column of a field as finite float64."""
+        """Column of a field as finite float64; whole numbers must keep their value."""
+        tokens = self.columns[field]
         try:
-            return np.array(list(map(_real, self.columns[field])), dtype=np.float64)
+            values = np.array(list(map(_real, tokens)), dtype=np.float64)
         except ValueError:
             self._fail(field, _real, "is not a finite number")
+        if any(len(token) > 15 and token_changes(token) for token in tokens):
+            self._fail(
+                field, _exact, "is a whole number that float64 changes. Subtract a common offset"
+            )
+        return values
 
     def where(self, row: int) -> str:
         """File and line of row ``row`` (counted from 0, without blank lines)."""
-        filled = (number for number, tokens in _numbered(self.text) if tokens)
-        return f"{self.path}, line {next(itertools.islice(filled, row, None))}"
+        return f"{self.path}, line {self.line_of(row)}"
 
     def _fail(self, field: int, convert: Callable[[bytes], Any], rule: str) -> NoReturn:
         for row, token in enumerate(self.columns[field]):
@@ -67,11 +77,27 @@ class TextColumns:
 
 
 def read_columns(
-    path: str | Path, fields: Sequence[str], max_decompressed_bytes: int
+    file: TextFile,
+    fields: Sequence[str],
+    separator: str | None = None,
+    *,
+    header: bool = False,
+    skip_blank: bool = True,
 ) -> TextColumns:
-    """Read one column per field; blank lines are skipped.
+    """Read one column per field.
 
-    Fields are separated by any amount of ASCII white space; LF and CRLF end lines.
+    Parameters
+    ----------
+    file : TextFile
+    fields : sequence of str
+        Names of the fields, for messages.
+    separator : str, optional
+        Character between fields; a comma and other marks may stand in quotes, tabs may not. None:
+        any amount of ASCII white space. LF and CRLF end lines.
+    header : bool
+        Whether to skip the first line.
+    skip_blank : bool
+        Whether blank lines are skipped rather than errors.
 
     Raises
     ------
@@ -79,23 +105,69 @@ def read_columns(
         If a line has another number of fields or contains a NUL character; the message names file,
         line number and reason.
     """
-    path = Path(path)
-    text = read_text(path, max_decompressed_bytes)
+    path, text = file.path, file.read(file.start, file.stop)
+    file.check_unchanged()
     if b"\0" in text:
         number = text.count(b"\n", 0, text.index(b"\0")) + 1
         raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
-    rows = [row for row in map(bytes.split, text.split(b"\n")) if row]
-    if any(len(row) != len(fields) for row in rows):
-        number, tokens = next(
-            (number, tokens)
-            for number, tokens in _numbered(text)
-            if tokens and len(tokens) != len(fields)
-        )
-        raise ValueError(
-            f"{path}, line {number}: expected {len(fields)} fields ({' '.join(fields)}), "
-            f"got {len(tokens)}: {_shown(b' '.join(tokens))}."
-        )
-    return TextColumns(path, text, list(zip(*rows, strict=True)) if rows else [() for _ in fields])
+    if separator not in (None, "\t"):
+        rows, numbers = _quoted_rows(path, text, separator)
+        line_of: Callable[[int], int] = numbers.__getitem__
+    elif separator is None:
+        lines = text.removesuffix(b"\n").split(b"\n") if text else []
+        rows = [row for row in map(bytes.split, lines) if row or not skip_blank]
+        line_of = _LineNumbers(text) if skip_blank else _next
+    else:
+        lines = (line.removesuffix(b"\r") for line in text.split(b"\n"))
+        rows = [line.split(b"\t") for line in lines if line.strip()]
+        line_of = _LineNumbers(text)
+    first = int(header)
+    for row, tokens in enumerate(rows):
+        if len(tokens) != len(fields):
+            raise ValueError(
+                f"{path}, line {line_of(row)}: expected {len(fields)} fields "
+                f"({' '.join(fields)}), got {len(tokens)}: {_shown(b' '.join(tokens))}."
+            )
+    rows = rows[first:]
+    columns = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
+    return TextColumns(path, columns, lambda row: line_of(row + first))
+
+
+def _next(row: int) -> int:
+    return row + 1
+
+
+class _LineNumbers:
+    """Number of the line of each row of a text whose blank lines are skipped."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def __call__(self, row: int) -> int:
+        lines = enumerate(self._text.split(b"\n"), start=1)
+        filled = (number for number, line in lines if line.strip())
+        return next(itertools.islice(filled, row, None))
+
+
+def _quoted_rows(path: Path, text: bytes, separator: Any) -> tuple[list[list[bytes]], list[int]]:
+    """Rows of text whose fields may stand in quotes, and the line at which each ends."""
+    try:
+        lines = io.StringIO(text.decode(), newline="\n")  # only LF ends a line
+    except UnicodeDecodeError as error:
+        number = text.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}, line {number}: not UTF-8 text.") from None
+    reader = csv.reader(
+        (line.replace("\r\n", "\n") for line in lines), delimiter=separator, strict=True
+    )
+    rows, numbers = [], []
+    try:
+        for row in reader:
+            if row and row != [""]:
+                rows.append([cell.encode() for cell in row])
+                numbers.append(reader.line_num)
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num}: {error}.") from None
+    return rows, numbers
 
 
 def write_columns(path: str | Path, columns: Sequence[pa.Array | str]) -> None:
@@ -120,7 +192,7 @@ def id_column(name: str, values: NDArray[Any]) -> pa.Array:
         If an id is empty or contains white space.
     """
     ids = pa.array(values.tolist(), pa.string())
-    bad = pc.match_substring_regex(ids, r"\s|^$")
+    bad = pc.match_substring_regex(ids, r"[\x00\t-\r ]|^$")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
         raise ValueError(
@@ -129,14 +201,22 @@ def id_column(name: str, values: NDArray[Any]) -> pa.Array:
     return ids
 
 
-def _numbered(text: bytes) -> list[tuple[int, list[bytes]]]:
-    return [(number, line.split()) for number, line in enumerate(text.split(b"\n"), start=1)]
+def _filled(token: bytes) -> None:
+    if not token:
+        raise ValueError
 
 
 def _integer(token: bytes) -> int:
+    token = token.strip()
     if b"_" in token:  # Python's digit separator, not accepted elsewhere
         raise ValueError
-    return int(token)
+    try:
+        return int(token)
+    except ValueError:
+        value = float(token)
+        if not value.is_integer() or abs(value) >= LARGEST_EXACT:
+            raise
+        return int(value)
 
 
 def _real(token: bytes) -> float:
@@ -144,6 +224,11 @@ def _real(token: bytes) -> float:
     if b"_" in token or not math.isfinite(value):
         raise ValueError
     return value
+
+
+def _exact(token: bytes) -> None:
+    if token_changes(token):
+        raise ValueError
 
 
 def _shown(token: bytes) -> str:

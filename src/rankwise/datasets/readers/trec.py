@@ -1,4 +1,4 @@
-"""TREC judgments (qrels) and runs: read, write, and create from judged data.
+"""TREC judgments (qrels) and runs: write, and create from judged data.
 
 A qrels line is ``<query> <iteration> <document> <relevance>``, a run line is
 ``<query> Q0 <document> <rank> <score> <tag>``. The rank of a run line is ignored: documents are
@@ -19,22 +19,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.checks.exact_numbers import exact_float64
+from rankwise.checks.ids import id_texts
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.letor_text import text_array
-from rankwise.datasets.readers.text_columns import (
-    id_column,
-    lines_of,
-    read_columns,
-    write_columns,
-)
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
+from rankwise.datasets.readers.text_columns import id_column, lines_of, write_columns
 from rankwise.datasets.readers.trec_ids import check_distinct, trec_order
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
-
-QRELS_FIELDS = ("query", "iteration", "document", "relevance")
-RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +97,7 @@ class Run:
         ValueError
             If there is not one finite score per row, or a query has a document twice.
         """
-        values = np.asarray(scores, dtype=np.float64)
+        values = exact_float64(scores, "scores")
         if values.shape != (data.n_samples,):
             raise ValueError(
                 f"scores must have n_samples={data.n_samples} entries, got shape {values.shape}. "
@@ -121,58 +114,13 @@ class Run:
         return len(self.qid)
 
 
-def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Qrels:
-    """Read judgments; compression by gzip, bzip2, xz or Zstandard is detected.
-
-    Parameters
-    ----------
-    path : path
-    max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
-
-    Raises
-    ------
-    ValueError
-        If a line does not have four fields, a relevance is not a whole number, an id is not UTF-8
-        text, there is a NUL character, or a document is judged twice for a query. The message names
-        file, line and reason.
-    """
-    columns = read_columns(path, QRELS_FIELDS, max_decompressed_bytes)
-    qid, doc_ids, relevance = columns.texts(0), columns.texts(2), columns.integers(3)
-    check_distinct(qid, doc_ids, columns.where)
-    return Qrels(qid, doc_ids, relevance)
-
-
-def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Run:
-    """Read a run; compression by gzip, bzip2, xz or Zstandard is detected.
-
-    Parameters
-    ----------
-    path : path
-    max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
-
-    Raises
-    ------
-    ValueError
-        If a line does not have six fields, a score is not a finite number, an id is not UTF-8 text,
-        there is a NUL character, or a document occurs twice in a query. The message names file,
-        line and reason.
-    """
-    columns = read_columns(path, RUN_FIELDS, max_decompressed_bytes)
-    qid, doc_ids, scores = columns.texts(0), columns.texts(2), columns.reals(4)
-    check_distinct(qid, doc_ids, columns.where)
-    tags = columns.texts(5)
-    return Run(qid, doc_ids, scores, str(tags[0]) if len(tags) else "")
-
-
 def write_qrels(qrels: Qrels, path: str | Path) -> None:
     """Write judgments in order; suffixes ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
 
     Raises
     ------
     ValueError
-        If an id is empty or contains white space.
+        If an id is empty or contains ASCII white space or a NUL character.
     """
     relevance = pa.array(qrels.relevance).cast(pa.string())
     write_columns(
@@ -188,7 +136,7 @@ def write_run(run: Run, path: str | Path) -> None:
     Raises
     ------
     ValueError
-        If an id or the tag is empty or contains white space.
+        If an id or the tag is empty or contains ASCII white space or a NUL character.
     """
     with open_to_write(path) as stream:
         for line in run_lines(run):
@@ -207,11 +155,11 @@ def run_lines(run: Run) -> Iterator[bytes]:
             id_column("doc_ids", run.doc_ids).take(pa.array(order)),
             pa.array(ranks).cast(pa.string()),
             pa.array(run.scores[order]).cast(pa.string()),
-            id_column("tag", np.array([run.tag]))[0],
+            id_column("tag", np.array([run.tag], dtype=object))[0],
         ],
     )
 
 
 def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     doc_ids = np.arange(data.n_samples) if data.doc_ids is None else data.doc_ids
-    return text_array(list(map(str, data.qid.tolist()))), text_array(list(map(str, doc_ids)))
+    return text_array(id_texts(data.qid, "qid")), text_array(id_texts(doc_ids, "doc_ids"))

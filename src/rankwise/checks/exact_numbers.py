@@ -1,0 +1,93 @@
+"""Numbers as float64, without the silent loss of digits of whole numbers beyond 2^53."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.typing import Float64Array
+
+# All whole numbers up to this one are doubles; beyond it, two of them can become one.
+LARGEST_EXACT = 1 << 53
+
+
+def exact_float64(
+    values: Any, name: str, where: Callable[[int], str] = "row {}".format
+) -> Float64Array:
+    """Convert numbers to float64; whole numbers must keep their value.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Numbers, including objects of Decimal.
+    name : str
+        Name of the argument in messages.
+    where : callable
+        Description of a row, for messages.
+
+    Raises
+    ------
+    ValueError
+        If a value is not a number, or a whole number becomes another one, as 2^53 + 1 does.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
+        out = array.astype(np.float64, copy=False)
+        # NumPy converts a list of whole and real numbers without a check.
+        if hasattr(values, "dtype") or not (np.abs(out) >= LARGEST_EXACT).any():
+            return out
+        array = np.empty(len(values), dtype=object)
+        array[:] = list(values)
+    if array.dtype.kind == "O":
+        try:
+            out = np.array([float(value) for value in array.ravel()]).reshape(array.shape)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be numbers: {error}.") from None
+        rows = np.flatnonzero(np.abs(out) >= LARGEST_EXACT).tolist()
+        bad = [row for row in rows if _changes(array.flat[row])]
+        first = bad[0] if bad else None
+    elif array.dtype.kind in "iu":
+        out = array.astype(np.float64)
+        first = _first_changed(array, out)
+    else:
+        return array.astype(np.float64, copy=False)
+    if first is not None:
+        raise ValueError(
+            f"{name} must hold numbers that float64 keeps, got {array.flat[first]} at "
+            f"{where(first)}, which would become {int(out.flat[first])}. Subtract a common offset, "
+            "or pass ranks."
+        )
+    return out
+
+
+def token_changes(token: bytes) -> bool:
+    """Whether float64 changes a whole number in a file, such as 9007199254740993."""
+    digits = token.lstrip(b"+-").partition(b".")
+    whole = digits[0].isdigit() and not digits[2].strip(b"0")
+    return whole and len(digits[0]) > 15 and int(digits[0]) != int(float(digits[0]))
+
+
+def _changes(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        return token_changes((value.encode() if isinstance(value, str) else value).strip())
+    if isinstance(value, Decimal):
+        return (
+            value.is_finite() and value == value.to_integral_value() and int(value) != float(value)
+        )
+    return isinstance(value, Integral) and int(value) != float(value)
+
+
+def _first_changed(array: NDArray[Any], out: Float64Array) -> int | None:
+    """First integer that differs from its double, or None."""
+    # The largest integer of a type rounds up to a double that the type cannot hold.
+    too_large = out >= 2.0 ** (64 if array.dtype.kind == "u" else 63)
+    back = np.where(too_large, 0.0, out).astype(array.dtype)
+    changed = too_large | (back != array)
+    return int(changed.argmax()) if changed.any() else None

@@ -1,0 +1,159 @@
+"""Formats of files with judgements, runs and scores, told by all of their first lines.
+
+Every reader of such files asks :func:`file_format`; names and suffixes do not count. Each line
+among the first 64 KiB has one vote:
+
+- LETOR text, if its second word is ``qid:…`` or ``index:value``;
+- a run with 6 words, qrels with 4, judgements without a header with 3, scores with 1 number.
+
+The format with the most votes wins, of equal ones the first in this list, and its reader names any
+line of another width. Three columns separated by tabs are judgements whose ids may hold blanks. A
+first line with names of columns makes a table. Parquet is known by its first bytes.
+
+Words are separated by ASCII white space, as by ``isspace`` in the C of trec_eval: blank, tab,
+vertical tab, form feed and carriage return. A line ends with a line feed only. No other character
+separates, such as a no-break space, U+3000, U+2028 or U+0085. Blank lines are skipped (but for
+files of scores, where every line is a row). Only LETOR text has comments: elsewhere a line that
+begins with ``#`` is a line like any other, since ids may begin so.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from rankwise.datasets.readers.letor_errors import NUMBER
+from rankwise.datasets.readers.textfiles import PathLike, TextFile, after_newline, open_text
+
+QUERY_NAMES = ("qid", "query_id", "q_id", "query-id", "queryid", "query", "q", "topic")
+DOCUMENT_NAMES = (
+    "doc_id", "docno", "docid", "corpus-id", "doc-id", "document_id", "document-id", "corpus_id",
+    "doc", "document", "pid",
+)  # fmt: skip
+# In order of precedence: BEIR calls its grades score.
+GRADE_NAMES = (
+    "relevance", "label", "grade", "rel", "rating", "judgement", "judgment", "score",
+)  # fmt: skip
+SCORE_NAMES = ("score",)
+
+QRELS_FIELDS = ("query", "iteration", "document", "relevance")
+RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
+TRIPLE_FIELDS = ("query", "document", "relevance")
+
+_HEAD_BYTES = 1 << 16
+_PARQUET = b"PAR1"
+_SEPARATORS = ("\t", ",", ";", "|")
+_LETOR_WORD = re.compile(rb"qid:\S|[0-9]+:\S")
+_NAMES = frozenset((*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES))
+
+
+class Format(StrEnum):
+    """What a file holds."""
+
+    parquet = "a Parquet table"
+    table = "a table with a header line"
+    run = "a TREC run"
+    qrels = "TREC qrels"
+    triples = "judgements with three columns"
+    letor = "LETOR text"
+    scores = "scores, one per line"
+    empty = "nothing"
+    unknown = "text of an unknown format"
+
+
+_BY_PRECEDENCE = (
+    Format.letor, Format.run, Format.qrels, Format.triples, Format.scores, Format.unknown,
+)  # fmt: skip
+_OF_WIDTH = {1: Format.scores, 3: Format.triples, 4: Format.qrels, 6: Format.run}
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """Format of a file.
+
+    Attributes
+    ----------
+    kind : Format
+    separator : str or None
+        Character between the columns of a table or of triples; None: ASCII white space.
+    columns : tuple of str
+        Names in the header of a table.
+    """
+
+    kind: Format
+    separator: str | None = None
+    columns: tuple[str, ...] = ()
+
+
+def file_format(source: PathLike | TextFile) -> FileFormat:
+    """Decide the format of a file, plain or compressed.
+
+    Parameters
+    ----------
+    source : path or TextFile
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    ValueError
+        If its first lines fit two formats, or its compressed data are damaged.
+    """
+    file = source if isinstance(source, TextFile) else open_text(Path(source))
+    head = file.read(file.start, file.start + _HEAD_BYTES)
+    if head.startswith(_PARQUET):
+        return FileFormat(Format.parquet)
+    if file.start + _HEAD_BYTES < file.stop:  # whole lines only
+        cut = head.rfind(b"\n") + 1
+        head = head[:cut] or file.read(file.start, after_newline(file, file.start + 1))
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    if not lines:
+        return FileFormat(Format.empty)
+    return _header(lines[0]) or _majority(file.path, lines)
+
+
+def _header(line: bytes) -> FileFormat | None:
+    """Table whose first line names columns; None if the line has no known names."""
+    try:
+        text = line.rstrip(b"\r").decode()
+    except UnicodeDecodeError:
+        return None
+    for separator in (*_SEPARATORS, None):
+        if separator is None:
+            names = [word.decode() for word in line.split()]
+        else:
+            names = next(csv.reader([text], delimiter=separator))
+        known = {name.lower() for name in names} & _NAMES
+        if len(known) >= 2 and not any(NUMBER.fullmatch(name.encode()) for name in names):
+            return FileFormat(Format.table, separator, tuple(names))
+    return None
+
+
+def _majority(path: Path, lines: list[bytes]) -> FileFormat:
+    voters = [line for line in lines if not line.lstrip().startswith(b"#")] or lines
+    votes = Counter(map(_vote, voters))
+    kind = max(_BY_PRECEDENCE, key=lambda kind: votes[kind])
+    if kind is Format.letor or any(line.count(b"\t") != 2 for line in lines):
+        return FileFormat(kind)
+    if votes[Format.qrels] < len(voters):
+        return FileFormat(Format.triples, "\t")
+    if any(line.split()[1] not in (b"0", b"Q0") for line in voters):
+        raise ValueError(
+            f"{path}, line 1: three columns separated by tabs, or four separated by blanks? "
+            "Write ids without blanks, or name the columns in a first line: query-id, corpus-id, "
+            "score."
+        )
+    return FileFormat(Format.qrels)
+
+
+def _vote(line: bytes) -> Format:
+    words = line.split()
+    if len(words) > 1 and _LETOR_WORD.match(words[1]):
+        return Format.letor
+    if len(words) > 4 and words[1] == b"Q0":
+        return Format.run
+    return _OF_WIDTH.get(len(words), Format.unknown)

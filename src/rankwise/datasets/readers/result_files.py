@@ -1,0 +1,189 @@
+"""Read judgements, runs and scores from files of any format of :mod:`file_formats`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rankwise.datasets.readers.file_formats import (
+    DOCUMENT_NAMES,
+    GRADE_NAMES,
+    QRELS_FIELDS,
+    QUERY_NAMES,
+    RUN_FIELDS,
+    SCORE_NAMES,
+    TRIPLE_FIELDS,
+    FileFormat,
+    Format,
+    file_format,
+)
+from rankwise.datasets.readers.result_frames import column_named, qrels_of_frame, run_of_frame
+from rankwise.datasets.readers.side_names import SIZES, side_file
+from rankwise.datasets.readers.sidefiles import read_grouped
+from rankwise.datasets.readers.svmlight import read_letor
+from rankwise.datasets.readers.table import open_parquet
+from rankwise.datasets.readers.text_columns import TextColumns, read_columns
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.typing import Float64Array
+
+
+def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Qrels:
+    """Read judgements; all first lines decide the format, not the name.
+
+    Compression by gzip, bzip2, xz or Zstandard is detected.
+
+    Parameters
+    ----------
+    path : path
+        One of:
+
+        - TREC qrels: ``<query> <iteration> <document> <relevance>``, separated by blanks or tabs;
+        - three columns, query, document and grade, without a header, separated by blanks or tabs
+          (then ids may hold blanks);
+        - a table with a header line (separated by tabs, commas, semicolons or bars) or a Parquet
+          file, with columns as in :func:`rankwise.text.read_judgements`, such as BEIR's;
+        - LETOR text with document ids in its comments.
+    max_decompressed_bytes : int >= 1
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty or of another format, a line has another number of fields, a grade is
+        not a whole number, an id is missing or not UTF-8 text, there is a NUL character, or a
+        document is judged twice for a query. The message names file, line and reason.
+
+    Notes
+    -----
+    ASCII white space separates the words of a line (blank, tab, vertical tab, form feed, carriage
+    return), and only a line feed ends it. Other characters, such as a no-break space, belong to
+    ids. Blank lines are skipped; there are no comments except in LETOR text.
+    """
+    path = Path(path)
+    file = open_text(path, max_decompressed_bytes)
+    found = file_format(file)
+    if found.kind is Format.letor:
+        return _of_letor(path, max_decompressed_bytes)
+    if found.kind is Format.parquet:
+        return qrels_of_frame(_parquet(path), str(path))
+    _refuse(path, found, (Format.run, Format.scores), "judgements", QRELS_FIELDS)
+    if found.kind is Format.table:
+        roles = (("query", QUERY_NAMES), ("document", DOCUMENT_NAMES), ("relevance", GRADE_NAMES))
+        columns, places = _table(file, found, roles)
+    elif found.kind is Format.triples:
+        columns = read_columns(file, TRIPLE_FIELDS, found.separator)
+        places = [0, 1, 2]
+    else:
+        columns, places = read_columns(file, QRELS_FIELDS), [0, 2, 3]
+    qid, doc_ids = columns.texts(places[0]), columns.texts(places[1])
+    relevance = columns.integers(places[2])
+    check_distinct(qid, doc_ids, columns.where)
+    return Qrels(qid, doc_ids, relevance)
+
+
+def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Run:
+    """Read a run; all first lines decide the format, not the name.
+
+    Compression by gzip, bzip2, xz or Zstandard is detected.
+
+    Parameters
+    ----------
+    path : path
+        A TREC run, ``<query> Q0 <document> <rank> <score> <tag>``, separated by blanks or tabs, or
+        a table with a header line or a Parquet file, with columns as in
+        :func:`rankwise.fusion.as_run`. Words and lines are separated as in :func:`read_qrels`.
+    max_decompressed_bytes : int >= 1
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty or of another format, a line has another number of fields, a score is
+        not a finite number or is a whole number that float64 cannot hold, an id is missing or not
+        UTF-8 text, there is a NUL character, or a document occurs twice in a query. The message
+        names file, line and reason.
+    """
+    path = Path(path)
+    file = open_text(path, max_decompressed_bytes)
+    found = file_format(file)
+    if found.kind is Format.parquet:
+        return run_of_frame(_parquet(path), str(path))
+    others = (Format.qrels, Format.triples, Format.letor, Format.scores)
+    _refuse(path, found, others, "a run", RUN_FIELDS)
+    if found.kind is Format.table:
+        roles = (("query", QUERY_NAMES), ("document", DOCUMENT_NAMES), ("score", SCORE_NAMES))
+        columns, places = _table(file, found, roles)
+        tag = ""
+    else:
+        columns, places = read_columns(file, RUN_FIELDS), [0, 2, 4]
+        tag = str(columns.texts(5)[0])
+    qid, doc_ids = columns.texts(places[0]), columns.texts(places[1])
+    scores = columns.reals(places[2])
+    check_distinct(qid, doc_ids, columns.where)
+    return Run(qid, doc_ids, scores, tag)
+
+
+def read_scores(
+    path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
+) -> Float64Array:
+    """Read one score per line; a blank line is an error, since lines stand for rows.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, or a line is not one finite number that float64 can hold.
+    """
+    file = open_text(Path(path), max_decompressed_bytes)
+    columns = read_columns(file, ("score",), skip_blank=False)
+    if not columns.columns[0]:
+        raise ValueError(f"{path} is empty. A file of scores has one number per line.")
+    return columns.reals(0)
+
+
+def _refuse(
+    path: Path, found: FileFormat, others: Sequence[Format], wanted: str, fields: Sequence[str]
+) -> None:
+    """Raise if a file is empty, or holds something else."""
+    if found.kind is Format.empty:
+        raise ValueError(f"{path} is empty. Leave it out, or write {wanted} to it.")
+    if found.kind in others:
+        raise ValueError(
+            f"{path} holds {found.kind}, not {wanted}: expected {len(fields)} fields "
+            f"({' '.join(fields)}), or a table with named columns."
+        )
+
+
+def _of_letor(path: Path, max_decompressed_bytes: int) -> Qrels:
+    read = read_letor if side_file(path, SIZES) is None else read_grouped
+    data = read(path, max_decompressed_bytes=max_decompressed_bytes)
+    if data.doc_ids is None:
+        raise ValueError(
+            f"{path} is LETOR text without document ids. Add a comment '#docid = …' to each line."
+        )
+    try:
+        return Qrels.from_data(data)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _parquet(path: Path) -> Any:
+    with open_parquet(path) as file:
+        return file.read()
+
+
+def _table(
+    file: TextFile, found: FileFormat, roles: Sequence[tuple[str, Sequence[str]]]
+) -> tuple[TextColumns, list[int]]:
+    """Columns of a delimited table, and the places of the named ones."""
+    names = list(found.columns)
+    try:
+        places = [names.index(column_named(names, usual, what)) for what, usual in roles]
+    except ValueError as error:
+        raise ValueError(f"{file.path}, line 1: {error}") from None
+    columns = read_columns(file, names, found.separator, header=True)
+    if not columns.columns[0]:
+        raise ValueError(f"{file.path} has a header line, but no rows.")
+    return columns, places

@@ -1,0 +1,143 @@
+"""Judgements and runs in frames, told by the names of their columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.checks.exact_numbers import exact_float64
+from rankwise.checks.ids import id_texts
+from rankwise.datasets.readers.file_formats import (
+    DOCUMENT_NAMES,
+    GRADE_NAMES,
+    QUERY_NAMES,
+    SCORE_NAMES,
+)
+from rankwise.datasets.readers.letor_text import text_array
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.typing import Float64Array, Int64Array
+
+
+def column_named(columns: Sequence[str], names: Sequence[str], what: str) -> str:
+    """First of the usual names that is a column, in any case.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or two columns have it.
+    """
+    for name in names:
+        found = [column for column in columns if column.lower() == name]
+        if len(found) > 1:
+            raise ValueError(
+                f"columns {found[0]!r} and {found[1]!r} both name the {what}. Drop one."
+            )
+        if found:
+            return found[0]
+    raise ValueError(
+        f"there must be a column of the {what}, named {' or '.join(map(repr, names))}, got "
+        f"{', '.join(map(repr, columns))}. Rename one."
+    )
+
+
+def qrels_of_frame(frame: Any, source: str = "") -> Qrels:
+    """Judgements in a frame; ``source`` is named in messages."""
+    qid, doc_ids, grades = _columns(frame, GRADE_NAMES, "relevance", source)
+    return checked_qrels(qid, doc_ids, grades, source)
+
+
+def run_of_frame(frame: Any, source: str = "") -> Run:
+    """Run in a frame; ``source`` is named in messages."""
+    qid, doc_ids, scores = _columns(frame, SCORE_NAMES, "score", source)
+    return checked_run(qid, doc_ids, scores, source)
+
+
+def checked_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = "") -> Qrels:
+    """Judgements of checked columns.
+
+    Raises
+    ------
+    ValueError
+        If an id is missing, a grade is not a whole number, or a document is judged twice.
+    """
+    where = _where(source)
+    queries, documents = _ids(qid, "query ids", where), _ids(doc_ids, "document ids", where)
+    relevance = _grades(grades, queries, documents, where)
+    check_distinct(queries, documents, where)
+    return Qrels(queries, documents, relevance)
+
+
+def checked_run(qid: list[Any], doc_ids: list[Any], scores: Any, source: str = "") -> Run:
+    """Run of checked columns.
+
+    Raises
+    ------
+    ValueError
+        If an id is missing, a score is not a finite number that float64 holds, or a query has a
+        document twice.
+    """
+    where = _where(source)
+    queries, documents = _ids(qid, "query ids", where), _ids(doc_ids, "document ids", where)
+    values = exact_float64(scores, "scores", where)
+    check_finite(queries, documents, values)
+    check_distinct(queries, documents, where)
+    return Run(queries, documents, values, "")
+
+
+def check_finite(qid: NDArray[Any], doc_ids: NDArray[Any], scores: Float64Array) -> None:
+    """Raise ValueError if a score is not finite."""
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores)))
+        raise ValueError(
+            f"scores must be finite, got {scores[row]} for document {str(doc_ids[row])!r} of query "
+            f"{str(qid[row])!r}."
+        )
+
+
+def _columns(frame: Any, names: Sequence[str], what: str, source: str) -> list[list[Any]]:
+    table = nw.from_native(frame)
+    roles = (("query id", QUERY_NAMES), ("document id", DOCUMENT_NAMES), (what, names))
+    try:
+        chosen = [
+            column_named(table.collect_schema().names(), usual, role) for role, usual in roles
+        ]
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}" if source else str(error)) from None
+    table = table.select(chosen)
+    table = table.collect() if isinstance(table, nw.LazyFrame) else table
+    if source and not len(table):  # a search that found nothing gives an empty frame
+        raise ValueError(f"{source} has no rows.")
+    return [table[name].to_list() for name in chosen]
+
+
+def _where(source: str) -> Any:
+    return f"{source}, row {{}}".format if source else "row {}".format
+
+
+def _ids(values: list[Any], name: str, where: Any) -> NDArray[Any]:
+    return text_array(id_texts(values, name, where))
+
+
+def _grades(
+    grades: list[Any], queries: NDArray[Any], documents: NDArray[Any], where: Any
+) -> Int64Array:
+    values = np.empty(len(grades), dtype=np.int64)
+    for row, grade in enumerate(grades):
+        try:
+            if not isinstance(grade, Real | Decimal) or grade != math.floor(grade):
+                raise ValueError
+            values[row] = math.floor(grade)
+        except (ArithmeticError, ValueError):  # NaN, infinity, beyond 64 bits
+            raise ValueError(
+                f"grades must be whole numbers, got {grade!r} for query {str(queries[row])!r}, "
+                f"document {str(documents[row])!r} at {where(row)}."
+            ) from None
+    return values

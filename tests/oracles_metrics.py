@@ -83,12 +83,17 @@ def average_precision(y, f, k=None, rel=1, norm="all", ties="stable", empty=NAN)
     n_relevant = sum(grade >= rel for grade in y)
     if n_relevant == 0:
         return empty
-    hits, total = 0, 0.0
-    for rank, grade in enumerate(ranked(y, f, ties)[:k], start=1):
-        if grade >= rel:
-            hits += 1
-            total += hits / rank
-    return total / (min(n_relevant, k) if norm == "cutoff" and k else n_relevant)
+
+    def value(grades):
+        hits, total = 0, 0.0
+        for rank, grade in enumerate(grades[:k], start=1):
+            if grade >= rel:
+                hits += 1
+                total += hits / rank
+        return total
+
+    most = min(n_relevant, k) if norm == "cutoff" and k else n_relevant
+    return expected(y, f, ties, value) / most
 
 
 def average_precision_of_blocks(y, f, rel=1, empty=NAN):
@@ -128,33 +133,41 @@ def r_precision(y, f, rel=1, ties="stable", empty=NAN):
     n_relevant = sum(grade >= rel for grade in y)
     if n_relevant == 0:
         return empty
-    return hits_in(ranked(y, f, ties), rel, n_relevant) / n_relevant
+    return expected(y, f, ties, lambda grades: hits_in(grades, rel, n_relevant)) / n_relevant
 
 
 def success(y, f, k=None, rel=1, ties="stable", empty=0.0):
     if not any(grade >= rel for grade in y):
         return empty
-    return float(hits_in(ranked(y, f, ties), rel, k) > 0)
+    return expected(y, f, ties, lambda grades: float(hits_in(grades, rel, k) > 0))
 
 
 def reciprocal_rank(y, f, k=None, rel=1, ties="stable", empty=0.0):
     if not any(grade >= rel for grade in y):
         return empty
-    for rank, grade in enumerate(ranked(y, f, ties)[:k], start=1):
-        if grade >= rel:
-            return 1.0 / rank
-    return 0.0
+
+    def value(grades):
+        for rank, grade in enumerate(grades[:k], start=1):
+            if grade >= rel:
+                return 1.0 / rank
+        return 0.0
+
+    return expected(y, f, ties, value)
 
 
 def err(y, f, k=None, gain="exp2", max_grade=4, ties="stable", empty=0.0):
     if not any(grade > 0 for grade in y):
         return empty
-    total, reached = 0.0, 1.0
-    for rank, grade in enumerate(ranked(y, f, ties)[:k], start=1):
-        stop = (2.0**grade - 1) / 2.0**max_grade if gain == "exp2" else grade / max_grade
-        total += reached * stop / rank
-        reached *= 1.0 - stop
-    return total
+
+    def value(grades):
+        total, reached = 0.0, 1.0
+        for rank, grade in enumerate(grades[:k], start=1):
+            stop = (2.0**grade - 1) / 2.0**max_grade if gain == "exp2" else grade / max_grade
+            total += reached * stop / rank
+            reached *= 1.0 - stop
+        return total
+
+    return expected(y, f, ties, value)
 
 
 def rbp(y, f, k=None, p=0.8, rel=1, ties="stable", empty=0.0):

@@ -84,13 +84,13 @@ def test_discounted_sums(gains, cascade, cutoff, rng):
 def test_relevance_sums(cutoff, rng):
     y = ragged.grades(rng).astype(float)
     ranked = y.copy()
-    top, out = ragged.INDPTR, np.empty((len(ragged.SIZES), 4))
+    top, out = ragged.INDPTR, np.empty((len(ragged.SIZES), 5))
     relevance_sums(ranked, top, y, ragged.INDPTR, 2.0, cutoff, 1 / np.arange(1.0, 31), out)
     for q, mine in enumerate(ragged.QUERIES):
         hits = ranked[mine[: cutoff or None]] >= 2
         precisions = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-        first = np.argmax(hits) + 1 if hits.any() else 0
-        expected = (y[mine] >= 2).sum(), hits.sum(), precisions[hits].sum(), first
+        first = 1 / (np.argmax(hits) + 1) if hits.any() else 0
+        expected = (y[mine] >= 2).sum(), hits.sum(), precisions[hits].sum(), first, hits.any()
         np.testing.assert_allclose(out[q], expected)
 
 

@@ -32,8 +32,12 @@ COLUMNS = {
     "CatBoost Base": ("catboost", "nDCG@{k}", [0.3425, 0.8100, 0.5, 0.5, 0.6199, 1]),
     "CatBoost Exp": ("catboost", "nDCG(gain='exp2')@{k}", [0.2269, 0.7934, 0.5, 0.5, 0.5869, 1]),
     "scikit-learn": ("sklearn", "nDCG@{k}", [0.3425, 0.3100, 0.7103, 0.7103, 0.6199, None]),
-    "ranx": (None, "nDCG(gain='linear',empty=0)@{k}", [0.3425, 0.3100, 0.5, 1, 0.6199, 1]),
-    "ranx burges": (None, "nDCG(empty=0)@{k}", [0.2269, 0.2934, 0.5, 1, 0.5869, 1]),
+    "ranx": (
+        None,
+        "nDCG(gain='linear',empty=0,ties='stable')@{k}",
+        [0.3425, 0.3100, 0.5, 1, 0.6199, 1],
+    ),
+    "ranx burges": (None, "nDCG(empty=0,ties='stable')@{k}", [0.2269, 0.2934, 0.5, 1, 0.5869, 1]),
     "ir-measures": ("trec_eval", "nDCG@{k}", [0.3425, 0.3100, 1, 0.5, 0.6199, 1]),
     "ir-measures exp": (
         "trec_eval",

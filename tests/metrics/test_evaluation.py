@@ -75,9 +75,9 @@ def test_repr_names_values_conventions_and_skipped_queries():
     text = repr(evaluate([1, 0, 0], [1, 2, 3], [1, 1, 2], ["AP", "P(rel=1,empty=0)@1"]))
     assert text.splitlines() == [
         "EvaluationResult of 2 queries",
-        "  AP                  0.5000  AP(rel=1,norm='all',empty='skip',ties='stable')"
+        "  AP                  0.5000  AP(rel=1,norm='all',empty='skip',ties='mean')"
         "  (without 1 query)",
-        "  P(rel=1,empty=0)@1  0.0000  P(rel=1,empty=0,ties='stable',short='pad')@1",
+        "  P(rel=1,empty=0)@1  0.0000  P(rel=1,empty=0,ties='mean',short='pad')@1",
     ]
 
 
@@ -182,7 +182,7 @@ def test_default_score_of_grades(rng):
     y, f, qid = ragged(rng)
     groups = QueryGroups.from_qid(qid, len(qid))
     assert default_score_name(y) == "nDCG@10"
-    full = "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable')@10"
+    full = "nDCG(gain='exp2',discount='log2',empty='skip',ties='mean')@10"
     assert default_score(y, f, groups) == pytest.approx(
         evaluate(y, f, qid, [full])[full], rel=1e-14
     )

@@ -88,12 +88,12 @@ def test_gdeval_prints_our_values(rng, tmp_path, levels, k):
 def test_ranx(rng, levels):
     y, f, qid = ragged(rng, levels=levels)
     for theirs, spec in {
-        "ndcg@5": "nDCG(gain='linear',empty=0)@5",
-        "ndcg_burges@5": "nDCG(empty=0)@5",
-        "map": "AP(empty=0)",
+        "ndcg@5": "nDCG(gain='linear',empty=0,ties='stable')@5",
+        "ndcg_burges@5": "nDCG(empty=0,ties='stable')@5",
+        "map": "AP(empty=0,ties='stable')",
     }.items():
         wanted = peers.ranx(y, f, qid, theirs)
         assert_equal(ours(y, f, qid, spec), wanted, theirs)
     binary = np.minimum(y, 1.0)  # ranx's RBP weighs grades
     wanted = peers.ranx(binary, f, qid, "rbp.80")
-    assert_equal(ours(y, f, qid, "RBP(p=0.8)"), wanted, "rbp.80")
+    assert_equal(ours(y, f, qid, "RBP(p=0.8,ties='stable')"), wanted, "rbp.80")

@@ -216,11 +216,11 @@ def discounted_sums(ranked, top, table, discounts, cascade, cutoff, out):
 
 @njit
 def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
-    """Four numbers per query about the rows with a grade of at least ``rel``.
+    """Five numbers per query about the rows with a grade of at least ``rel``.
 
     How many there are, how many of them are ranked within the cut-off (0: no cut-off), the sum
-    of the precisions at those ranks, and the first of those ranks (0: none). ``reciprocals[r]``
-    is 1 / (r + 1).
+    of the precisions at those ranks, the reciprocal of the first of those ranks (0: none), and
+    whether there is one. ``reciprocals[r]`` is 1 / (r + 1).
     """
     for q in range(len(indptr) - 1):
         n_relevant = 0
@@ -244,7 +244,8 @@ def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
         out[q, 0] = n_relevant
         out[q, 1] = hits
         out[q, 2] = precisions
-        out[q, 3] = first + 1 if first < n else 0
+        out[q, 3] = reciprocals[first] if first < n else 0.0
+        out[q, 4] = 1.0 if first < n else 0.0
 
 
 @njit

@@ -20,7 +20,8 @@ Empty: TypeAlias = int | str
 GAINS = ("exp2", "linear")
 DISCOUNTS = ("log2", "letor")
 EMPTY = (0, 1, "skip", "nan")
-TIES = ("stable", "docid", "worst", "best")
+# "mean" is the expected value: tied rows stand in every order equally often.
+TIES = ("mean", "stable", "docid", "worst", "best")
 # Sums of 2**grade overflow for larger integer grades.
 LARGEST_GRADE = 1000
 

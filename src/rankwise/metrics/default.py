@@ -11,7 +11,7 @@ from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array
 
 # Without a preset: gain 2**y - 1, discount 1 / log2(1 + rank), queries without relevant rows
-# skipped, ties in input order.
+# skipped, tied rows earn the mean over all their orders.
 GRADED = "nDCG@10"
 MISRANKING = "Misranking"
 # Sums of 2**y overflow float64 for larger grades, so such integers are treated as real targets.

@@ -2,7 +2,7 @@
 
 A measure maps labels and scores to one value per query; the values are then averaged. Its string
 form names every choice that affects the value and parses back to an equal measure:
-``str(parse("nDCG@10")) == "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable',
+``str(parse("nDCG@10")) == "nDCG(gain='exp2',discount='log2',empty='skip',ties='mean',
 short='pad')@10"``.
 
 To add a measure: subclass :class:`Measure` as ``@dataclass(frozen=True)``, set ``name``, declare

@@ -15,6 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
+from rankwise.kernels.tied_ranks import (
+    expected_relevance_sums,
+    expected_stops,
+    mean_tied_values,
+)
 from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
 from rankwise.metrics.agreement.pairs import PairCounts, count_pairs
 from rankwise.metrics.conventions import LARGEST_GRADE, discounts
@@ -123,19 +128,21 @@ class ScoredGroups:
         ----------
         ties : {"stable", "docid", "worst", "best"}
             Order of rows with equal scores: input order, reverse input order, ascending label, or
-            descending label.
+            descending label. The mean over all orders is no ranking: see :meth:`tie_means`.
         """
         if ties not in self._ranked:
             self._ranked[ties] = self.rank(self.y, ties, self._depth.get(ties, 0))
         return self._ranked[ties]
 
-    def rank(self, values: Float64Array, ties: str = "stable", depth: int = 0) -> Ranked:
-        """``values`` of the rows by descending score; 0 for rows that were not retrieved.
+    def rank(
+        self, values: Float64Array, ties: str = "stable", depth: int = 0, missing: float = 0.0
+    ) -> Ranked:
+        """``values`` of the rows by descending score; ``missing`` for rows not retrieved.
 
         Only the first ``depth`` rows of each query are returned (0: all rows).
         """
         if self.missing is not None:
-            values = np.where(self.missing, 0.0, values)
+            values = np.where(self.missing, missing, values)
         if ties == "stable":
             return self._rank(self.scores, values, depth)
         # Stable ranking of rows that are already in the wanted order of ties.
@@ -164,19 +171,51 @@ class ScoredGroups:
         return self._rank(self.y, values, depth)
 
     def relevance(self, ties: str, rel: float, depth: int) -> Float64Array:
-        """Four numbers per query about the rows of grade >= ``rel``, shape (n_queries, 4).
+        """Five numbers per query about the rows of grade >= ``rel``, shape (n_queries, 5).
 
         Their number; their number within the first ``depth`` ranks (0: all); the sum of the
-        precisions at their ranks; the first of their ranks (0: none).
+        precisions at those ranks; the reciprocal of the first of those ranks (0: none); whether
+        there is one. With ``ties="mean"``, the expectations of the last four.
         """
         key = (ties, rel, depth)
         if key not in self._relevance:
-            sums = np.empty((self.n_queries, 4))
+            sums = np.empty((self.n_queries, 5))
             weights = discounts("reciprocal", self.largest)
-            ranked = self.ranked(ties)
-            relevance_sums(*ranked, self.y, self.indptr, float(rel), depth, weights, sums)
+            last = (float(rel), depth, weights, sums)
+            if ties == "mean":
+                order = self._row_order
+                expected_relevance_sums(*order, self.scores, self.y, self.indptr, *last)
+            elif self.missing is not None and rel <= 0:  # 0 would count as relevant
+                grades = np.where(self.missing, -np.inf, self.y)
+                ranked = self.rank(grades, ties, self._depth.get(ties, 0), missing=-np.inf)
+                relevance_sums(*ranked, self.y, self.indptr, *last)
+            else:
+                relevance_sums(*self.ranked(ties), self.y, self.indptr, *last)
             self._relevance[key] = sums
         return self._relevance[key]
+
+    def tie_means(self, values: Float64Array, table: Float64Array) -> Ranked:
+        """Ranked values, each the mean over its tied rows, down to the depth of ties "mean".
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows,)
+            Values of the rows; rows that were not retrieved get 0.
+        table : ndarray
+            The value of a row is ``table[values[row]]``; empty: ``values[row]``.
+        """
+        order, top = self._row_order
+        out = np.empty(top[-1])
+        mean_tied_values(order, top, self.scores, values, table, self.indptr, out)
+        return Ranked(out, top)
+
+    def expected_stops(self, values: Float64Array, table: Float64Array, depth: int) -> Float64Array:
+        """Expected sum of P(stop at rank r) / r per query; ``values`` as in :meth:`tie_means`."""
+        out = np.empty(self.n_queries)
+        weights = discounts("reciprocal", self.largest)
+        scores = self.scores
+        expected_stops(*self._row_order, scores, values, table, self.indptr, depth, weights, out)
+        return out
 
     def count(self, rel: float) -> Int64Array:
         """Number of rows of grade >= ``rel`` per query."""
@@ -197,12 +236,18 @@ class ScoredGroups:
         new[self.indptr] = True
         return np.flatnonzero(new)
 
-    def tie_means(self, ranked: Float64Array) -> Float64Array:
-        """Values in ranked order, each replaced by the mean over its block of tied rows."""
-        if not len(ranked):
-            return ranked
-        lengths = np.diff(self.tie_starts)
-        return np.repeat(np.add.reduceat(ranked, self.tie_starts[:-1]) / lengths, lengths)
+    @property
+    def retrieved_sizes(self) -> Int64Array:
+        """Number of retrieved rows per query."""
+        if self.missing is None:
+            return self.sizes
+        return self.sizes - np.diff(np.append(0, np.cumsum(self.missing))[self.indptr])
+
+    @cached_property
+    def _row_order(self) -> Ranked:
+        """Row numbers by descending score, down to the depth of ties "mean"."""
+        rows = np.arange(len(self.y), dtype=np.float64)
+        return self._rank(self.scores, rows, self._depth.get("mean", 0))
 
     @cached_property
     def _last_first(self) -> tuple[Float64Array, Int64Array]:

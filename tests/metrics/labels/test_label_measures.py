@@ -56,7 +56,9 @@ def test_measures_of_rankings_are_scikit_learns(case):
         "Coverage": peer.coverage_error(Y, scores),
         "nDCG(ties=mean,empty=0)@3": peer.ndcg_score(Y, scores, k=3),
         "nDCG(ties=mean,empty=0)": peer.ndcg_score(Y, scores),
-        "nDCG(empty=0)@5": peer.ndcg_score(Y, scores - np.arange(Y.shape[1]) * 1e-9, k=5),
+        "nDCG(ties=stable,empty=0)@5": peer.ndcg_score(
+            Y, scores - np.arange(Y.shape[1]) * 1e-9, k=5
+        ),
     }
     assert dict(evaluate_labels(Y, scores, list(wanted))) == pytest.approx(wanted, rel=1e-12)
     flat = evaluate(Y.ravel(), scores.ravel(), np.repeat(np.arange(len(Y)), Y.shape[1]), "LRAP")
@@ -67,10 +69,14 @@ def test_the_top_by_hand(case):
     Y, scores, _ = case
     first = np.argsort(-scores, axis=1, kind="stable")
     hits = np.take_along_axis(Y, first, axis=1)
-    result = evaluate_labels(Y, scores, ["P@3", "OneError", "Misranking(empty=0)", "RankingLoss"])
-    assert result["P@3"] == pytest.approx(hits[:, :3].mean(), rel=1e-13)
+    specs = ["P(ties=stable)@3", "OneError(ties=stable)", "Misranking(empty=0)", "RankingLoss"]
+    result = evaluate_labels(Y, scores, [*specs, "OneError"])
+    assert result["P(ties=stable)@3"] == pytest.approx(hits[:, :3].mean(), rel=1e-13)
     error = np.where(Y.any(axis=1), 1 - hits[:, 0], 1)
-    assert result["OneError"] == pytest.approx(error.mean(), rel=1e-13)
+    assert result["OneError(ties=stable)"] == pytest.approx(error.mean(), rel=1e-13)
+    top = scores == scores.max(axis=1, keepdims=True)
+    share = np.where(Y.any(axis=1), ((1 - Y) * top).sum(axis=1) / top.sum(axis=1), 1)
+    assert result["OneError"] == pytest.approx(share.mean(), rel=1e-13)
     assert result["Misranking(empty=0)"] == pytest.approx(result["RankingLoss"], rel=1e-12)
 
 
@@ -85,11 +91,17 @@ def test_propensities_and_their_precision(case, rng):
     worth = Y / p
     ours = np.take_along_axis(worth, first, axis=1).sum(axis=1) / 3
     best = -np.sort(-worth, axis=1)[:, :3].sum(axis=1) / 3
-    specs = ["PSP@3", "PSP(normalised=False)@3"]
-    result = evaluate_labels(Y, scores, specs, propensity=p)
-    assert result["PSP@3"] == pytest.approx(ours.sum() / best.sum(), rel=1e-12)
-    assert result.per_row["PSP@3"] == pytest.approx(ours, rel=1e-12)
-    assert result["PSP(normalised=False)@3"] == pytest.approx(ours.mean(), rel=1e-12)
+    of_best, plain = "PSP(ties=stable)@3", "PSP(normalised=False,ties=stable)@3"
+    result = evaluate_labels(Y, scores, [of_best, plain, "PSP@3"], propensity=p)
+    assert result[of_best] == pytest.approx(ours.sum() / best.sum(), rel=1e-12)
+    assert result.per_row[of_best] == pytest.approx(ours, rel=1e-12)
+    assert result[plain] == pytest.approx(ours.mean(), rel=1e-12)
+    orders = [rng.permutation(Y.shape[1]) for _ in range(400)]
+    drawn = [
+        evaluate_labels(Y[:, o], scores[:, o], of_best, propensity=p[o])[of_best] for o in orders
+    ]
+    error = 5 * np.std(drawn) / 20 + 1e-12
+    assert result["PSP@3"] == pytest.approx(np.mean(drawn), abs=error)
     assert evaluate_labels(Y, worth, "PSP@3", propensity=p)["PSP@3"] == pytest.approx(1, rel=1e-12)
 
 

@@ -59,13 +59,25 @@ TIED = {
     "RBP@3": naive.rbp,
 }
 UNCUT = {"MeanNDCG": naive.mean_ndcg, "Rprec": naive.r_precision, "nDCG": naive.ndcg}
+# Values by ties="mean", the default.
 AVERAGED = {
-    "DCG@3": naive.dcg,
-    "nDCG@3": naive.ndcg,
-    "nDCG(gain='linear')@4": lambda y, f, k, **p: naive.ndcg(y, f, 4, gain="linear", **p),
-    "P@3": naive.precision,
-    "R@3": naive.recall,
-    "RBP@3": naive.rbp,
+    **{spec: lambda y, f, loop=loop: loop(y, f, 3, ties="mean") for spec, loop in TIED.items()},
+    **{spec: lambda y, f, loop=loop: loop(y, f, ties="mean") for spec, loop in UNCUT.items()},
+    "nDCG(gain='linear')@4": lambda y, f: naive.ndcg(y, f, 4, gain="linear", ties="mean"),
+    f"DCG(gain={TABLE})@4": lambda y, f: naive.dcg(y, f, 4, gain=TABLE, ties="mean"),
+    "MeanNDCG(gain='linear')": lambda y, f: naive.mean_ndcg(y, f, "linear", ties="mean"),
+    "AP": lambda y, f: naive.average_precision(y, f, ties="mean"),
+    "AP(rel=2,norm='cutoff')@2": lambda y, f: naive.average_precision(
+        y, f, 2, 2, "cutoff", ties="mean"
+    ),
+    "P": lambda y, f: naive.precision(y, f, ties="mean"),
+    "Success(rel=3)@2": lambda y, f: naive.success(y, f, 2, 3, ties="mean"),
+    "RR": lambda y, f: naive.reciprocal_rank(y, f, ties="mean"),
+    "RR(rel=4)@2": lambda y, f: naive.reciprocal_rank(y, f, 2, 4, ties="mean"),
+    "ERR": lambda y, f: naive.err(y, f, ties="mean"),
+    "ERR@1": lambda y, f: naive.err(y, f, 1, ties="mean"),
+    "ERR(gain='linear')@4": lambda y, f: naive.err(y, f, 4, "linear", ties="mean"),
+    "RBP": lambda y, f: naive.rbp(y, f, ties="mean"),
 }
 
 
@@ -86,12 +98,25 @@ def assert_same(spec, y, f, qid, value, tolerance=1e-13):
 @pytest.mark.parametrize("spec", CASES)
 def test_equals_the_loop(rng, spec, levels):
     y, f, qid = ragged(rng, levels=levels)
-    assert_same(spec, y, f, qid, CASES[spec])
+    if "ties=" not in spec:
+        spec_of_rows = with_param(spec, "ties='stable'")
+        assert_same(spec_of_rows, y, f, qid, CASES[spec])
+    else:
+        assert_same(spec, y, f, qid, CASES[spec])
+
+
+@pytest.mark.parametrize("spec", [spec for spec in CASES if "ties=" not in spec])
+def test_without_ties_the_rule_for_ties_changes_no_bit(rng, spec):
+    y, f, qid = ragged(rng, levels=None)
+    specs = [spec, *(with_param(spec, f"ties='{ties}'") for ties in ("mean", "stable", "worst"))]
+    first, *others = evaluate(y, f, qid, specs).per_query.values()
+    for other in others:
+        np.testing.assert_array_equal(first, other)
 
 
 @pytest.mark.parametrize("spec", ["DCG@3", "nDCG@4", "nDCG(gain='linear')", "MeanNDCG", "ERR@3"])
 def test_real_valued_grades_have_gains_too(rng, spec):
-    y, f, qid = ragged(rng, levels=6)
+    y, f, qid = ragged(rng, levels=None)
     y = np.where(y > 0, y - rng.random(len(y)), 0.0)
     loops = {
         "DCG@3": lambda y, f: naive.dcg(y, f, 3),
@@ -125,29 +150,55 @@ def test_ties_are_broken_as_told(rng, spec, ties):
         )
 
 
+@pytest.mark.parametrize("levels", [1, 3])
 @pytest.mark.parametrize("spec", AVERAGED)
-def test_mean_over_ties_is_the_mean_over_all_their_orders(rng, spec):
-    y, f, qid = ragged(rng, n_queries=25, most=7, levels=3)
-    assert_same(
-        with_param(spec, "ties='mean'"),
-        y,
-        f,
-        qid,
-        lambda y, f: AVERAGED[spec](y, f, 3, ties="mean"),
-        tolerance=1e-12,
-    )
+def test_by_default_ties_earn_the_mean_over_all_their_orders(rng, spec, levels):
+    y, f, qid = ragged(rng, n_queries=25, most=6, levels=levels)
+    assert_same(spec, y, f, qid, AVERAGED[spec], tolerance=1e-12)
 
 
-def test_mean_over_ties_of_mean_ndcg(rng):
-    y, f, qid = ragged(rng, n_queries=20, most=6, levels=3)
-    assert_same(
-        "MeanNDCG(ties='mean')",
-        y,
-        f,
-        qid,
-        lambda y, f: naive.mean_ndcg(y, f, ties="mean"),
-        tolerance=1e-12,
-    )
+@pytest.mark.parametrize("spec", ["DCG@3", "nDCG(gain='linear')", "MeanNDCG", "ERR@3", "ERR"])
+def test_real_valued_grades_of_tied_rows_are_averaged_too(rng, spec):
+    y, f, qid = ragged(rng, n_queries=25, most=6, levels=2)
+    y = np.where(y > 0, y - rng.random(len(y)), 0.0)
+    loops = {
+        **AVERAGED,
+        "nDCG(gain='linear')": lambda y, f: naive.ndcg(y, f, None, "linear", ties="mean"),
+    }
+    assert_same(spec, y, f, qid, loops[spec], tolerance=1e-12)
+
+
+@pytest.mark.parametrize("spec", [*TIED, *UNCUT, "P", "AP", "RR"])
+def test_tied_rows_that_were_not_retrieved_have_no_rank(rng, spec):
+    """They count in the ideal, and earn what the plain rule gives to rows in any order."""
+    y, f, qid = ragged(rng, n_queries=30, most=12, levels=3)
+    retrieved = rng.random(len(y)) < 0.7
+    per_rule = {
+        ties: evaluate(
+            y, f, qid, with_param(spec, f"ties='{ties}'"), retrieved=retrieved
+        ).per_query[with_param(spec, f"ties='{ties}'")]
+        for ties in ("mean", "worst", "best")
+    }
+    mean, counted = per_rule["mean"], ~np.isnan(per_rule["mean"])
+    assert (mean[counted] >= per_rule["worst"][counted] - 1e-12).all()
+    assert (mean[counted] <= per_rule["best"][counted] + 1e-12).all()
+    untied = np.where(retrieved, rng.permutation(len(y)) + 0.5, 0.0)
+    specs = [spec, with_param(spec, "ties='stable'")]
+    found = evaluate(y, untied, qid, specs, retrieved=retrieved).per_query
+    np.testing.assert_array_equal(found[specs[0]], found[specs[1]])
+
+
+def test_a_large_block_of_ties_needs_no_quadratic_time():
+    n = 200_000
+    y = np.zeros(n)
+    y[: n // 2] = 1 + np.arange(n // 2) % 4
+    result = evaluate(y, np.zeros(n), None, ["ERR", "AP", "RR", "nDCG@10", "MeanNDCG"])
+    # Half of the rows are relevant: the first of them is at rank r with probability 2**-r.
+    assert result["RR"] == pytest.approx(np.log(2), rel=1e-3)
+    assert result["AP"] == pytest.approx(0.5, rel=1e-2)
+    stop = np.mean([(2**g - 1) / 16 for g in y])
+    expected = sum(stop * (1 - stop) ** (r - 1) / r for r in range(1, 2000))
+    assert result["ERR"] == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("empty", EMPTY)

@@ -8,7 +8,7 @@ R of the K labels are relevant. c_j is the number of labels whose score is at le
 - LRAP: mean over relevant j of r_j / c_j;
 - ranking loss: sum over relevant j of c_j - r_j, over R (K - R);
 - coverage: the largest c_j, the depth to which the ranking must be read to find all;
-- one-error: whether the first label is not relevant; ties are in label order.
+- one-error: whether the first label is not relevant; the share of labels tied for the first rank.
 
 O(K R) per row; one-error O(K).
 
@@ -133,7 +133,7 @@ class OneError(BinaryMeasure):
     rel : float
     empty : {0, 1, "skip", "nan"}
         Value of a row without relevant labels.
-    ties : {"stable", "docid", "worst", "best"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     """
 
     name: ClassVar[str] = "OneError"
@@ -141,7 +141,7 @@ class OneError(BinaryMeasure):
     cutoff = None
     rel: float = 1
     empty: Empty = 1
-    ties: str = "stable"
+    ties: str = "mean"
 
     def prepare(self, scored: ScoredGroups) -> None:
         """Announce that only the first rank will be read."""
@@ -150,4 +150,4 @@ class OneError(BinaryMeasure):
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         sums = scored.relevance(self.ties, self.rel, 1)
-        return self.fill_empty((sums[:, 1] == 0).astype(np.float64), sums[:, 0])
+        return self.fill_empty(1.0 - sums[:, 4], sums[:, 0])

@@ -24,9 +24,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwise.checks.labels import check_indicator
-from rankwise.metrics.agreement.query_sums import sum_by_query
+from rankwise.kernels.topk import discounted_sums
 from rankwise.metrics.conventions import TIES, check_choice, check_cutoff
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.ranking.gains import NO_TABLE
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -85,7 +86,7 @@ class PropensityPrecision(Measure):
     ----------
     normalised : bool
         Whether the mean is divided by the mean of the best ranking; values per row are not divided.
-    ties : {"stable", "docid", "worst", "best"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     cutoff : int >= 1
     """
 
@@ -93,7 +94,7 @@ class PropensityPrecision(Measure):
     reads_from_top: ClassVar[bool] = True
 
     normalised: bool = True
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int = 1
 
     def __post_init__(self) -> None:
@@ -102,7 +103,16 @@ class PropensityPrecision(Measure):
         check_choice(self.name, "ties", self.ties, TIES)
         check_cutoff(self.name, self.cutoff)
 
+    def prepare(self, scored: ScoredGroups) -> None:
+        """Announce the cut-off."""
+        scored.need(self.ties, self.cutoff)
+
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        ranked = scored.rank(scored.y, self.ties, self.cutoff)
-        return sum_by_query(ranked.values, ranked.top) / self.cutoff
+        if self.ties == "mean":
+            ranked, top = scored.tie_means(scored.y, NO_TABLE)
+        else:
+            ranked, top = scored.rank(scored.y, self.ties, self.cutoff)
+        sums = np.empty(scored.n_queries)
+        discounted_sums(ranked, top, NO_TABLE, np.ones(self.cutoff), False, self.cutoff, sums)
+        return sums / self.cutoff

@@ -30,7 +30,7 @@ class AveragePrecision(BinaryMeasure):
         Divide by the number of relevant rows R, or by min(cutoff, R).
     empty : {0, 1, "skip", "nan"}
         Value of a query without relevant rows.
-    ties : {"stable", "docid", "worst", "best", "block"}
+    ties : {"mean", "stable", "docid", "worst", "best", "block"}
         Order of tied rows. "block": tied rows share the last of their ranks (scikit-learn).
     cutoff : int >= 1, optional
     """
@@ -41,7 +41,7 @@ class AveragePrecision(BinaryMeasure):
     rel: float = 1
     norm: str = "all"
     empty: Empty = "skip"
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class AveragePrecision(BinaryMeasure):
 
     def _block_sums(self, scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
         """Relevant rows per query, and sum of the precisions at the ends of their blocks."""
-        relevant = (scored.ranked("stable").values >= self.rel).astype(np.float64)
+        relevant = scored.rank((scored.y >= self.rel).astype(np.float64)).values
         down_to = np.concatenate([[0.0], np.cumsum(relevant)])
         lengths = np.diff(scored.tie_starts)
         ends = np.repeat(scored.tie_starts[1:], lengths)
@@ -71,4 +71,4 @@ class AveragePrecision(BinaryMeasure):
         precision = (down_to[ends] - down_to[query_start]) / (ends - query_start)
         total = np.concatenate([[0.0], np.cumsum(relevant * precision)])
         indptr = scored.indptr
-        return np.diff(down_to[indptr]), np.diff(total[indptr])
+        return scored.count(self.rel).astype(np.float64), np.diff(total[indptr])

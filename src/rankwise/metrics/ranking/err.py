@@ -40,7 +40,7 @@ class ExpectedReciprocalRank(TopMeasure):
         Highest grade of the scale; 4 for five-level judgements. Larger grades raise ValueError.
     empty : {0, 1, "skip", "nan"}
         Value of a query without a grade above 0.
-    ties : {"stable", "docid", "worst", "best"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     cutoff : int >= 1, optional
     """
 
@@ -49,7 +49,7 @@ class ExpectedReciprocalRank(TopMeasure):
     gain: str = "exp2"
     max_grade: float = 4
     empty: Empty = 0
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int | None = None
 
     def __post_init__(self) -> None:
@@ -66,14 +66,20 @@ class ExpectedReciprocalRank(TopMeasure):
             )
         if scored.integral:
             table = self._probability(np.arange(scored.highest_grade + 1.0))
-            ranked, top = scored.ranked(self.ties)
         else:
             table = NO_TABLE
-            ranked, top = scored.rank(self._probability(scored.y), self.ties, self.depth)
-        n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
-        weights = discounts("reciprocal", n_ranks)
-        values = np.empty(scored.n_queries)
-        discounted_sums(ranked, top, table, weights, True, self.depth, values)
+        stops = scored.y if scored.integral else self._probability(scored.y)
+        if self.ties == "mean":
+            values = scored.expected_stops(stops, table, self.depth)
+        else:
+            if scored.integral:
+                ranked, top = scored.ranked(self.ties)
+            else:
+                ranked, top = scored.rank(stops, self.ties, self.depth)
+            n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
+            weights = discounts("reciprocal", n_ranks)
+            values = np.empty(scored.n_queries)
+            discounted_sums(ranked, top, table, weights, True, self.depth, values)
         if self.empty == 0:
             return values
         return self.fill_empty(values, scored.count(SMALLEST_GRADE))

@@ -45,10 +45,9 @@ def ranked_gains(scored: ScoredGroups, gain: Gain, ties: str, depth: int) -> Ran
     """Gains by descending score, averaged over tied rows with ``ties="mean"``."""
     table, values = _table_or_values(scored, gain)
     if ties == "mean":
-        ranked, top = scored.rank(scored.y if values is None else values)
-        if len(table):
-            ranked = table[ranked.astype(np.int64)]
-        return RankedGains(Ranked(scored.tie_means(ranked), top), NO_TABLE)
+        return RankedGains(
+            scored.tie_means(scored.y if values is None else values, table), NO_TABLE
+        )
     if values is None:
         return RankedGains(scored.ranked(ties), table)
     return RankedGains(scored.rank(values, ties, depth), NO_TABLE)

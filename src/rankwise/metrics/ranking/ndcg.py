@@ -18,7 +18,6 @@ import numpy as np
 from rankwise.kernels.topk import normalised_means
 from rankwise.metrics.conventions import (
     DISCOUNTS,
-    TIES,
     Empty,
     Gain,
     check_choice,
@@ -33,8 +32,6 @@ from rankwise.typing import Float64Array
 
 class GainMeasure(TopMeasure):
     """Base class of measures with the fields ``gain`` and ``discount``."""
-
-    tie_rules: ClassVar[tuple[str, ...]] = (*TIES, "mean")
 
     gain: Gain
     discount: str
@@ -56,7 +53,7 @@ class DCG(GainMeasure):
     discount : {"log2", "letor"}
     empty : {0, 1, "skip", "nan"}
         Value of a query without gain.
-    ties : {"stable", "docid", "worst", "best", "mean"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
         Order of rows with equal scores.
     cutoff : int >= 1, optional
         Number of ranks that count.
@@ -67,7 +64,7 @@ class DCG(GainMeasure):
     gain: Gain = "exp2"
     discount: str = "log2"
     empty: Empty = 0
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int | None = None
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
@@ -99,7 +96,7 @@ class NDCG(GainMeasure):
     gain: Gain = "exp2"
     discount: str = "log2"
     empty: Empty = "skip"
-    ties: str = "stable"
+    ties: str = "mean"
     short: str = "pad"
     cutoff: int | None = None
 
@@ -141,7 +138,7 @@ class MeanNDCG(GainMeasure):
     gain: Gain = "exp2"
     discount: str = "log2"
     empty: Empty = "skip"
-    ties: str = "stable"
+    ties: str = "mean"
 
     def prepare(self, scored: ScoredGroups) -> None:
         super().prepare(scored)

@@ -11,28 +11,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import TIES, Empty, check_choice
+from rankwise.metrics.conventions import Empty, check_choice
+from rankwise.metrics.ranking.gains import NO_TABLE
 from rankwise.metrics.ranking.top import BinaryMeasure
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
 
 class HitMeasure(BinaryMeasure):
-    """Base class of measures that are linear in the hits, so ties can be averaged."""
-
-    tie_rules: ClassVar[tuple[str, ...]] = (*TIES, "mean")
+    """Base class of measures that count the hits within the cut-off."""
 
     def counts(self, scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
         """Number of relevant rows of each query, in total and within the cut-off."""
-        if self.ties != "mean":
-            sums = self.sums(scored)
-            return sums[:, 0], sums[:, 1]
-        relevant = (scored.ranked("stable").values >= self.rel).astype(np.float64)
-        down_to = np.concatenate([[0.0], np.cumsum(scored.tie_means(relevant))])
-        start, stop = scored.indptr[:-1], scored.indptr[1:]
-        end = stop if self.cutoff is None else np.minimum(stop, start + self.cutoff)
-        n_relevant = np.concatenate([[0.0], np.cumsum(relevant)])
-        return n_relevant[stop] - n_relevant[start], down_to[end] - down_to[start]
+        sums = self.sums(scored)
+        return sums[:, 0], sums[:, 1]
 
 
 @dataclass(frozen=True)
@@ -45,7 +37,7 @@ class Precision(HitMeasure):
         Rows of at least this grade are relevant.
     empty : {0, 1, "skip", "nan"}
         Value of a query without relevant rows.
-    ties : {"stable", "docid", "worst", "best", "mean"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     short : {"pad", "zero", "cut"}
         Treatment of a query with m < k rows: divide by k, set the value to 0 (LETOR 3), or divide
         by m (XGBoost, CatBoost).
@@ -57,7 +49,7 @@ class Precision(HitMeasure):
 
     rel: float = 1
     empty: Empty = 0
-    ties: str = "stable"
+    ties: str = "mean"
     short: str = "pad"
     cutoff: int | None = None
 
@@ -67,7 +59,7 @@ class Precision(HitMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         n_relevant, hits = self.counts(scored)
-        sizes = np.maximum(scored.sizes, 1)
+        sizes = np.maximum(scored.retrieved_sizes, 1)
         if self.cutoff is None:
             values = hits / sizes
         elif self.short == "cut":
@@ -75,7 +67,7 @@ class Precision(HitMeasure):
         else:
             values = hits / self.cutoff
             if self.short == "zero":
-                values[scored.sizes < self.cutoff] = 0.0
+                values[scored.retrieved_sizes < self.cutoff] = 0.0
         return self.fill_empty(values, n_relevant)
 
 
@@ -93,7 +85,7 @@ class Recall(HitMeasure):
 
     rel: float = 1
     empty: Empty = "skip"
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int | None = None
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
@@ -109,7 +101,7 @@ class RPrecision(BinaryMeasure):
     ----------
     rel, empty
         See :class:`Precision`.
-    ties : {"stable", "docid", "worst", "best"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     """
 
     name: ClassVar[str] = "Rprec"
@@ -117,12 +109,16 @@ class RPrecision(BinaryMeasure):
 
     rel: float = 1
     empty: Empty = "skip"
-    ties: str = "stable"
+    ties: str = "mean"
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        n_relevant = self.sums(scored)[:, 0].astype(np.int64)
-        relevant = scored.ranked(self.ties).values >= self.rel
-        down_to = np.concatenate([[0], np.cumsum(relevant)])
+        n_relevant = scored.count(self.rel)
+        relevant = (scored.y >= self.rel).astype(np.float64)
+        if self.ties == "mean":
+            ranked = scored.tie_means(relevant, NO_TABLE).values
+        else:
+            ranked = scored.rank(relevant, self.ties).values
+        down_to = np.concatenate([[0.0], np.cumsum(ranked)])
         start = scored.indptr[:-1]
         hits = down_to[start + n_relevant] - down_to[start]
         return self.fill_empty(hits / np.maximum(n_relevant, 1), n_relevant)
@@ -136,16 +132,16 @@ class Success(BinaryMeasure):
     ----------
     rel, empty, cutoff
         See :class:`Precision`.
-    ties : {"stable", "docid", "worst", "best"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     """
 
     name: ClassVar[str] = "Success"
 
     rel: float = 1
     empty: Empty = 0
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int | None = None
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         sums = self.sums(scored)
-        return self.fill_empty((sums[:, 1] > 0).astype(np.float64), sums[:, 0])
+        return self.fill_empty(sums[:, 4], sums[:, 0])

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.kernels.topk import discounted_sums
-from rankwise.metrics.conventions import TIES, Empty, check_number
+from rankwise.metrics.conventions import Empty, check_number
 from rankwise.metrics.ranking.gains import NO_TABLE
 from rankwise.metrics.ranking.top import BinaryMeasure
 from rankwise.metrics.scored import ScoredGroups
@@ -32,17 +32,15 @@ class RankBiasedPrecision(BinaryMeasure):
         Rows of at least this grade are relevant.
     empty : {0, 1, "skip", "nan"}
         Value of a query without relevant rows.
-    ties : {"stable", "docid", "worst", "best", "mean"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     cutoff : int >= 1, optional
     """
 
     name: ClassVar[str] = "RBP"
-    tie_rules: ClassVar[tuple[str, ...]] = (*TIES, "mean")
-
     p: float = 0.8
     rel: float = 1
     empty: Empty = 0
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int | None = None
 
     def __post_init__(self) -> None:
@@ -52,8 +50,7 @@ class RankBiasedPrecision(BinaryMeasure):
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         relevant = (scored.y >= self.rel).astype(np.float64)
         if self.ties == "mean":
-            ranked, top = scored.rank(relevant)
-            ranked = scored.tie_means(ranked)
+            ranked, top = scored.tie_means(relevant, NO_TABLE)
         else:
             ranked, top = scored.rank(relevant, self.ties, self.depth)
         weights = (1.0 - self.p) * self.p ** np.arange(scored.largest, dtype=np.float64)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from rankwise.metrics.conventions import Empty
 from rankwise.metrics.ranking.top import BinaryMeasure
 from rankwise.metrics.scored import ScoredGroups
@@ -23,7 +21,7 @@ class ReciprocalRank(BinaryMeasure):
         Rows of at least this grade are relevant.
     empty : {0, 1, "skip", "nan"}
         Value of a query without relevant rows.
-    ties : {"stable", "docid", "worst", "best"}
+    ties : {"mean", "stable", "docid", "worst", "best"}
     cutoff : int >= 1, optional
     """
 
@@ -31,11 +29,9 @@ class ReciprocalRank(BinaryMeasure):
 
     rel: float = 1
     empty: Empty = 0
-    ties: str = "stable"
+    ties: str = "mean"
     cutoff: int | None = None
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         sums = self.sums(scored)
-        first = sums[:, 3]
-        values = np.where(first > 0, 1.0 / np.maximum(first, 1.0), 0.0)
-        return self.fill_empty(values, sums[:, 0])
+        return self.fill_empty(sums[:, 3], sums[:, 0])

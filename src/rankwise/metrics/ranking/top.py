@@ -51,7 +51,7 @@ class TopMeasure(Measure):
 
     @property
     def nanoseconds_per_row(self) -> float:
-        few = self.cutoff is not None and self.cutoff <= 20 and self.ties == "stable"
+        few = self.cutoff is not None and self.cutoff <= 20 and self.ties in ("mean", "stable")
         return 4.0 if few else 16.0
 
     def prepare(self, scored: ScoredGroups) -> None:

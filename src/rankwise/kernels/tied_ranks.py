@@ -1,0 +1,206 @@
+"""Expected values of ranked lists whose tied rows stand in every order equally often.
+
+Rows of equal score fill a block of ranks. Averaged over all orders of the block, the gain at each
+of its ranks is the block's mean gain; measures that are not linear in the gains need the joint
+distribution of the rows before a rank, which is hypergeometric. All values are exact sums, not
+simulations, and equal the plain sums where no rows are tied.
+
+``order`` holds row numbers (float64, exact) by descending score: query q has
+``order[top[q]:top[q + 1]]``, possibly only its first rows. The block at the end of an incomplete
+list is completed by a scan of the query. Rows of score minus infinity were not retrieved: they have
+no rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.runtime.jit import njit
+
+
+@njit
+def mean_tied_values(order, top, scores, values, table, indptr, out):
+    """Write the ranked values into ``out``, each replaced by the mean over the rows tied with it.
+
+    The value of a row is ``table[values[row]]`` if a table is given. Rows that were not retrieved
+    get 0.
+    """
+    for q in range(len(indptr) - 1):
+        rows = order[top[q] : top[q + 1]]
+        lo = indptr[q]
+        size = indptr[q + 1] - lo
+        n = len(rows)
+        start = 0
+        while start < n:
+            row = np.int64(rows[start])
+            score = scores[row]
+            first = table[np.int64(values[row])] if len(table) > 0 else values[row]
+            end = start + 1
+            # Differences from the first value: the mean of equal values is exactly that value.
+            more = 0.0
+            while end < n:
+                row = np.int64(rows[end])
+                if scores[row] != score:
+                    break
+                value = table[np.int64(values[row])] if len(table) > 0 else values[row]
+                more += value - first
+                end += 1
+            count = end - start
+            if end == n and n < size:
+                count = 0
+                more = 0.0
+                for row in range(lo, lo + size):
+                    if scores[row] == score:
+                        value = table[np.int64(values[row])] if len(table) > 0 else values[row]
+                        more += value - first
+                        count += 1
+            mean = 0.0 if score == -np.inf else first + more / count
+            for r in range(start, end):
+                out[top[q] + r] = mean
+            start = end
+
+
+@njit
+def expected_relevance_sums(order, top, scores, grades, indptr, rel, cutoff, reciprocals, out):
+    """Five expectations per query about the rows with a grade of at least ``rel``.
+
+    Their number (no expectation); how many are ranked within the cut-off (0: no cut-off); the sum
+    of the precisions at those ranks; the reciprocal of the first of those ranks (0: none); the
+    probability that there is one.
+    """
+    for q in range(len(indptr) - 1):
+        rows = order[top[q] : top[q + 1]]
+        lo = indptr[q]
+        size = indptr[q + 1] - lo
+        n_relevant = 0
+        for row in range(lo, lo + size):
+            n_relevant += grades[row] >= rel
+        n = len(rows)
+        limit = n if cutoff == 0 else min(n, cutoff)
+        hits = 0.0
+        precisions = 0.0
+        first = 0.0
+        found = 0.0
+        start = 0
+        while start < limit:
+            row = np.int64(rows[start])
+            score = scores[row]
+            if score == -np.inf:
+                break
+            count = 1
+            relevant = 1 if grades[row] >= rel else 0
+            while start + count < n:
+                row = np.int64(rows[start + count])
+                if scores[row] != score:
+                    break
+                relevant += 1 if grades[row] >= rel else 0
+                count += 1
+            if start + count == n and n < size:
+                count = 0
+                relevant = 0
+                for row in range(lo, lo + size):
+                    if scores[row] == score:
+                        relevant += 1 if grades[row] >= rel else 0
+                        count += 1
+            within = min(count, limit - start)
+            if relevant > 0:
+                # Given a relevant row at a rank of the block, each of the other relevant rows is
+                # at any of the remaining ranks equally often.
+                before = (relevant - 1) / (count - 1) if count > 1 else 0.0
+                share = relevant / count
+                for r in range(within):
+                    precisions += share * (hits + 1.0 + r * before) * reciprocals[start + r]
+                if found == 0.0:
+                    none = 1.0
+                    for r in range(within):
+                        first += none * (relevant / (count - r)) * reciprocals[start + r]
+                        none *= (count - r - relevant) / (count - r)
+                        if none <= 0.0:
+                            break
+                    found = 1.0 if within == count else 1.0 - none
+                hits += float(relevant) if within == count else relevant * (within / count)
+            start += count
+        out[q, 0] = n_relevant
+        out[q, 1] = hits
+        out[q, 2] = precisions
+        out[q, 3] = first
+        out[q, 4] = found
+
+
+@njit
+def expected_stops(order, top, scores, values, table, indptr, cutoff, reciprocals, out):
+    """Expected sum over ranks r of P(the reader stops at r) / r, over all orders of tied rows.
+
+    The reader stops at a row with probability ``table[values[row]]``, or ``values[row]`` without a
+    table. The probability of passing i rows of a block is the mean product over its subsets of i
+    rows, an elementary symmetric mean. Rows that stop nobody only delay the others; how many of
+    the others come first is hypergeometric. O(ranks x L) for a block, where L is the smaller of
+    its stopping rows and the number of them that stop a reader almost surely.
+    """
+    for q in range(len(indptr) - 1):
+        rows = order[top[q] : top[q + 1]]
+        lo = indptr[q]
+        size = indptr[q + 1] - lo
+        n = len(rows)
+        limit = n if cutoff == 0 else min(n, cutoff)
+        total = 0.0
+        reached = 1.0
+        start = 0
+        while start < limit:
+            row = np.int64(rows[start])
+            score = scores[row]
+            if score == -np.inf:
+                break
+            end = start + 1
+            while end < n and scores[np.int64(rows[end])] == score:
+                end += 1
+            if end - start == 1 and (end < n or n == size):
+                stop = table[np.int64(values[row])] if len(table) > 0 else values[row]
+                total += reached * stop * reciprocals[start]
+                reached *= 1.0 - stop
+                start = end
+                continue
+            # The stopping rows of the block.
+            count = 0
+            passing = np.empty(size, np.float64)
+            n_stopping = 0
+            easiest = 0.0
+            for row in range(lo, lo + size):
+                if scores[row] == score:
+                    count += 1
+                    stop = table[np.int64(values[row])] if len(table) > 0 else values[row]
+                    if stop > 0.0:
+                        passing[n_stopping] = 1.0 - stop
+                        easiest = max(easiest, 1.0 - stop)
+                        n_stopping += 1
+            within = min(count, limit - start)
+            if n_stopping == 0:
+                start += count
+                continue
+            length = min(n_stopping, within)
+            if easiest < 1.0:
+                # Nobody passes more rows than this with a probability that a double could add.
+                length = min(length, 2 + int(-42.0 / np.log(max(easiest, 1e-18))))
+            means = np.zeros(length + 2)
+            means[0] = 1.0
+            for m in range(1, n_stopping + 1):
+                for j in range(min(m, length), 0, -1):
+                    pass_one = passing[m - 1] * means[j - 1]
+                    means[j] = ((m - j) / m) * means[j] + (j / m) * pass_one
+            came = np.zeros(length + 2)
+            came[0] = 1.0
+            for r in range(within):
+                stops = 0.0
+                left = count - r
+                fewest = max(0, r - (count - n_stopping))
+                for i in range(min(r, length), fewest - 1, -1):
+                    chance = (n_stopping - i) / left
+                    stops += came[i] * chance * (means[i] - means[i + 1])
+                    came[i + 1] += came[i] * chance
+                    came[i] *= 1.0 - chance
+                came[length + 1] = 0.0
+                total += reached * stops * reciprocals[start + r]
+            for i in range(n_stopping):
+                reached *= passing[i]
+            start += count
+        out[q] = total

@@ -49,8 +49,8 @@ def judged():
 
 def ap(run, qrels):
     rows = judge(run, qrels)
-    preset = {"preset": "trec_eval", "retrieved": rows.retrieved}
-    return evaluate(rows.y, rows.scores, rows.qid, "AP(ties=stable)", **preset)["AP(ties=stable)"]
+    preset = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
+    return evaluate(rows.y, rows.scores, rows.qid, "AP", **preset)["AP"]
 
 
 def test_features_of_missing_documents():

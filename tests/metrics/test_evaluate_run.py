@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import Qrels, Run, judge
-from rankwise.metrics import evaluate
+from rankwise.metrics import TiedScoresWarning, evaluate
 
 PEERS = {
     "AP": "map",
@@ -47,14 +47,15 @@ def test_runs_are_measured_as_trec_eval_does(rng):
     ).evaluate(nested(run, run.scores))  # fmt: skip
     rows = judge(run, qrels)
     assert not rows.retrieved.all()
-    # The preset breaks ties by the reverse of the input; the rows are in trec_eval's order.
+    order = rng.permutation(len(rows))
     ours = evaluate(
-        rows.y[::-1],
-        rows.scores[::-1],
-        rows.qid[::-1],
+        rows.y[order],
+        rows.scores[order],
+        rows.qid[order],
         list(PEERS),
         preset="trec_eval",
-        retrieved=rows.retrieved[::-1],
+        doc_ids=rows.doc_ids[order],
+        retrieved=rows.retrieved[order],
     )
     assert set(ours.qids) == set(peer)
     for spec, name in PEERS.items():
@@ -77,11 +78,12 @@ def test_a_row_that_was_not_retrieved_is_never_found():
 @pytest.mark.parametrize("ties", ["stable", "docid", "worst", "best", "mean"])
 def test_ties_with_a_score_of_zero_stay_apart_from_missing_rows(ties):
     spec = f"nDCG(ties={ties})"
-    y = [2, 0, 1, 3]
-    alone = evaluate([2, 0, 1], [0.0, 0.0, 0.0], None, f"DCG(ties={ties})")
-    found = evaluate(y, [0.0] * 4, None, f"DCG(ties={ties})", retrieved=[True] * 3 + [False])
+    y, ids = [2, 0, 1, 3], ["a", "b", "c", "d"]
+    alone = evaluate([2, 0, 1], [0.0, 0.0, 0.0], None, f"DCG(ties={ties})", doc_ids=ids[:3])
+    words = {"retrieved": [True] * 3 + [False], "doc_ids": ids}
+    found = evaluate(y, [0.0] * 4, None, f"DCG(ties={ties})", **words)
     assert found[f"DCG(ties={ties})"] == pytest.approx(alone[f"DCG(ties={ties})"], abs=1e-15)
-    assert evaluate(y, [0.0] * 4, None, spec, retrieved=[True] * 3 + [False])[spec] < 1
+    assert evaluate(y, [0.0] * 4, None, spec, **words)[spec] < 1
 
 
 def test_all_retrieved_changes_nothing(rng):
@@ -101,3 +103,76 @@ def test_bad_arguments_are_named():
         evaluate([1, 0], [-np.inf, 0.2], retrieved=[True, False])
     with pytest.raises(ValueError, match="scores must be finite"):
         evaluate([1, 0], [np.inf, 0.2], retrieved=[True, False])
+
+
+TIED = {"y": [1, 0, 1, 0], "scores": [0.5, 0.5, 0.5, 0.9], "qid": ["a", "a", "b", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("doc_ids", "expected"),
+    [
+        (["d2", "d1", "d1", "d2"], 1.0),
+        (["d1", "d2", "d1", "d2"], 0.5),
+        (["10", "9", "1", "2"], 0.5),  # ids are text: 9 comes after 10
+        ([10, 9, 1, 2], 0.5),
+        (np.array([9, 10, 1, 2], dtype=np.uint64), 1.0),
+        (np.array(["é", "z", "1", "2"], dtype=object), 1.0),
+    ],
+)
+def test_document_ids_break_ties(doc_ids, expected):
+    order = [3, 1, 2, 0]
+    for rows in (range(4), order):
+        y, scores, qid, ids = (
+            np.array([part[row] for row in rows]) for part in (*TIED.values(), doc_ids)
+        )
+        for words in ({"preset": "trec_eval"}, {"preset": "gdeval"}, {}):
+            spec = "RR" if words else "RR(ties=docid)"
+            found = evaluate(y, scores, qid, spec, doc_ids=ids, **words)
+            assert dict(zip(found.qids.tolist(), found.per_query[spec], strict=True)) == {
+                "a": expected,
+                "b": 0.5,
+            }
+
+
+def test_without_ids_ties_are_refused_if_their_order_could_change_a_value():
+    y, scores, qid = TIED.values()
+    with pytest.raises(
+        ValueError,
+        match=r"'RR' breaks ties by document id \(preset='trec_eval'\), and the order of rows with "
+        r"equal scores decides 1 of 2 queries: its mean is between 0.5000 and 0.7500. Pass doc_ids",
+    ):
+        evaluate(y, scores, qid, "RR", preset="trec_eval")
+    with pytest.raises(ValueError, match="'AP\\(ties=docid\\)' breaks ties by document id, and"):
+        evaluate(y, scores, qid, "AP(ties=docid)")
+    # Ties between equal labels, or below the cut-off, change nothing.
+    assert evaluate([1, 1, 0], [2.0, 2.0, 1.0], 0, "AP", preset="trec_eval")["AP"] == 1.0
+    assert evaluate([1, 1, 0], [2.0, 1.0, 1.0], 0, "P@1", preset="trec_eval")["P@1"] == 1.0
+    assert evaluate(y, scores, qid, "RR(ties=mean)", preset="trec_eval")["RR(ties=mean)"] == 0.625
+
+
+@pytest.mark.parametrize(
+    ("doc_ids", "message"),
+    [
+        (["d1"], r"doc_ids must have n_samples=4 entries, got shape \(1,\)"),
+        (["d1", None, "d1", "d2"], "doc_ids must not be missing, got None at row 1"),
+        ([1.0, 2.0, 1.0, float("nan")], "doc_ids must not be missing, got nan at row 3"),
+        (["d1", "d2", "d1", "d1"], "must not repeat within a query, got 'd1' of query b again at"),
+    ],
+)
+def test_bad_document_ids_are_named(doc_ids, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate(*TIED.values(), "AP", preset="trec_eval", doc_ids=doc_ids)
+
+
+def test_a_preset_that_ranks_ties_by_row_says_where_they_decide():
+    y, scores, qid = TIED.values()
+    message = (
+        r"RR: rows with equal scores rank in the order of the rows \(ties='stable'\), which "
+        r"decides 1 of 2 queries: the mean is 0.7500, and between 0.5000 and 0.7500 in other orders"
+    )
+    with pytest.warns(TiedScoresWarning, match=message):
+        evaluate(y, scores, qid, "RR", preset="lightgbm")
+    # Where nothing is left to the preset, or the order changes nothing, there is no warning.
+    evaluate(y, scores, qid, ["RR(ties=stable)", "RR(ties=mean)"], preset="lightgbm")
+    evaluate(y, scores, qid, "RR")
+    evaluate([1, 1, 0], [2.0, 2.0, 1.0], 0, "AP", preset="lightgbm")

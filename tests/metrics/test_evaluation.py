@@ -23,7 +23,7 @@ SPECS = ["AP", "ndcg@10", "nDCG(gain='linear',empty=0)@3", "P@5"]
 
 
 def test_keys_are_the_strings_as_given(rng):
-    y, f, qid = ragged(rng)
+    y, f, qid = ragged(rng, levels=None)
     result = evaluate(y, f, qid, SPECS, preset="letor3")
     assert isinstance(result, Mapping)
     assert list(result) == SPECS

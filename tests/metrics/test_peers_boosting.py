@@ -9,6 +9,9 @@ from rankwise.metrics import evaluate
 from tests.metrics import _peers as peers
 from tests.metrics._cases import ragged
 
+# Programs that rank tied rows in the order of the rows.
+pytestmark = pytest.mark.filterwarnings("ignore::rankwise.metrics.TiedScoresWarning")
+
 KS = (1, 2, 3, 5, 10, 40)
 LEVELS = (None, 6, 1)  # distinct scores, ties, all tied
 

@@ -13,7 +13,8 @@ LEVELS = (None, 6, 1)  # distinct scores, ties, all tied
 
 
 def ours(y, f, qid, spec, preset=None):
-    return evaluate(y, f, qid, [spec], preset=preset).per_query[spec]
+    ids = [f"d{row:06}" for row in range(len(y))]
+    return evaluate(y, f, qid, [spec], preset=preset, doc_ids=ids).per_query[spec]
 
 
 def assert_equal(got, wanted, what, tolerance=1e-12):

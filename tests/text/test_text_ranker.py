@@ -43,8 +43,8 @@ def part(queries, qrels, names):
 
 def ap(run, qrels):
     rows = judge(run, qrels)
-    options = {"preset": "trec_eval", "retrieved": rows.retrieved}
-    return evaluate(rows.y, rows.scores, rows.qid, "AP(ties=stable)", **options)["AP(ties=stable)"]
+    options = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
+    return evaluate(rows.y, rows.scores, rows.qid, "AP", **options)["AP"]
 
 
 @pytest.mark.parametrize("unjudged", ["zero", "ignore", "sample"])
@@ -104,9 +104,9 @@ def test_a_comparison_counts_missed_documents(corpus):
         {"bm25": "column:retrieval_score", "ridge": RidgeRanker()}, table, cv=3, measures=["AP"]
     )
     rows = judge(index.search(queries, 7), qrels)
-    options = {"preset": "trec_eval", "retrieved": rows.retrieved}
-    found = evaluate(rows.y, rows.scores, rows.qid, "AP(ties=stable)", **options)
-    expected = dict(zip(found.qids.tolist(), found.per_query["AP(ties=stable)"], strict=True))
+    options = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
+    found = evaluate(rows.y, rows.scores, rows.qid, "AP", **options)
+    expected = dict(zip(found.qids.tolist(), found.per_query["AP"], strict=True))
     own = np.nan_to_num(board.per_query("AP")["bm25"])
     assert own == pytest.approx([expected[q] for q in board.qids.tolist()])
     judged = [name for name in queries if (qrels.relevance[qrels.qid == name] > 0).any()]

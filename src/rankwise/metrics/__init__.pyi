@@ -15,3 +15,4 @@ from .result import EvaluationResult as EvaluationResult
 from .scored import ScoredGroups as ScoredGroups
 from .scorer import make_scorer as make_scorer
 from .spec import parse as parse
+from .tie_order import TiedScoresWarning as TiedScoresWarning

@@ -13,6 +13,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
+from rankwise.metrics.tie_order import Rows, refuse_ties_without_ids, tie_rule, warn_of_ties
 from rankwise.runtime.callers import callers_level
 
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
@@ -27,6 +28,7 @@ def evaluate(
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
     *,
     preset: str | None = None,
+    doc_ids: ArrayLike | None = None,
     retrieved: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> EvaluationResult:
@@ -48,6 +50,9 @@ def evaluate(
         Spec strings, see :func:`rankwise.metrics.parse`.
     preset : str, optional
         Convention for parameters that a spec string leaves open, e.g. "letor3" or "lightgbm".
+    doc_ids : array-like of shape (n_samples,), optional
+        Document of each row; a query has a document once. The presets of trec_eval and gdeval, and
+        ``ties='docid'``, break ties by descending id, compared as text. Other rules ignore them.
     retrieved : array-like of shape (n_samples,), bool, optional
         False for judged rows that a run did not retrieve, see :func:`rankwise.datasets.judge`.
         They count in the ideal (ideal gain, number of relevant rows) but are not part of the
@@ -65,11 +70,14 @@ def evaluate(
     ------
     ValueError
         If lengths differ, scores or labels are not finite, a measure does not apply to the labels,
-        class names have no order, a string does not name a measure, or a measure needs the scores
-        of rows that were not retrieved.
+        class names have no order, a string does not name a measure, a measure needs the scores of
+        rows that were not retrieved, or a measure breaks ties by document id, ``doc_ids`` is
+        missing and the order of tied rows could change its value.
 
     Warns
     -----
+    TiedScoresWarning
+        If a preset ranks tied rows in the order of the rows, and that order decides a value.
     UserWarning
         If ``y`` holds real numbers and ``scores`` holds grades, as if they were swapped.
 
@@ -90,8 +98,6 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    from rankwise.metrics.scored import compute  # loads numba
-
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = np.asarray(y), np.asarray(scores)
@@ -108,11 +114,30 @@ def evaluate(
     if any(measure.reads_from_top for measure in parsed.values()):
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
-    may_miss = retrieved is not None
-    values = compute(list(parsed.values()), y, scores, groups, may_miss=may_miss)
-    per_query = dict(zip(parsed, values, strict=True))
+    rows = Rows(y, scores, groups, may_miss=retrieved is not None)
+    if doc_ids is None:
+        refuse_ties_without_ids(parsed, rows, preset)
+    per_query = {}
+    for by_id in (False, True):
+        chosen = {s: m for s, m in parsed.items() if by_id == (tie_rule(m) == "docid")}
+        if chosen:
+            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
+            per_query |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
+    per_query = {spec: per_query[spec] for spec in parsed}
+    warn_of_ties(_left_to_preset(parsed, preset), per_query, rows)
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     return EvaluationResult(means, per_query, groups.ids, parsed)
+
+
+def _left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[str, Measure]:
+    """Measures whose rule for ties comes from the preset, rather than from the caller."""
+    if preset is None:
+        return {}
+    return {
+        spec: measure
+        for spec, measure in measures.items()
+        if tie_rule(measure) is not None and tie_rule(parse(spec)) != tie_rule(measure)
+    }
 
 
 def _class_numbers(

@@ -15,6 +15,7 @@ from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.columns import IgnoredColumnsWarning
 from rankwise.metrics import Measure, evaluate, parse
 from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.metrics.tie_order import tie_rule
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
 from rankwise.selection.candidates import Candidate, as_candidates, score_columns
@@ -168,7 +169,7 @@ def compare(
     >>> data = RankingData(X, (X[:, 0] > 0.5).astype(float), qid=np.arange(200) % 20)
     >>> board = compare(["linear_regression", DummyRegressor()], data, measures=["AP"])
     >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
-    [('linear_regression', 0.99), ('DummyRegressor', 0.51)]
+    [('linear_regression', 0.99), ('DummyRegressor', 0.45)]
     """
     correction = check_correction(test, correction, name="test")
     _check_limits(time_limit, isolate, n_jobs)
@@ -317,7 +318,14 @@ def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -
 
 def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure) -> None:
     """Raise ValueError before any fit if a measure does not apply to the labels."""
-    evaluate(fold.test.y, np.zeros(fold.test.n_samples), fold.test.groups, measures)
+    by_id = [str(m) for m in (*measures, select) if tie_rule(m) == "docid"]
+    if by_id and fold.test.doc_ids is None:
+        raise ValueError(
+            f"{by_id[0]} breaks ties by document id, but the data have none. Pass data with "
+            "document ids (doc_id='NAME' for a frame), or write ties=mean."
+        )
+    ids = fold.test.doc_ids
+    evaluate(fold.test.y, np.zeros(fold.test.n_samples), fold.test.groups, measures, doc_ids=ids)
     if fold.vali is not None:
         select.mean(fold.vali.y, np.zeros(fold.vali.n_samples), fold.vali.groups)
 

@@ -46,9 +46,13 @@ def values_by_query(
         if not wanted:
             continue
         y, scores, groups, mask = test.y, told.read_by(wanted[0]), test.groups, retrieved
+        doc_ids = test.doc_ids
         if test.missed is not None and wanted[0].reads_from_top:
             y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
-        found |= evaluate(y, scores, groups, wanted, retrieved=mask).per_query
+            if doc_ids is not None:
+                doc_ids = _all_ids(doc_ids, test.missed)
+        words = {"doc_ids": doc_ids, "retrieved": mask}
+        found |= evaluate(y, scores, groups, wanted, **words).per_query
     return {str(measure): found[str(measure)] for measure in measures}
 
 
@@ -82,6 +86,14 @@ def _with_missed(
         QueryGroups.from_qid(qid, len(qid)),
         np.concatenate([is_row, np.zeros(n, dtype=bool)]),
     )
+
+
+def _all_ids(doc_ids: NDArray[Any], missed: RankingData) -> NDArray[Any]:
+    """Ids of the rows and of the missed documents, which are not ranked and may lack theirs."""
+    ids = missed.doc_ids
+    if ids is None:  # any names that no row has
+        ids = np.array([f"\0{number}" for number in range(len(missed))], dtype=object)
+    return np.concatenate([doc_ids.astype(object), ids.astype(object)])
 
 
 def unread_labels(measures: Sequence[Measure]) -> list[str]:

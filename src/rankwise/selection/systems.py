@@ -199,8 +199,6 @@ def _of_runs(
     rows = np.isin(qrels.qid, asked[kept])
     counted = Qrels(qrels.qid[rows], qrels.doc_ids[rows], qrels.relevance[rows])
 
-    # judge puts ties in trec_eval's order
-    by_row = [_by_row_order(measure) for measure in measures]
     qids: list[Any] = []
     cells = []
     for name, run in runs.items():
@@ -211,8 +209,7 @@ def _of_runs(
                 f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
             )
         table = _table(told)
-        found = values_by_query(table, Predicted(told.scores), by_row, told.retrieved)
-        values = {str(m): found[str(used)] for m, used in zip(measures, by_row, strict=True)}
+        values = values_by_query(table, Predicted(told.scores), measures, told.retrieved)
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []
@@ -271,8 +268,3 @@ def _info(qids: list[Any], n_rows: int, n_features: int) -> FoldInfo:
 
 def _table(told: JudgedRun) -> RankingData:
     return RankingData(np.empty((len(told), 0)), told.y, told.qid, told.doc_ids)
-
-
-def _by_row_order(measure: Measure) -> Measure:
-    is_by_name = getattr(measure, "ties", None) == "docid"
-    return replace(measure, **{"ties": "stable"}) if is_by_name else measure

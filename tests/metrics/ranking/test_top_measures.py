@@ -89,7 +89,8 @@ def with_param(spec, param):
 
 
 def assert_same(spec, y, f, qid, value, tolerance=1e-13):
-    got = evaluate(y, f, qid, [spec]).per_query[spec]
+    ids = [f"d{row:04}" for row in range(len(y))]
+    got = evaluate(y, f, qid, [spec], doc_ids=ids).per_query[spec]
     wanted = np.array([value(*query) for query in by_query(y, f, qid)])
     np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance, err_msg=spec)
 

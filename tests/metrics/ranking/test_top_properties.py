@@ -47,7 +47,8 @@ def queries(draw, *, distinct=False):
 
 def values(y, f, qid, spec):
     """Value by query id."""
-    result = evaluate(y, f, qid, [spec])
+    ids = [f"d{row:04}" for row in range(len(y))]
+    result = evaluate(y, f, qid, [spec], doc_ids=ids)
     return dict(zip(result.qids.tolist(), result.per_query[spec].tolist(), strict=True))
 
 

@@ -1,0 +1,153 @@
+"""Order of rows with equal scores: by document id, and whether the order decides a value."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics.measure import Measure
+from rankwise.runtime.callers import callers_level
+from rankwise.typing import Float64Array
+
+# Values of the same rows in another order, but for rounding.
+_SAME = 1e-12
+
+
+class TiedScoresWarning(UserWarning):
+    """The order in which rows of equal score were passed decides the value of a measure.
+
+    ``ties='mean'`` takes the mean over all orders instead.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to evaluate.
+
+    Attributes
+    ----------
+    y, scores : ndarray of shape (n_samples,)
+    groups : QueryGroups
+    may_miss : bool
+        Whether a score of minus infinity marks a row that was not retrieved.
+    """
+
+    y: NDArray[Any]
+    scores: NDArray[Any]
+    groups: QueryGroups
+    may_miss: bool = False
+
+    def values(self, measures: Collection[Measure]) -> list[Float64Array]:
+        """Values per query of every measure."""
+        from rankwise.metrics.scored import compute  # loads numba
+
+        measures = list(measures)
+        return compute(measures, self.y, self.scores, self.groups, may_miss=self.may_miss)
+
+    def by_id(self, doc_ids: ArrayLike) -> Rows:
+        """The rows of each query by ascending document id, the order that ``"docid"`` expects.
+
+        Raises
+        ------
+        ValueError
+            If there is not one id per row, an id is missing, or a query has a document twice.
+        """
+        ids = np.asarray(doc_ids)
+        if ids.shape != self.y.shape:
+            raise ValueError(
+                f"doc_ids must have n_samples={len(self.y)} entries, got shape {ids.shape}. Pass "
+                "one document id per row."
+            )
+        names = ids.tolist()
+        for row, name in enumerate(names):
+            if name is None or name != name:
+                raise ValueError(f"doc_ids must not be missing, got {name} at row {row}.")
+        # Ids are text in run files, so 10 comes before 9, as in trec_eval.
+        encoded = pa.array(list(map(str, names)), pa.string()).dictionary_encode()
+        # Code points sort like the bytes of UTF-8.
+        by_text = np.argsort(np.array(encoded.dictionary.to_pylist(), dtype=object))
+        place = np.argsort(by_text)[encoded.indices.to_numpy()]
+        codes = self.groups.codes()
+        order = np.lexsort((place, codes))
+        twice = (np.diff(codes[order]) == 0) & (np.diff(place[order]) == 0)
+        if twice.any():
+            row = int(order[1:][twice].min())
+            raise ValueError(
+                f"doc_ids must not repeat within a query, got {names[row]!r} of query "
+                f"{self.groups.ids[codes[row]]!s} again at row {row}. A document has one rank."
+            )
+        return replace(self, groups=QueryGroups(self.groups.indptr, order, self.groups.ids))
+
+    def bounds(self, measure: Measure) -> tuple[Float64Array, Float64Array]:
+        """Lowest and highest value per query over all orders of tied rows."""
+        ends = self.values([replace(measure, **{"ties": rule}) for rule in ("worst", "best")])
+        return np.minimum(*ends), np.maximum(*ends)
+
+
+def tie_rule(measure: Measure) -> str | None:
+    """Rule for rows of equal score, of measures that rank rows; else None."""
+    rule = getattr(measure, "ties", None)
+    return rule if measure.reads_from_top and isinstance(rule, str) else None
+
+
+def refuse_ties_without_ids(
+    measures: Mapping[str, Measure], rows: Rows, preset: str | None
+) -> None:
+    """Raise ValueError if a measure breaks ties by id, and their order could change its value."""
+    for spec, measure in measures.items():
+        if tie_rule(measure) != "docid":
+            continue
+        low, high = rows.bounds(measure)
+        n_decided = int((high - low > _SAME).sum())
+        if n_decided:
+            raise ValueError(
+                f"measure {spec!r} breaks ties by document id"
+                f"{'' if preset is None else f' (preset={preset!r})'}, and the order of rows with "
+                f"equal scores decides {_queries(n_decided, rows)}: its mean is between "
+                f"{measure.aggregate(low):.4f} and {measure.aggregate(high):.4f}. Pass doc_ids, or "
+                f"write {measure.name}(ties=mean) for the mean over all orders."
+            )
+
+
+def order_by_row_decides(
+    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: Rows
+) -> dict[str, str]:
+    """For each measure with ``ties='stable'`` whose value the order of the rows decides, a note.
+
+    A value that equals the mean over all orders, by chance or not, needs none.
+    """
+    by_row = {spec: measure for spec, measure in measures.items() if tie_rule(measure) == "stable"}
+    averages = rows.values([replace(measure, **{"ties": "mean"}) for measure in by_row.values()])
+    notes = {}
+    for (spec, measure), average in zip(by_row.items(), averages, strict=True):
+        if not (np.abs(average - per_query[spec]) > _SAME).any():
+            continue
+        low, high = rows.bounds(measure)
+        notes[spec] = (
+            f"{spec}: rows with equal scores rank in the order of the rows (ties='stable'), which "
+            f"decides {_queries(int((high - low > _SAME).sum()), rows)}: the mean is "
+            f"{measure.aggregate(per_query[spec]):.4f}, and between {measure.aggregate(low):.4f} "
+            f"and {measure.aggregate(high):.4f} in other orders. Write {measure.name}(ties=mean) "
+            "for the mean over all orders."
+        )
+    return notes
+
+
+def warn_of_ties(
+    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: Rows
+) -> None:
+    """Warn of every measure whose value the order of the rows decides."""
+    for note in order_by_row_decides(measures, per_query, rows).values():
+        warnings.warn(note, TiedScoresWarning, stacklevel=callers_level())
+
+
+def _queries(n: int, rows: Rows) -> str:
+    total = rows.groups.n_queries
+    return f"{n} of {total} {'query' if total == 1 else 'queries'}"

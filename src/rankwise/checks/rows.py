@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
+from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
 from rankwise.checks.training_fingerprint import training_fingerprint
@@ -208,6 +209,8 @@ def check_rows(
             "fit(rankwise.stream(chunks))."
         )
     X = collected(X)
+    if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain
+        check_model_width(estimator)
     if names is None:
         names = _names_of_columns(estimator, X)
     if not reset and (plain := plain_rows(estimator, X, names)) is not None:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.special import comb
 
+from rankwise.checks.model_width import check_columns_read
 from rankwise.kernels.tree_shapley import (
     MOST_BITS,
     add_long_path,
@@ -101,6 +102,7 @@ class TreeGames:
         """
         trees = self._with_cover()
         n, d = rows.shape
+        check_columns_read(trees.feature, d)
         lanes = max(1, min(_LANES, n))
         n_blocks = -(-n // lanes)
         padded = np.zeros((n_blocks * lanes, d))
@@ -151,6 +153,7 @@ class TreeGames:
         O(n_nodes (n + m)) for a group of n rows and m background rows, plus, for every leaf, the
         pairs of distinct sets of passing features.
         """
+        check_columns_read(self.trees.feature, rows.shape[1])
         out = np.zeros((rows.shape[1], len(rows)))
         columns = np.ascontiguousarray(self._rounded(rows).T)
         others = columns

@@ -68,6 +68,11 @@ class AffinePowers:
         -----
         O(n_rows n_features_out). For degree 2, a sparse row of s entries takes O(s^2).
         """
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X must have {self.n_features} columns, as the rows of the fit have, got "
+                f"{X.shape[1]}."
+            )
         if is_sparse(X):
             features = self._of_csr(X)
             given, values = X.data, features.data

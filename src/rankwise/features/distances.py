@@ -61,6 +61,7 @@ def absolute_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distan
 
 
 def _dense(Z: Matrix, dtype: Any, compare: Callable[..., None]) -> Distances:
+    n_columns = Z.shape[1]
     Z = _aligned(Z, dtype)
     panels = [
         (first, np.ascontiguousarray(Z[first : first + _PANEL_ROWS].T))
@@ -68,6 +69,10 @@ def _dense(Z: Matrix, dtype: Any, compare: Callable[..., None]) -> Distances:
     ]
 
     def write(X: Matrix, out: FloatArray) -> None:
+        if X.shape[1] != n_columns:
+            raise ValueError(
+                f"X must have {n_columns} columns, as the rows of the fit have, got {X.shape[1]}."
+            )
         rows = _aligned(X, dtype)
         for first, panel in panels:
             compare(rows, panel, first, out)

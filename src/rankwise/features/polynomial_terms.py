@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
+from rankwise.checks.model_width import check_columns_read
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Rule, integers, require
@@ -49,6 +50,7 @@ class TermMap:
 
     def __call__(self, X: Matrix) -> Matrix:
         """Terms of shape (n_rows, n_terms), in the dtype of ``X``; CSR if ``X`` is."""
+        check_columns_read(self.factors, X.shape[1])
         blocks = self._by_size()
         if is_sparse(X):
             columns = sparse.csc_array(X)

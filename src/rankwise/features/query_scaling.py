@@ -22,6 +22,7 @@ from rankwise.checks.rows import check_rows
 from rankwise.features.query_ranks import centred_ranks, ranks_among
 from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import (
     TRAINED_ON,
     Rule,
@@ -119,7 +120,8 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         qid: ArrayLike | QueryGroups | None = None,
     ) -> FloatArray:
         """:meth:`fit` and :meth:`transform` of the same rows."""
-        return self.fit(X, y, qid=qid).transform(X, qid=qid)
+        with restore_on_error(self):
+            return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
     def transform(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> FloatArray:
         """Scaled rows, in the precision of ``X``.

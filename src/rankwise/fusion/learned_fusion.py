@@ -19,6 +19,7 @@ from rankwise.fusion.non_negative_ranker import NonNegativeRanker
 from rankwise.fusion.run_pool import RunPool, as_pool, same_systems
 from rankwise.persistence import Save
 from rankwise.rankers.kernel.lsrrank import LSRRank
+from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import Fitted, Names, Rule
 from rankwise.tuning.folds import DEFAULT_FOLDS
 from rankwise.typing import Float64Array
@@ -254,8 +255,9 @@ class LearnedFusion(Save, BaseEstimator):
         ranker: Any = (
             self._default(table.n_queries) if self.estimator is None else clone(self.estimator)
         )
-        self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
-        self.systems_ = np.array(systems)
+        with restore_on_error(self):
+            self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
+            self.systems_ = np.array(systems)
         return self
 
     def _default(self, n_queries: int) -> Any:

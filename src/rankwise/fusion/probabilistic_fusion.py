@@ -42,6 +42,7 @@ from rankwise.fusion.run_pool import (
     sum_systems,
 )
 from rankwise.persistence import Save
+from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import Names, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
 
@@ -254,10 +255,11 @@ class ProbabilisticFusion(Save, BaseEstimator):
         rule, settings = self._rule()
         lists = _lists(pool, pool.scores, (grades > 0).astype(np.float64), n_relevant)
         found = [rule.estimate(one, settings) for one in lists]
-        self.estimates_ = np.zeros((len(found), max(map(len, found))))
-        for row, values in zip(self.estimates_, found, strict=True):
+        estimates = np.zeros((len(found), max(map(len, found))))
+        for row, values in zip(estimates, found, strict=True):
             row[: len(values)] = values
-        self.systems_ = np.array(pool.systems)
+        with restore_on_error(self):
+            self.estimates_, self.systems_ = estimates, np.array(pool.systems)
         return self
 
     def _scores(self, pool: RunPool) -> Float64Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -206,21 +204,6 @@ def check_ordinal_fit(
     estimator.classes_ = data.classes
     estimator.score_name_ = SCORE_NAME
     return data
-
-
-@contextmanager
-def as_before_on_error(estimator: OrdinalRanker) -> Iterator[None]:
-    """Restore the attributes of the estimator if the block raises.
-
-    Attributes are not copied: the block must replace arrays, not write into them.
-    """
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 def class_margins(scores: Float64Array, thresholds: Float64Array) -> Float64Array:

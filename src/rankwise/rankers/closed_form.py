@@ -252,26 +252,20 @@ class PartialFit(FiniteResults):
                 UserWarning,
                 stacklevel=2,
             )
-        before = dict(vars(ranker))
-        try:
-            limit = form.features.column_limit
-            rows = check_fit(
-                ranker, X, y, qid, sample_weight, reset=first, pairs=False, column_limit=limit
-            )
-            if first:
-                ranker._set_score_name(rows.y)
-                design = next(iter(form.features.designs(rows)))[1]
-                running = [RunningGram(Gram.zeros(phi.n_features_out)) for phi in design.maps]
-            else:
-                design = ranker._stream_design
-                running = copy.deepcopy(ranker._running)  # a failing batch must change nothing
-            fit = _fit_batch(running, design, form.loss, rows, search, has_qid=qid is not None)
-            ranker._stream_design, ranker._running = design, running
-            publish(ranker, search, search.choose([({}, fit, None)]))
-        except BaseException:
-            vars(ranker).clear()
-            vars(ranker).update(before)
-            raise
+        limit = form.features.column_limit
+        rows = check_fit(
+            ranker, X, y, qid, sample_weight, reset=first, pairs=False, column_limit=limit
+        )
+        if first:
+            ranker._set_score_name(rows.y)
+            design = next(iter(form.features.designs(rows)))[1]
+            running = [RunningGram(Gram.zeros(phi.n_features_out)) for phi in design.maps]
+        else:
+            design = ranker._stream_design
+            running = copy.deepcopy(ranker._running)  # a failing batch must change nothing
+        fit = _fit_batch(running, design, form.loss, rows, search, has_qid=qid is not None)
+        ranker._stream_design, ranker._running = design, running
+        publish(ranker, search, search.choose([({}, fit, None)]))
         return self
 
 

@@ -1,4 +1,4 @@
-"""Errors instead of non-finite results: one guard around the methods of all estimators.
+"""Errors instead of non-finite results or half-fitted models: one guard for all estimators.
 
 Numbers near the ends of float64 overflow somewhere inside a solver. Every class that derives from
 :class:`FiniteResults` has its ``fit`` and its methods that return scores wrapped when it is
@@ -9,6 +9,8 @@ weights or, when the model scores, the attribute with values farthest from 1. Ex
 callables are passed on unchanged. The error for wrong arguments names the class that was called. If
 an argument has another library's name, the error gives its name here.
 
+If a fit raises for any reason, at any stage, the estimator keeps its state from before the call.
+
 Complexity: one pass over the scores; X and the model are inspected only after a failure.
 """
 
@@ -17,7 +19,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from inspect import signature
 from traceback import walk_tb
@@ -28,6 +30,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.arguments import wrong_call
+from rankwise.runtime.state import restore_on_error
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -59,7 +62,10 @@ class RangeError(ValueError):
 
 
 class FiniteResults:
-    """Mixin of all estimators: results are finite, or a RangeError names the cause."""
+    """Mixin of all estimators: results are finite, or a RangeError names the cause.
+
+    A fit that raises leaves the estimator as it was.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in FITTING + SCORING:
@@ -117,30 +123,33 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        cause: Exception | None = None
-        said = f"{type(self).__name__}.{name}"
-        try:
-            with own_overflow_raises():
-                result = method(self, *args, **kwargs)
-            if name in SCORING:
-                problem = "" if _is_finite(result) else "gives results that are not finite"
-            else:
-                problem = _not_finite_attribute(self)
-            if not problem:
-                return result
-            said = f"{said} {problem}."
-        except TypeError as error:
-            if _is_of_the_call(error):
-                raise TypeError(wrong_call(said, parameters, kwargs, error)) from None
-            raise
-        except RangeError as error:  # from an inner estimator, whose X may differ from the caller's
-            said, cause = error.problem, error
-        except (ArithmeticError, np.linalg.LinAlgError) as error:
-            if _is_of_a_callable(error, method):
+        with restore_on_error(self) if name in FITTING else nullcontext():
+            cause: Exception | None = None
+            said = f"{type(self).__name__}.{name}"
+            try:
+                with own_overflow_raises():
+                    result = method(self, *args, **kwargs)
+                if name in SCORING:
+                    problem = "" if _is_finite(result) else "gives results that are not finite"
+                else:
+                    problem = _not_finite_attribute(self)
+                if not problem:
+                    return result
+                said = f"{said} {problem}."
+            except TypeError as error:
+                if _is_of_the_call(error):
+                    raise TypeError(wrong_call(said, parameters, kwargs, error)) from None
                 raise
-            said, cause = f"{said} failed outside the range of float64 ({error}).", error
-        given = parameters.bind(self, *args, **kwargs).arguments
-        raise RangeError(said, farthest_values(given, self if name in SCORING else None)) from cause
+            except RangeError as error:
+                # Of an inner estimator, whose X may differ from the caller's.
+                said, cause = error.problem, error
+            except (ArithmeticError, np.linalg.LinAlgError) as error:
+                if _is_of_a_callable(error, method):
+                    raise
+                said, cause = f"{said} failed outside the range of float64 ({error}).", error
+            given = parameters.bind(self, *args, **kwargs).arguments
+            model = self if name in SCORING else None
+            raise RangeError(said, farthest_values(given, model)) from cause
 
     return guarded
 

@@ -20,6 +20,7 @@ from rankwise.groups import QueryGroups
 from rankwise.persistence import load, save
 from rankwise.rankers.svm.rank_svm import RankSVM
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.state import restore_on_error
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import as_queries
 from rankwise.text.query_document_features import QueryDocumentFeatures
@@ -142,8 +143,9 @@ class TextRanker(BaseEstimator):
             ranker: Any = RankSVM(_C if table.n_queries >= _FOLDS else _C_OF_FEW, cv=_FOLDS)
         else:
             ranker = clone(self.estimator)
-        self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
-        self.feature_names_ = table.feature_names
+        with restore_on_error(self):
+            self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
+            self.feature_names_ = table.feature_names
         return self
 
     def cross_rank(

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.checks.model_width import check_columns_read
 from rankwise.kernels.ensemble_scores import add_nominal_trees, add_trees
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.rules import (
@@ -278,6 +279,7 @@ class TreeEnsemble:
             n_threads = 1
         n_rows = max(1, min(CHUNK_ROWS, -(-X.shape[0] // n_threads)))
         used, trees = np.unique(self.feature[self.feature >= 0]), self
+        check_columns_read(used[-1:], X.shape[1])
         if is_sparse(X):
             places = np.searchsorted(used, self.feature)
             feature = np.where(self.feature >= 0, places, -1).astype(np.int32)

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.tree import DecisionTreeRegressor
 
+from rankwise.checks.model_width import check_columns_read
 from rankwise.runtime.finite import foreign_range
 from rankwise.structure.rules import Array, Rule, check_children, floats, integers, require
 from rankwise.typing import Float64Array, FloatArray, Int64Array
@@ -64,6 +65,7 @@ class ModelNodes:
 
     def apply(self, X: FloatArray) -> Int64Array:
         """Leaf of every row, shape (n_samples,); O(depth) a row."""
+        check_columns_read(self.feature, X.shape[1])
         rounded = np.asarray(X, dtype=np.float32)
         node = np.zeros(len(X), dtype=np.int64)
         rows = np.arange(len(X))

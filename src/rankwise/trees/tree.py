@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.checks.model_width import check_columns_read
 from rankwise.kernels.tree_paths import find_leaves
 from rankwise.runtime.jit import is_ready
 from rankwise.runtime.threads import thread_map
@@ -122,6 +123,7 @@ class Tree:
         ndarray of shape (n_samples,), int64
             Node numbers.
         """
+        check_columns_read(self.feature, X.shape[1])
         if X.shape[0] <= FEW_ROWS and not is_ready(find_leaves):
             return self._apply_to_few(X)
         out = np.empty(X.shape[0], dtype=np.int64)

@@ -35,7 +35,6 @@ from rankwise.ordinal.boosting.boosted_rows import (
 )
 from rankwise.ordinal.ordinal_ranker import (
     OrdinalRanker,
-    as_before_on_error,
     check_ordinal_fit,
     class_margins,
 )
@@ -283,42 +282,41 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             with other features, classes or base learners, or if ``n_estimators`` is less than the
             number of existing rounds. The model then keeps its state from before the call.
         """
-        with as_before_on_error(self):
-            before = self._fitted() if self.warm_start else None
-            by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
-            data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
-            validation = check_validation(self, data, X_val, y_val, qid_val)
-            self._validate_params()
-            measure = parse(self.measure)
-            if validation is not None and not measure.reads_labels:
-                # A label below all classes of the fit has the number -1, and no gain.
-                validation = replace(validation, y=np.maximum(validation.y, 0.0))
-            stops = validation is not None and self.early_stopping_rounds is not None
-            n_rounds = self.n_estimators
-            if n_rounds is None:
-                n_rounds = MOST_ROUNDS if stops else rounds_for(data)
-            earlier = None if before is None else self._check_earlier(*before, n_rounds)
-            if earlier is None:
-                self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-            train = self._training_rows(data, earlier)
-            algorithm = MarginBoosting(train.class_ptr, train.weight, self.form)
-            done = boost(
-                train.ensemble,
-                rounds_of(algorithm, train.search, train.ensemble, train.X, train.rows),
-                lambda: algorithm.state,
-                n_rounds,
-                validation,
-                measure,
-                self.early_stopping_rounds,
-            )
-            self.ensemble_, self.n_estimators_ = done.ensemble, len(done.ensemble)
-            self.loss_curve_ = done.values
-            self.threshold_curve_ = np.array([state.thresholds for state in done.states])
-            self.thresholds_ = self.threshold_curve_[-1]
-            if done.validation_scores is not None:
-                self.validation_scores_ = done.validation_scores
-            rounds = {"n_estimators": max(1, self.n_estimators_), "warm_start": False}
-            self._calibrate(data, lambda _: rounds)
+        before = self._fitted() if self.warm_start else None
+        by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
+        data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
+        validation = check_validation(self, data, X_val, y_val, qid_val)
+        self._validate_params()
+        measure = parse(self.measure)
+        if validation is not None and not measure.reads_labels:
+            # A label below all classes of the fit has the number -1, and no gain.
+            validation = replace(validation, y=np.maximum(validation.y, 0.0))
+        stops = validation is not None and self.early_stopping_rounds is not None
+        n_rounds = self.n_estimators
+        if n_rounds is None:
+            n_rounds = MOST_ROUNDS if stops else rounds_for(data)
+        earlier = None if before is None else self._check_earlier(*before, n_rounds)
+        if earlier is None:
+            self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        train = self._training_rows(data, earlier)
+        algorithm = MarginBoosting(train.class_ptr, train.weight, self.form)
+        done = boost(
+            train.ensemble,
+            rounds_of(algorithm, train.search, train.ensemble, train.X, train.rows),
+            lambda: algorithm.state,
+            n_rounds,
+            validation,
+            measure,
+            self.early_stopping_rounds,
+        )
+        self.ensemble_, self.n_estimators_ = done.ensemble, len(done.ensemble)
+        self.loss_curve_ = done.values
+        self.threshold_curve_ = np.array([state.thresholds for state in done.states])
+        self.thresholds_ = self.threshold_curve_[-1]
+        if done.validation_scores is not None:
+            self.validation_scores_ = done.validation_scores
+        rounds = {"n_estimators": max(1, self.n_estimators_), "warm_start": False}
+        self._calibrate(data, lambda _: rounds)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:

@@ -42,7 +42,6 @@ from rankwise.ordinal.online.support_rows import SupportRows
 from rankwise.ordinal.ordinal_ranker import (
     SCORE_NAME,
     OrdinalRanker,
-    as_before_on_error,
     check_ordinal_fit,
 )
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
@@ -153,16 +152,15 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
             float64. The model then keeps its state from before the call.
         """
         self._validate_params()
-        with as_before_on_error(self):
-            data = check_ordinal_fit(self, X, y, qid, column_limit=column_limit(self.kernel))
-            rng = check_random_state(self.random_state)
-            self._start(data.X, rng, streams=False)
-            codes = data.y.astype(np.int64)
-            for _ in range(self.n_epochs):
-                order = rng.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
-                self._see(data.X, codes[order], order)
-            self._publish()
-            self._calibrate(data)
+        data = check_ordinal_fit(self, X, y, qid, column_limit=column_limit(self.kernel))
+        rng = check_random_state(self.random_state)
+        self._start(data.X, rng, streams=False)
+        codes = data.y.astype(np.int64)
+        for _ in range(self.n_epochs):
+            order = rng.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
+            self._see(data.X, codes[order], order)
+        self._publish()
+        self._calibrate(data)
         return self
 
     def partial_fit(
@@ -195,8 +193,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
             would exceed the range of float64. The model then keeps its state from before the call.
         """
         self._validate_params()
-        with as_before_on_error(self):
-            self._add(X, y, classes, qid)
+        self._add(X, y, classes, qid)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:

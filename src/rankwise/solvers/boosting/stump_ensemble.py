@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.checks.model_width import check_columns_read
 from rankwise.kernels.stump_search import add_stumps
 from rankwise.runtime.jit import is_ready
 from rankwise.runtime.threads import available_threads, thread_map
@@ -75,6 +76,7 @@ class StumpEnsemble(SignEnsemble):
         n_rounds) per row and column, whereas the sum over stages takes O(n_rounds) per row.
         """
         used, indptr, thresholds, values, missing = self.pieces()
+        check_columns_read(used[-1:], X.shape[1])
         out = np.zeros(X.shape[0])
         if X.shape[0] * len(used) < SMALL and not is_ready(add_stumps):
             table = as_dense(X)  # compiled code takes longer to load than this
@@ -112,6 +114,7 @@ class StumpEnsemble(SignEnsemble):
     def _directions(self, prepared: Matrix) -> Iterator[NDArray[np.int8]]:
         """1 for rows that go up, -1 for those that go down, stump by stump."""
         used, place = np.unique(self.features, return_inverse=True)
+        check_columns_read(used[-1:], prepared.shape[1])
         table = prepared[:, used]
         columns = np.ascontiguousarray(as_dense(table).T)
         holes = [np.flatnonzero(np.isnan(column)) for column in columns]

@@ -74,6 +74,42 @@ def test_order_does_not_matter_where_rows_and_queries_repeat(key, rng):
     np.testing.assert_allclose(scores(key, X, y, renamed, at=X), expected, **TIGHT)
 
 
+# Of these, the others choose a penalty or a depth on X_val by default, or a round in any case.
+CHOOSE = {
+    "lambdamart": {"early_stopping_rounds": 2},
+    "lightgbm": {"early_stopping_rounds": 2},
+    "xgboost": {"early_stopping_rounds": 2},
+    "catboost": {"early_stopping_rounds": 2},
+    "rank_net": {"early_stopping_rounds": 1},
+    "list_net": {"early_stopping_rounds": 1},
+    "list_mle": {"early_stopping_rounds": 1},
+    "lambda_rank": {"early_stopping_rounds": 1},
+    "ranking_tree": {"max_depth": "val"},
+    "pointwise_elm": {"C": "val"},
+    "ridge": {"alpha": "val"},
+    "rank_svm": {"C": "val"},
+}
+
+
+def test_order_of_validation_rows_does_not_matter(key, rng):
+    """Many scores are tied; in the order of the labels, ties would look like a good ranking."""
+    if not accepts(key, "X_val"):
+        pytest.skip("fit takes no validation rows")
+    qid = rng.integers(0, 10, 150)
+    X = (rng.random((150, 2)) < 0.5).astype(float)
+    y = np.minimum(2, X[:, 0] + (rng.random(150) < 0.4)).astype(int)
+    fit, val = np.arange(90), 90 + np.arange(60)
+    expected = None
+    for order in (np.lexsort((-y[val], qid[val])), np.argsort(y[val]), rng.permutation(60)):
+        rows = val[order]
+        ranker = small(key, **CHOOSE.get(key, {}))
+        ranker.fit(
+            X[fit], y[fit], qid=qid[fit], X_val=X[rows], y_val=y[rows], qid_val=qid[rows]
+        )  # fmt: skip
+        expected = row_scores(ranker, X) if expected is None else expected
+        np.testing.assert_array_equal(row_scores(ranker, X), expected)
+
+
 def test_any_type_of_qid(key, judged):
     X, y, qid = judged
     expected = scores(key, X, y, qid)

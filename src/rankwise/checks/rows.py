@@ -25,6 +25,7 @@ from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_colum
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
+from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
@@ -132,8 +133,9 @@ def check_validation(
 ) -> FitData | None:
     """Check ``X_val, y_val, qid_val`` beside the checked ``train``; None when X_val is None.
 
-    If y holds ordered classes, ``y_val`` is replaced by their numbers, see
-    :func:`rankwise.checks.classes.class_positions`.
+    The rows are returned in an order that depends on their content alone, so that nothing chosen on
+    them depends on the order in which they were passed. If y holds ordered classes, ``y_val`` is
+    replaced by their numbers, see :func:`rankwise.checks.classes.class_positions`.
     """
     if X_val is None:
         for name, value in (("y_val", y_val), ("qid_val", qid_val)):
@@ -160,7 +162,10 @@ def check_validation(
             "row of X_val."
         )
     groups = QueryGroups.from_qid(qid_val, rows.shape[0], name="qid_val")
-    return FitData(rows, y_val, groups, None, classes=train.classes)
+    # Sums over queries, and measures that break ties by the order of the rows, could otherwise
+    # choose another model: with rows in the order of their labels, ties look like a good ranking.
+    order, _ = canonical_order(rows, y_val, groups)
+    return FitData(rows[order], y_val[order], groups.take(order), None, classes=train.classes)
 
 
 @overload

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import numpy as np
 import pytest
 
 import rankwise as rw
+from rankwise.cli.export import export
 from rankwise.datasets import read_letor
 from tests.export.readers import elasticsearch_scores, ranklib_scores, solr_scores
 
@@ -54,6 +56,29 @@ def test_every_format(rankwise, saved, letor_file, tmp_path):
     np.testing.assert_array_equal(found, wanted.astype(np.float32))
 
 
+def test_solr_store_and_nulls(rankwise, saved, tmp_path):
+    out = tmp_path / "solr.json"
+    options = ["--format", "solr", "--store", "shop", "--nulls", "--name", "mine"]
+    run = rankwise("export", saved("ranking_tree"), out, *options)
+    assert run.code == 0, run.err
+    found = json.loads(out.read_text())
+    assert (found["store"], found["name"]) == ("shop", "mine")
+    assert found["params"]["isNullSameAsZero"] is False
+
+
+# Where the option has another name than the parameter.
+OPTIONS = {"label": "classes"}
+
+
+def test_every_parameter_of_the_exporters_is_an_option():
+    exporters = [getattr(rw.export, name) for name in dir(rw.export) if name.startswith("to_")]
+    assert len(exporters) == 4
+    parameters = {name for f in exporters for name in inspect.signature(f).parameters}
+    parameters -= {"estimator", "path"}
+    options = set(inspect.signature(export).parameters) - {"model", "out", "to", "json"}
+    assert {OPTIONS.get(name, name) for name in parameters} == options
+
+
 def test_onnx(rankwise, saved, letor_file, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("skl2onnx")
@@ -73,6 +98,7 @@ def test_what_is_wrong_is_said(rankwise, saved, tmp_path):
         (("m.onnx", "--features", "a"), "--features applies only to --format solr|elasticsearch"),
         (("m.txt", "--format", "ranklib", "--name", "a"), "--name applies only to"),
         (("m.txt", "--format", "ranklib", "--nulls"), "--nulls applies only to --format solr"),
+        (("m.json", "--format", "elasticsearch", "--store", "s"), "--store applies only to"),
         (("m.json", "--format", "solr", "--classes"), "--classes applies only to --format onnx"),
         (("m.json", "--format", "xml"), "xml"),
     ):

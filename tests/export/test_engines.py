@@ -336,3 +336,15 @@ def test_the_text_is_what_ranklib_reads(fitted):
     assert re.search(r">\s+<", bare) is None
     line = to_ranklib(fitted("ridge")).strip().split("\n")[-1]
     assert re.fullmatch(r"0:\S+( \d+:\S+){5}", line)
+
+
+def test_a_model_that_zookeeper_refuses_is_reported(monkeypatch, tmp_path):
+    X, y, qid = judged()
+    ranker = rw.RidgeRanker().fit(X, y, qid=qid)
+    size = len(json.dumps(to_solr(ranker)))
+    monkeypatch.setattr("rankwise.export.solr.LARGEST_NODE", size)
+    to_solr(ranker)  # warnings are errors
+    monkeypatch.setattr("rankwise.export.solr.LARGEST_NODE", size - 1)
+    with pytest.warns(UserWarning, match="MB that ZooKeeper .* DefaultWrapperModel"):
+        to_solr(ranker, tmp_path / "solr.json")
+    assert (tmp_path / "solr.json").exists()

@@ -44,6 +44,10 @@ def export(
         str | None,
         typer.Option(help="Model name in Solr or Elasticsearch (default: the file's)."),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Solr's feature store of the names (default: Solr's default store)."),
+    ] = None,
     nulls: Annotated[
         bool,
         typer.Option("--nulls", help="Let Solr (9.2 or later) distinguish missing values from 0."),
@@ -66,6 +70,7 @@ def export(
     named = {"--features": features, "--name": name}
     for option, value, kinds in (
         *((option, value, _ENGINES) for option, value in named.items()),
+        ("--store", store, (Format.solr,)),
         ("--nulls", nulls, (Format.solr,)),
         ("--classes", classes, (Format.onnx,)),
     ):
@@ -83,26 +88,28 @@ def export(
     given: dict[str, Any] = {}
     if kind in _ENGINES:
         given = {"features": _names(features), "name": name or model.stem}
-    written = _write(kind, estimator, out, given, nulls=nulls, classes=classes)
+    if kind is Format.solr:
+        given |= {"store": store, "nulls": nulls}
+    if kind is Format.onnx:
+        given = {"label": classes}
+    written = _write(kind, estimator, out, given)
     if json:
         print_json({"model": str(model), "format": kind.value, "out": str(out), "holds": written})
         return
     typer.echo(f"{written}: {out}")
 
 
-def _write(
-    kind: Format, estimator: Any, out: Path, given: dict[str, Any], *, nulls: bool, classes: bool
-) -> str:
+def _write(kind: Format, estimator: Any, out: Path, given: dict[str, Any]) -> str:
     """Write the file, and return a short description of its content."""
     if kind is Format.onnx:
         from rankwise.export import to_onnx
 
-        graph = to_onnx(estimator, out, label=classes).graph
+        graph = to_onnx(estimator, out, **given).graph
         return f"ONNX, {len(graph.node)} operators"
     if kind is Format.solr:
         from rankwise.export import to_solr
 
-        model = to_solr(estimator, out, nulls=nulls, **given)
+        model = to_solr(estimator, out, **given)
         return f"Solr {model['class'].rpartition('.')[2]}, {len(model['features'])} features"
     if kind is Format.elasticsearch:
         from rankwise.export import to_elasticsearch

@@ -7,6 +7,7 @@ Solr computes in float32. In a tree, a value goes left if it is at most the thre
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Int64Array
 
 _PACKAGE = "org.apache.solr.ltr"
+# Largest node of ZooKeeper by default, which stores the models of SolrCloud.
+LARGEST_NODE = 0xFFFFF
 ACTIVATIONS = {"sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu"}
 
 
@@ -78,7 +81,8 @@ def to_solr(
     Warns
     -----
     UserWarning
-        If trees had missing values in training and ``nulls`` is False.
+        If trees had missing values in training and ``nulls`` is False, or if the model is larger
+        than the 1 MB that ZooKeeper, and so SolrCloud, stores by default.
 
     Notes
     -----
@@ -119,6 +123,14 @@ def to_solr(
         model["store"] = store
     model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used]
     model["params"] = params
+    size = len(json.dumps(model))
+    if size > LARGEST_NODE:
+        warnings.warn(
+            f"the model is {size / 1e6:.2f} MB of JSON, more than the 1 MB that ZooKeeper stores "
+            "by default: SolrCloud refuses it. Keep the file beside Solr and upload a "
+            "DefaultWrapperModel that names it, or fit fewer or smaller trees.",
+            stacklevel=2,
+        )
     if path is not None:
         write_file(path, json.dumps(model, indent=1).encode())
     return model

@@ -12,8 +12,15 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rankwise.distributed.ranks import client_of, run_ranks
+from rankwise.distributed.rows_of_partition import naming_partition
 from rankwise.distributed.tasks import Tasks
-from rankwise.distributed.whole_queries import Part, join_parts, read_part, whole_parts
+from rankwise.distributed.whole_queries import (
+    Part,
+    join_parts,
+    read_part,
+    same_columns,
+    whole_parts,
+)
 from rankwise.groups import QueryGroups
 from rankwise.rankers.adapters._common import BoostedRanker
 from rankwise.rankers.adapters._rows import Labels
@@ -89,7 +96,10 @@ def shared_parts(
     """
     tasks = Tasks(client)
     model = tasks.shared(clone(ranker))
-    wholes = whole_parts([tasks.on_partition(_read, part, model) for part in partitions], tasks)
+    parts = [
+        tasks.on_partition(_read, part, model, number) for number, part in enumerate(partitions)
+    ]
+    wholes = whole_parts(same_columns(parts, tasks), tasks)
     sizes = tasks.results([tasks.call(_n_rows, part) for part in wholes])
     shares = shares_of(wholes, sizes, len(client.nthreads()))
     filled = [part for share in shares for part in share]
@@ -116,8 +126,9 @@ def shares_of(parts: Sequence[Any], sizes: Sequence[int], n: int) -> list[list[A
     ]
 
 
-def _read(partition: Any, ranker: Any) -> Part:
-    return read_part(ranker, partition)
+def _read(partition: Any, ranker: Any, number: int) -> Part:
+    with naming_partition(number):
+        return read_part(ranker, partition)
 
 
 def _n_rows(part: Part) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from rankwise.datasets.readers.columns import QUERY_NAMES
+from rankwise.distributed.rows_of_partition import in_order_of
 from rankwise.streams.row_stream import RowStream
 
 
@@ -69,16 +70,20 @@ def _of_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
         for name, value in columns.items()
         if value is not None and name not in names
     }
+    labels = list(X.columns)
     return [
         delayed(_frame_chunk, pure=True)(
-            frame, names, {name: blocks[number] for name, blocks in others.items()}
+            frame, labels, number, names, {name: blocks[number] for name, blocks in others.items()}
         )
         for number, frame in enumerate(frames)
     ]
 
 
-def _frame_chunk(frame: Any, names: dict[str, str], others: dict[str, Any]) -> Any:
+def _frame_chunk(
+    frame: Any, columns: list[Any], number: int, names: dict[str, str], others: dict[str, Any]
+) -> Any:
     """(X, y, qid, sample_weight) of a partition of a DataFrame."""
+    frame = in_order_of(frame, columns, number)
     values = {**others, **{name: frame[column] for name, column in names.items()}}
     X = frame.drop(columns=list(names.values()))
     return (X, *(_column(values.get(name)) for name in ("y", "qid", "sample_weight")))

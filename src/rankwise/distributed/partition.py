@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.distributed.planning import LANDMARKS, MEASURES, QUERIES, Plan, as_stream
+from rankwise.distributed.rows_of_partition import naming_partition
 from rankwise.distributed.sums import GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import RowPart
@@ -20,6 +21,7 @@ from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.path_selection import part_scores
 from rankwise.streams.checked_stream import CheckedStream
 from rankwise.streams.cutter import Cutter, join_ids
+from rankwise.streams.row_stream import RowStream
 from rankwise.tuning.held_out import RunningMean, per_query
 from rankwise.typing import Float64Array
 
@@ -73,7 +75,13 @@ def partition_statistics(
     >>> bool(np.allclose(ranker.predict(X), whole.predict(X)))
     True
     """
-    stream = CheckedStream(copy.deepcopy(job.ranker), as_stream(rows), like=job.problem.X)
+    with naming_partition(number):
+        return _statistics(job, number, as_stream(rows), n_threads)
+
+
+def _statistics(job: Plan, number: int, rows: RowStream, n_threads: int | None) -> Statistics:
+    ranker = copy.deepcopy(job.ranker)
+    stream = CheckedStream(ranker, rows, like=job.problem.X, columns=job.columns)
     known = Statistics(job.stage, job.problem, job.measure, [], (Range(number, number),))
     if job.stage == QUERIES:
         ids, n_samples = stream.queries()

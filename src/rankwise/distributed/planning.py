@@ -76,6 +76,7 @@ class Plan:
     read_outs: tuple[Any, ...] = ()
     path: PathFit | None = None
     draws: tuple[LeastRows, ...] = ()
+    columns: list[Any] | None = None
 
     @property
     def design(self) -> Design:
@@ -167,7 +168,9 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
         sample_weight=None,
     )
     n_folds = int(ranker.cv or DEFAULT_FOLDS) if search.way == "cv" else 1
-    job = Plan(ranker, LANDMARKS, design, problem, search, n_folds, draws=draws)
+    job = Plan(
+        ranker, LANDMARKS, design, problem, search, n_folds, draws=draws, columns=checked.columns
+    )
     return job if draws else replace(job, stage=_first_stage(job))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.checks.rows import check_target
 from rankwise.distributed.planning import as_stream
+from rankwise.distributed.rows_of_partition import in_order_of, naming_partition
 from rankwise.distributed.whole_queries import Part, join_parts, whole_parts
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate as evaluate_rows
@@ -17,6 +18,8 @@ from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
 from rankwise.rankers.stream_scores import predict_chunk
 from rankwise.streams.cutter import join_ids
+from rankwise.streams.matched_columns import match_chunk
+from rankwise.streams.sources import Chunk
 
 try:
     from dask.delayed import delayed
@@ -66,9 +69,14 @@ def predict(ranker: Any, X: Any) -> Any:
     """
     if isinstance(X, list | tuple):
         model = delayed(ranker, pure=False, traverse=False)
-        return [delayed(_scores, pure=False)(part, model) for part in partitions_of(X, {})]
+        return [
+            delayed(_scores, pure=False)(part, model, number)
+            for number, part in enumerate(partitions_of(X, {}))
+        ]
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
-        return X.map_partitions(_frame_scores, ranker, meta=(None, "f8"))
+        # Dask itself refuses a partition in another order, if only by an error without a place.
+        options = {"meta": (None, "f8"), "enforce_metadata": False}
+        return X.map_partitions(_frame_scores, ranker, list(X.columns), **options)
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
         X = X.rechunk({1: -1})
         return X.map_blocks(_array_scores, ranker, dtype=np.float64, drop_axis=1)
@@ -134,7 +142,10 @@ def evaluate(
     partitions = partitions_of(X, {"y": y, "qid": qid})
     tasks = Tasks(current_client(client))
     model = tasks.shared(ranker)
-    parts = [tasks.on_partition(_scored, partition, model) for partition in partitions]
+    parts = [
+        tasks.on_partition(_scored, partition, model, number)
+        for number, partition in enumerate(partitions)
+    ]
     wholes = whole_parts(parts, tasks)
     found = tasks.results([tasks.call(_measured, part, list(parsed.values())) for part in wholes])
     filled = [(ids, values) for ids, values in found if len(ids)]
@@ -148,15 +159,25 @@ def evaluate(
     return EvaluationResult(means, per_query, join_ids([ids for ids, _ in filled]), parsed)
 
 
-def _scores(rows: Any, ranker: Any) -> Any:
-    parts = [np.asarray(predict_chunk(ranker, chunk)) for chunk in as_stream(rows)]
+def _scores(rows: Any, ranker: Any, number: int) -> Any:
+    with naming_partition(number):
+        parts = [np.asarray(_predicted(ranker, chunk)) for chunk in as_stream(rows)]
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _frame_scores(frame: Any, ranker: Any) -> Any:
+def _predicted(ranker: Any, chunk: Chunk) -> Any:
+    """Scores of a chunk; its columns are matched with those of the fit by name."""
+    names = getattr(ranker, "feature_names_in_", None)
+    if names is not None and chunk.n_rows:
+        chunk = match_chunk(chunk, names.tolist(), "fit")
+    return predict_chunk(ranker, chunk)
+
+
+def _frame_scores(frame: Any, ranker: Any, columns: list[Any]) -> Any:
     """Scores with the index of the frame."""
     import pandas as pd
 
+    frame = in_order_of(frame, columns)
     scores = ranker.predict(frame) if len(frame) else np.zeros(0)
     return pd.Series(scores, index=frame.index, dtype=np.float64)
 
@@ -165,15 +186,20 @@ def _array_scores(X: Any, ranker: Any) -> Any:
     return ranker.predict(X) if len(X) else np.zeros(0)
 
 
-def _scored(rows: Any, ranker: Any) -> Part:
+def _scored(rows: Any, ranker: Any, number: int) -> Part:
     """Scores as a single column, with labels and queries."""
+    with naming_partition(number):
+        return _score_rows(rows, ranker)
+
+
+def _score_rows(rows: Any, ranker: Any) -> Part:
     parts = []
     for chunk in as_stream(rows):
         if not chunk.n_rows:
             continue
         if chunk.y is None:
             raise ValueError("y must be given to measure, got y=None in a partition.")
-        scores = np.asarray(predict_chunk(ranker, chunk), dtype=np.float64)
+        scores = np.asarray(_predicted(ranker, chunk), dtype=np.float64)
         groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
         y = check_target(chunk.y, chunk.n_rows)
         parts.append(Part(scores[:, None], y, groups.row_ids(), has_qid=chunk.qid is not None))

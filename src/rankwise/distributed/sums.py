@@ -20,6 +20,7 @@ from rankwise.losses.problem import Problem
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
 from rankwise.streams.cutter import QueryNumbers
+from rankwise.streams.matched_columns import kind_of_ids, same_kind_of_ids
 from rankwise.tuning.held_out import RunningMean, per_query
 from rankwise.typing import Float64Array
 
@@ -157,9 +158,12 @@ class Statistics:
             If the rows of a query are apart.
         """
         numbers = QueryNumbers()
-        parts = [self.ids[number] for number in sorted(self.ids) if len(self.ids[number])]
-        for part in parts:
-            numbers.add(part)
+        filled = [number for number in sorted(self.ids) if len(self.ids[number])]
+        if self.has_qid:
+            kinds = [(f"partition {n}", kind_of_ids(self.ids[n])) for n in filled]
+            same_kind_of_ids(kinds)
+        for number in filled:
+            numbers.add(self.ids[number])
         return numbers.ids()
 
 

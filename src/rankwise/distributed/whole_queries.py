@@ -7,7 +7,7 @@ the partition with its first rows; all other rows stay in place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,17 @@ from sklearn.base import clone
 
 from rankwise.checks.rows import check_fit
 from rankwise.distributed.planning import as_stream
+from rankwise.distributed.rows_of_partition import naming_partition, refuse_categories
 from rankwise.groups import QueryGroups
 from rankwise.streams.cutter import join_ids, join_rows
-from rankwise.typing import Float64Array, Matrix
+from rankwise.streams.matched_columns import (
+    kind_of_ids,
+    labels_of,
+    match_chunk,
+    match_columns,
+    same_kind_of_ids,
+)
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 _MIXED = "qid must be given in every partition or in none. Without it all rows are one query."
 
@@ -34,7 +42,9 @@ class Part:
     qid : ndarray of shape (n_rows,)
     weight : ndarray of shape (n_rows,), float64, or None
     names : list of str, or None
-        Names of the columns.
+        Names of the columns for ``feature_names_in_``.
+    columns : list, or None
+        Names of the columns as the partition has them, also where they are numbers.
     has_qid : bool or None
         Whether query ids were passed; None without rows.
     """
@@ -45,6 +55,7 @@ class Part:
     weight: Float64Array | None = None
     names: list[str] | None = None
     has_qid: bool | None = None
+    columns: list[Any] | None = None
 
     def ids(self) -> tuple[np.ndarray[Any, Any], bool | None]:
         """Query ids in order of appearance, and whether they were given."""
@@ -56,7 +67,23 @@ class Part:
         rows = np.array([value in wanted for value in self.qid.tolist()], dtype=bool)
         weight = None if self.weight is None else self.weight[rows]
         X = None if self.X is None else self.X[rows]
-        return Part(X, self.y[rows], self.qid[rows], weight, self.names, self.has_qid)
+        return replace(self, X=X, y=self.y[rows], qid=self.qid[rows], weight=weight)
+
+    def form(self) -> tuple[list[Any] | None, Any, bool] | None:
+        """Names of the columns, dtype, and whether the rows are sparse; None without rows."""
+        return None if self.X is None else (self.columns, self.X.dtype, is_sparse(self.X))
+
+    def in_form(self, number: int, first: int, columns: list[Any] | None, dtype: Any) -> Part:
+        """The rows of partition ``number`` with the columns of partition ``first``."""
+        if self.X is None:
+            return self
+        X = self.X
+        if columns is not None and self.columns != columns:
+            with naming_partition(number):
+                assert self.columns is not None
+                X = match_columns(X, self.columns, columns, f"partition {first}")
+        names = None if self.names is None or columns is None else [str(name) for name in columns]
+        return replace(self, X=X.astype(dtype, copy=False), names=names, columns=columns)
 
 
 def read_part(ranker: Any, rows: Any) -> Part:
@@ -67,9 +94,12 @@ def read_part(ranker: Any, rows: Any) -> Part:
     ValueError, TypeError
         As ``fit`` of the ranker raises.
     """
-    ranker, parts, has_qid = clone(ranker), [], set()
+    ranker, parts, columns = clone(ranker), [], None
     for chunk in as_stream(rows):
         if chunk.n_rows:
+            refuse_categories(chunk.X)
+            columns = labels_of(chunk.X, chunk.feature_names) if not parts else columns
+            chunk = match_chunk(chunk, columns, "the first chunk of the partition")
             data = check_fit(
                 ranker, chunk.X, chunk.y, chunk.qid, chunk.sample_weight,
                 allow_nan=True, reset=not parts, names=chunk.feature_names, part=True,
@@ -77,10 +107,8 @@ def read_part(ranker: Any, rows: Any) -> Part:
             names = getattr(ranker, "feature_names_in_", None)
             names = None if names is None else [str(name) for name in names]
             ids = data.groups.row_ids()
-            parts.append(
-                Part(data.X, data.y, ids, data.sample_weight, names, chunk.qid is not None)
-            )
-            has_qid.add(chunk.qid is not None)
+            has_qid = chunk.qid is not None
+            parts.append(Part(data.X, data.y, ids, data.sample_weight, names, has_qid, columns))
     return join_parts(*parts)
 
 
@@ -100,10 +128,10 @@ def join_parts(*given: Part) -> Part:
         if part.has_qid != first.has_qid:
             raise ValueError(_MIXED)
         assert part.X is not None and first.X is not None
-        if part.X.shape[1] != first.X.shape[1] or part.names != first.names:
+        if part.X.shape[1] != first.X.shape[1] or part.columns != first.columns:
             raise ValueError(
-                "X must have the same columns in all partitions, got "
-                f"{first.names or first.X.shape[1]} and {part.names or part.X.shape[1]}."
+                "X must have the same columns in all chunks, got "
+                f"{first.columns or first.X.shape[1]} and {part.columns or part.X.shape[1]}."
             )
     weight = None
     if any(part.weight is not None for part in parts):
@@ -117,7 +145,44 @@ def join_parts(*given: Part) -> Part:
         weight,
         first.names,
         first.has_qid,
+        first.columns,
     )
+
+
+def same_columns(parts: Sequence[Any], tasks: Any) -> list[Any]:
+    """Parts with the columns of the first one, matched by name, in one precision.
+
+    The precision is that of all rows in memory: float64 if some partition has it.
+
+    Raises
+    ------
+    ValueError
+        If a partition lacks a column or has one more, some have names and others none, or some are
+        sparse and others dense.
+    """
+    found = tasks.results([tasks.call(Part.form, part) for part in parts])
+    forms = {number: form for number, form in enumerate(found) if form is not None}
+    if not forms:
+        return list(parts)
+    first, (columns, _, sparse) = next(iter(forms.items()))
+    for number, (others, _, other_sparse) in forms.items():
+        for one, other, kinds in (
+            (columns is None, others is None, ("column names", "none")),
+            (sparse, other_sparse, ("dense rows", "sparse ones")),
+        ):
+            if one != other:
+                has, has_other = kinds[::-1] if one else kinds
+                raise ValueError(
+                    f"partitions must have the same form, got {has} in partition {first} and "
+                    f"{has_other} in partition {number}. Convert them."
+                )
+    dtype = np.result_type(*(dtype for _, dtype, _ in forms.values()))
+    return [
+        part
+        if number not in forms or forms[number][:2] == (columns, dtype)
+        else tasks.call(Part.in_form, part, number, first, columns, dtype)
+        for number, part in enumerate(parts)
+    ]
 
 
 def moves(ids: Sequence[np.ndarray[Any, Any]]) -> list[dict[int, np.ndarray[Any, Any]]]:
@@ -164,6 +229,8 @@ def whole_parts(parts: Sequence[Any], tasks: Any) -> list[Any]:
     if len({has_qid for _, has_qid in found} - {None}) > 1:
         raise ValueError(_MIXED)
     ids = [some for some, _ in found]
+    if any(has_qid for _, has_qid in found):
+        same_kind_of_ids([(f"partition {n}", kind_of_ids(some)) for n, some in enumerate(ids)])
     pieces: list[list[Any]] = [[] for _ in parts]
     for part, places in zip(parts, moves(ids), strict=True):
         for place, some in places.items():

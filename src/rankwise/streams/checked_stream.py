@@ -16,6 +16,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics.default import default_score_name, is_graded
 from rankwise.streams.cutter import QueryNumbers, join_ids, join_rows, plain_id
+from rankwise.streams.matched_columns import kind_of_ids, labels_of, match_chunk, same_kind_of_ids
 from rankwise.streams.row_stream import RowStream
 from rankwise.streams.sources import Chunk
 from rankwise.typing import Int64Array, Matrix, is_sparse
@@ -52,6 +53,8 @@ class CheckedStream:
     like : matrix without rows, optional
         Matrix type of rows that the estimator has already seen; the stream is then a part of them,
         possibly empty.
+    columns : list, optional
+        Names of the columns of these rows.
 
     Attributes
     ----------
@@ -61,6 +64,9 @@ class CheckedStream:
         Whether all labels so far are relevance grades.
     has_qid : bool or None
         Whether chunks have query ids; None before the first one.
+    columns : list or None
+        Names of the columns of the first chunk, which order those of all others; None if it has
+        none.
     """
 
     def __init__(
@@ -69,11 +75,13 @@ class CheckedStream:
         rows: RowStream,
         *,
         like: Matrix | None = None,
+        columns: list[Any] | None = None,
         column_limit: ColumnLimit | None = None,
     ) -> None:
         self.n_samples = 0
         self.graded = True
         self.has_qid: bool | None = None
+        self.columns = columns
         self._estimator, self._rows, self._like = estimator, rows, like
         self._column_limit = column_limit
         self._first: Iterator[FitData] | None = self._pass(first=True)
@@ -167,12 +175,16 @@ class CheckedStream:
     def _pass(self, *, first: bool) -> Iterator[FitData]:
         estimator, row, kept_rows, last = self._estimator, 0, 0, None
         known = None if first else estimator.fit_fingerprint_
-        like = self._like
+        like, first_place = self._like, "the first partition" if self._like is not None else ""
+        kind_of_first = ""
         for chunk in self._rows:
             if not chunk.n_rows:
                 continue
             self._note_qid(chunk)
+            if self.columns is None:
+                self.columns = labels_of(chunk.X, chunk.feature_names) if like is None else None
             try:
+                chunk = match_chunk(chunk, self.columns, first_place or "the first chunk")
                 data = check_fit(
                     estimator,
                     chunk.X,
@@ -184,8 +196,11 @@ class CheckedStream:
                     part=True,
                     column_limit=self._column_limit,
                 )
+                kind = kind_of_ids(data.groups.ids) if self.has_qid else ""
+                same_kind_of_ids([("the rows before", kind_of_first), ("this chunk", kind)])
             except (ValueError, TypeError) as error:
                 raise _placed(error, row) from None
+            kind_of_first = kind_of_first or kind
             if known is not None:
                 estimator.fit_fingerprint_ = known
             elif last is not None and len(data.y) and last in set(data.groups.ids.tolist()):

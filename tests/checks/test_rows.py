@@ -260,7 +260,7 @@ def test_bad_validation_part(given, message):
         (pd.DataFrame({"a": [1, 2], "b": ["1", "low"]}), r"got 'low' at row 1, column 1 \('b'\)"),
         (pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}), r"got 'x' at row 0, column 1 \('b'\)"),
         (pd.DataFrame({"c": pd.Categorical(["x", "y"])}), r"got 'x' at row 0, column 0 \('c'\)"),
-        (pd.DataFrame({"a": 1.0, "d": pd.to_datetime(["2020-02-01"])}), r"got '2020-02.* \('d'\)"),
+        (pd.DataFrame({"a": 1.0, "d": pd.to_datetime(["2020-02-01"])}), "column 'd' holds dates"),
         (np.array([["1", "2"], ["3", "z"]]), "got 'z' at row 1, column 1. Encode"),
         ([["a", 1.0]], "X must hold numbers, got 'a' at row 0, column 0. Encode the column"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from rankwise.runtime.column_values import as_values, is_missing
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Largest number of distinct fractional values that may be grades, such as half stars.
@@ -75,7 +75,7 @@ def order_labels(
     declared = declared_classes(y)
     if classes is not None:
         declared = _agreed(checked_classes(classes), declared, name)
-    labels = column_or_1d(np.asarray(y), warn=True)
+    labels = column_or_1d(as_values(y), warn=True)
     if n_samples is not None and len(labels) != n_samples:
         raise ValueError(
             f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
@@ -166,7 +166,7 @@ def rank_distances(
     ValueError
         If a label of ``y`` is missing or, with declared classes or text, not among these.
     """
-    labels = column_or_1d(np.asarray(y))
+    labels = column_or_1d(as_values(y))
     if len(labels) != len(predicted):
         raise ValueError(
             f"y must have n_samples={len(predicted)} entries, got {len(labels)} (inconsistent "
@@ -198,7 +198,7 @@ def class_positions(
     ValueError
         If labels are missing or too few, or a label is not among the declared classes.
     """
-    labels = column_or_1d(np.asarray(y))
+    labels = column_or_1d(as_values(y))
     if len(labels) != n_samples:
         raise ValueError(
             f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
@@ -246,6 +246,12 @@ def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
 
 def _check_whole(labels: NDArray[Any]) -> None:
     """Raise if numbers are not whole; the message has a fix for few distinct values."""
+    if labels.dtype.kind in "mMcV":
+        raise ValueError(
+            "y must hold ordered classes: whole numbers, text, booleans or an ordered "
+            f"categorical, got dtype {labels.dtype}. Cut y into numbered classes, for instance by "
+            "np.digitize(y, edges)."
+        )
     if labels.dtype.kind == "f":  # whole, and beyond the integers that scikit-learn casts to
         labels = np.where(np.abs(labels) >= 2.0**63, 0.0, labels)
     try:
@@ -286,10 +292,3 @@ def _check_present(labels: NDArray[Any], name: str = "y") -> None:
         raise ValueError(
             f"Input {name} contains {what} at row {row}. Drop rows without a label before fitting."
         )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a label is None, a NaN, or pandas' NA or NaT."""
-    if isinstance(value, float):
-        return math.isnan(value)
-    return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -69,7 +69,8 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
     elif dependencies.is_polars_dataframe(X):
         names = X.columns
         kinds = set(X.dtypes)
-        plain = all(kind.is_integer() or kind.is_float() for kind in kinds)
+        plain = all(kind.is_float() or kind.is_integer() for kind in kinds)
+        plain = plain and not any(str(kind) in ("Int128", "UInt128") for kind in kinds)
         single = len(kinds) > 1  # scikit-learn reads mixed columns as float64
         if plain and 0 < X.height * X.width < FEW_VALUES:
             return _few_values(X, kinds), names

@@ -6,6 +6,7 @@ value and the fix.
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,12 +23,14 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
+from rankwise.checks.frames import TIMES, as_frame, plain_frame
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
 from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
+from rankwise.runtime.column_values import as_array, as_values, is_missing
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 
 
@@ -222,6 +225,7 @@ def check_rows(
         table, names = plain
         _check_finite(table, names, allow_nan=allow_nan, name=name)
         return table
+    X = plain_frame(X)
     given: Any = X
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
@@ -237,7 +241,7 @@ def check_rows(
         else:
             rows = check_array(given, estimator=estimator, **rules)
             check_names(estimator, names, reset=reset)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, NotImplementedError) as error:
         _check_numbers(X, names, name)
         if name == "X":
             raise
@@ -271,7 +275,11 @@ def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
 
 
 def collected(X: Any) -> Any:
-    """Collect a lazy Polars frame; return anything else unchanged."""
+    """Collect a lazy Polars frame, turn a record batch into a table; return others unchanged."""
+    if type(X).__name__ == "RecordBatch":
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
     return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
 
 
@@ -282,7 +290,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
             f"Sparse data was passed for {name}, but dense data is required. "
             f"Use {name}.toarray().ravel()."
         )
-    y = np.asarray(y)
+    y = as_values(y)
     if y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     if y.ndim == 2 and y.shape[1] == 1:
@@ -314,7 +322,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
 
 def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False) -> Float64Array:
     """One weight >= 0 per row, which counts as repetition; only in a part may all be zero."""
-    weight = np.asarray(sample_weight)
+    weight = as_values(sample_weight)
     if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
         weight = np.full(n_samples, float(weight))
     if weight.ndim != 1:
@@ -373,12 +381,8 @@ def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
     """Raise if a column holds text or dates; called once X did not convert to numbers."""
     if is_sparse(X):
         return
-    if hasattr(X, "columns"):
-        import narwhals
-
-        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
-        is_frame = isinstance(frame, narwhals.DataFrame)
-        columns = [series.to_numpy() for series in frame.iter_columns()] if is_frame else []
+    if (frame := as_frame(X)) is not None:
+        columns = [as_array(series.to_native()) for series in frame.iter_columns()]
     else:
         table = np.asarray(X, dtype=getattr(X, "dtype", object))
         columns = list(table.T) if table.ndim == 2 else []
@@ -386,20 +390,38 @@ def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
         row = _first_no_number(column)
         if row is not None:
             place = f"row {row}, column {j}" + (f" ({names[j]!r})" if names else "")
-            raise ValueError(
-                f"{name} must hold numbers, got {str(column[row])[:40]!r} at {place}. Encode the "
-                "column (with scikit-learn's OneHotEncoder or OrdinalEncoder) or drop it."
-            )
+            raise _not_a_number(name, column[row], place)
+
+
+def _not_a_number(name: str, value: Any, place: str) -> Exception:
+    """The error for a value that does not convert to a number."""
+    found = f"got {str(value)[:40]!r} at {place}"
+    if isinstance(value, complex | np.complexfloating):  # words that scikit-learn's checks require
+        return ValueError(f"Complex data not supported: {name} must hold real numbers, {found}.")
+    if isinstance(value, datetime.date | np.datetime64 | np.timedelta64):
+        return ValueError(
+            f"{name} must hold numbers, {found}. Dates are neither numbers nor categories. Replace "
+            f"them by a number, such as {TIMES['dates']}, or drop the column."
+        )
+    fix = "Encode the column (with scikit-learn's OneHotEncoder or OrdinalEncoder) or drop it."
+    if isinstance(value, str | bytes):
+        return ValueError(f"{name} must hold numbers, {found}. {fix}")
+    return TypeError(
+        f"{name} must hold numbers, {found}: every argument must be a string or a real number, not "
+        f"{type(value).__name__}. {fix}"
+    )
 
 
 def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
-    """Row of the first date, or of the first text that is not a number."""
-    if column.dtype.kind in "mM":
+    """Row of the first date or complex number, or of the first object that is not a number."""
+    if column.dtype.kind in "mMcV":
         return 0
     for row, value in enumerate(column if column.dtype.kind in "OSUT" else ()):
+        if is_missing(value):
+            continue
         try:
-            float(value if isinstance(value, str | bytes) else 0)
-        except ValueError:
+            float(value)
+        except (TypeError, ValueError):
             return row
     return None
 
@@ -425,8 +447,8 @@ def check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
 
 
 def _column_names(X: Any) -> list[str] | None:
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(column) for column in columns]
+    frame = as_frame(X)
+    return None if frame is None else [str(column) for column in frame.columns]
 
 
 def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: str) -> None:

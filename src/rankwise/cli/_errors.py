@@ -24,7 +24,7 @@ DEBUG_FLAG = "--debug"
 # Warnings shown as notes, because they report what was done rather than a problem.
 _NOTES = ("IgnoredColumnsWarning",)
 # Parameters in messages of the library that correspond to options.
-_PARAMETER = re.compile(r"""\b(label|qid|features|fields|doc_id|sep)=('[^']*'|"[^"]*"|\[…\])""")
+_PARAMETER = re.compile(r"""\b(label|qid|features|fields|doc_id|sep)=('[^']*'|"[^"]*"|\[[^]]*\])""")
 _ONE_QUERY = re.compile(r"\bqid=(False|0)\b")
 _PLACEHOLDERS = {"'…'": "NAME", "[…]": "A,B,…"}
 _OF_PYDANTIC = ": Value error, "  # added by pydantic, after typer's own "Invalid value"
@@ -117,6 +117,8 @@ def in_options(message: str) -> str:
 
     def option(match: re.Match[str]) -> str:
         name, value = match.groups()
+        if value.startswith("['"):
+            value = value[1:-1].replace("', '", ",")
         return f"--{name.replace('_', '-')} {_PLACEHOLDERS.get(value, value)}"
 
     return _ONE_QUERY.sub("--one-query", _PARAMETER.sub(option, message))

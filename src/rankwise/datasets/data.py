@@ -125,12 +125,13 @@ class RankingData:
         TypeError
             If ``frame`` is not a frame.
         ValueError
-            If a column is missing, has an ambiguous role, or holds values of the wrong kind.
+            If a column is missing, has an ambiguous role, or holds values of the wrong kind, such
+            as dates.
 
         Warns
         -----
         IgnoredColumnsWarning
-            If columns do not hold numbers (text, categories, dates) and ``features`` is not given.
+            If columns do not hold numbers (text, categories) and ``features`` is not given.
 
         Examples
         --------

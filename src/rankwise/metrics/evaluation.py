@@ -15,6 +15,7 @@ from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
 from rankwise.metrics.tie_order import Rows, refuse_ties_without_ids, tie_rule, warn_of_ties
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.column_values import as_values
 
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
 # them are whole and each value occurs in at least _PER_GRADE rows on average.
@@ -100,7 +101,7 @@ def evaluate(
     """
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
-    labels, values = np.asarray(y), np.asarray(scores)
+    labels, values = as_values(y), as_values(scores)
     if classes is not None or _holds_names(labels) or _holds_names(values):
         labels, values = _class_numbers(y, scores, classes, parsed)
     y, scores = _column("y", labels), _column("scores", values)
@@ -148,7 +149,7 @@ def _class_numbers(
 
     for declared in (declared_classes(y), declared_classes(scores)):
         classes = declared if classes is None else classes
-    named = _holds_names(np.asarray(scores))
+    named = _holds_names(as_values(scores))
     for spec, measure in measures.items():
         if named and not measure.reads_labels:
             raise ValueError(
@@ -159,7 +160,7 @@ def _class_numbers(
         ordinal_labels(scores, name="scores")  # raises: text needs an order
     labels = ordinal_labels(y, classes=classes)
     if not any(measure.reads_labels for measure in measures.values()):
-        return labels.codes, np.asarray(scores)
+        return labels.codes, as_values(scores)
     return labels.codes, ordinal_labels(scores, classes=labels.classes, name="scores").codes
 
 
@@ -212,20 +213,13 @@ def _with_missing(
 
 def _column(name: str, values: Any) -> NDArray[Any]:
     """One real number per row; shape (n, 1) is accepted as (n,)."""
-    array = np.asarray(values)
+    array = as_values(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(
             f"{name} must be one-dimensional, got shape {array.shape}. Pass one value per row."
         )
-    if array.dtype.kind == "O":  # numbers of mixed types, as frames may hold them
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{name} must hold real numbers, got an object column: {error}."
-            ) from None
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must hold real numbers, got dtype {array.dtype}. "

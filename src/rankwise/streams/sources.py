@@ -11,8 +11,16 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike
 
+from rankwise.checks.frames import as_frame
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import Columns, Kinds, TableRows, arrow_kinds, frame_kinds
+from rankwise.datasets.readers.columns import (
+    Columns,
+    Kinds,
+    TableRows,
+    arrow_kinds,
+    frame_kinds,
+    is_frame,
+)
 from rankwise.datasets.readers.delimited import naming
 from rankwise.datasets.readers.table import check_row_groups, open_parquet
 from rankwise.typing import FrameLike
@@ -215,12 +223,13 @@ class Repeated(RowStream):
     def __iter__(self) -> Iterator[Chunk]:
         columns: Columns | None = None
         for number, item in enumerate(self.make()):
-            if not _is_frame(item):
+            if not is_frame(item):
                 yield _as_chunk(item, number)
                 continue
-            table = nw.from_native(item, eager_only=True)
+            table = as_frame(item)
+            assert table is not None
             if columns is None:
-                columns = self.roles(frame_kinds(table.schema))
+                columns = self.roles(frame_kinds(table))
             try:
                 yield _chunk_of(columns.read(table, self.dtype), columns)
             except ValueError as error:
@@ -242,10 +251,6 @@ class Once(Repeated):
             )
         self.used.append(True)
         return super().__iter__()
-
-
-def _is_frame(item: Any) -> bool:
-    return hasattr(item, "columns") or hasattr(item, "column_names")
 
 
 def _as_chunk(item: Any, number: int) -> Chunk:

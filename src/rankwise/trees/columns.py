@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from rankwise.checks.classes import declared_classes, is_missing
+from rankwise.checks.classes import declared_classes
+from rankwise.checks.frames import as_frame, plain_frame
+from rankwise.runtime.column_values import as_array, is_missing
 from rankwise.structure.rules import Number, Plain, Rule, Table, require
 from rankwise.typing import Float64Array, FrameLike, is_sparse
 
@@ -84,7 +86,7 @@ class ColumnTable:
         ordered: dict[int, NDArray[Any]] = {}
         if categorical_features is None:
             return cls(nominal, ordered)
-        frame = _as_frame(X)
+        frame = as_frame(plain_frame(X))
         if frame is None:
             if not _is_from_dtype(categorical_features) and np.ndim(_as_array(X)) == 2:
                 array = _as_array(X)
@@ -99,7 +101,7 @@ class ColumnTable:
         for column, series in enumerate(frame.iter_columns()):
             declared = declared_classes(series.to_native())
             if column in chosen or (declared is None and _is_text(series)):
-                nominal[column] = _sorted_categories(series.to_numpy()[counted])
+                nominal[column] = _sorted_categories(as_array(series.to_native())[counted])
             elif declared is not None:
                 ordered[column] = declared
         return cls(nominal, ordered)
@@ -125,20 +127,24 @@ class ColumnTable:
         coded = {**self.nominal, **self.ordered}
         if not coded:
             return X
-        frame = _as_frame(X)
+        frame = as_frame(plain_frame(X))
         if frame is not None:
             names = list(frame.columns)
             backend = nw.get_native_namespace(frame)
             new = [
-                nw.new_series(names[j], _codes(frame[names[j]].to_numpy(), categories, j),
-                              nw.Float64, backend=backend)
+                nw.new_series(
+                    names[j],
+                    _codes(as_array(frame[names[j]].to_native()), categories, repr(names[j])),
+                    nw.Float64,
+                    backend=backend,
+                )
                 for j, categories in coded.items()
-            ]  # fmt: skip
+            ]
             return frame.with_columns(*new).to_native()
         array = _as_array(X)
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
         for column, categories in coded.items():
-            out[:, column] = _codes(array[:, column], categories, column)
+            out[:, column] = _codes(array[:, column], categories, str(column))
         return out
 
     def continuing(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
@@ -212,14 +218,6 @@ def dense_within_memory(X: FrameLike) -> FrameLike:
     return X.toarray()
 
 
-def _as_frame(X: Any) -> Any:
-    """X as a narwhals frame; None if it is not a frame."""
-    if not hasattr(X, "columns"):
-        return None
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
 def _as_array(X: Any) -> NDArray[Any]:
     """X as an array; lists keep the types of their values, and text has no fixed width."""
     array = np.asarray(dense_within_memory(X), dtype=getattr(X, "dtype", object))
@@ -270,7 +268,7 @@ def _chosen(categorical_features: Any, n_features: int, names: Sequence[Any] | N
 def _is_text(series: Any) -> bool:
     """Whether a column of a frame holds unordered categories or text."""
     if series.dtype == nw.Object:
-        return any(isinstance(value, str) for value in series.to_numpy())
+        return any(isinstance(value, str) for value in as_array(series.to_native()))
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
@@ -283,7 +281,7 @@ def _sorted_categories(values: NDArray[Any]) -> NDArray[Any]:
     return np.array(ordered, dtype=object)
 
 
-def _codes(values: NDArray[Any], categories: NDArray[Any], column: int) -> Float64Array:
+def _codes(values: NDArray[Any], categories: NDArray[Any], column: str) -> Float64Array:
     """Position of every value among the categories; NaN if it is not one of them."""
     known, given = categories.tolist(), values.tolist()
     kinds = {isinstance(value, str) for value in known}

@@ -7,7 +7,6 @@ is a feature.
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +16,26 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rankwise.checks.frames import (
+    MOSTLY_NUMBERS,
+    TIMES,
+    as_any_frame,
+    check_no_times,
+    check_unique,
+    kind_of,
+    kind_of_dtype,
+    numbers_of,
+)
 from rankwise.datasets.readers.letor_text import text_array
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.column_values import as_array, as_values, is_missing
 from rankwise.typing import Float64Array
 
 LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
 QUERY_NAMES = ("qid", "query_id", "query", "q")
 DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
 WEIGHT_NAMES = ("sample_weight",)
+MOST_LISTED = 12
 LABEL_FIX = (
     "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
     "numbers: label='…'."
@@ -116,8 +127,7 @@ class Columns:
                     f"all rows are to be one query, but column {queries[0]!r} would become a "
                     f"feature. Pass qid={queries[0]!r}, or features=[…]."
                 )
-            warn_of_ignored({name: kind for name in left if (kind := kinds[name]) is not None})
-            features = [name for name in left if kinds[name] is None]
+            features = choose_features({name: kinds[name] for name in left})
         _check_columns("features", features, columns)
         return cls(*roles, list(features), tuple(score_columns))
 
@@ -203,7 +213,7 @@ class Columns:
             None if label is None else _complete_numbers("label", label, column(label)),
             None if self.qid is None else _query_ids(self.qid, column(self.qid)),
             None if weight is None else _complete_numbers("sample_weight", weight, column(weight)),
-            None if self.doc_id is None else _text(column(self.doc_id)),
+            None if self.doc_id is None else _document_ids(self.doc_id, column(self.doc_id)),
             {name: _complete_numbers("scores", name, column(name)) for name in self.score_columns},
         )
 
@@ -222,12 +232,12 @@ def read_frame(
     ValueError
         If a column is missing, has an ambiguous role, or holds values of the wrong kind.
     """
-    table = nw.from_native(frame, pass_through=True)
-    if not is_frame(table):
+    table = as_any_frame(frame)
+    if table is None:
         raise TypeError(
             f"frame must be a data frame, got {type(frame).__name__}. Pass arrays to RankingData."
         )
-    columns = Columns.of(frame_kinds(table.collect_schema()), *roles)
+    columns = Columns.of(frame_kinds(table), *roles)
     if isinstance(table, nw.LazyFrame):
         table = table.select(columns.names()).collect()
     return columns, columns.read(table, dtype)
@@ -235,25 +245,20 @@ def read_frame(
 
 def is_frame(data: Any) -> bool:
     """Whether ``data`` is a frame of narwhals or of a library that it supports."""
-    frames = nw.DataFrame, nw.LazyFrame
-    return isinstance(nw.from_native(data, pass_through=True), frames)
+    return as_any_frame(data) is not None
 
 
-def frame_kinds(schema: Mapping[Any, Any]) -> dict[str, str | None]:
-    """Kinds of columns in a narwhals schema."""
+def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str | None]:
+    """Kinds of the columns of a frame; of a lazy one, columns of unknown type are collected."""
+    schema = table.collect_schema()
     check_unique([str(name) for name in schema])
-    return {
-        str(name): None if dtype.is_numeric() or dtype == nw.Boolean else _kind_of(dtype)
-        for name, dtype in schema.items()
-    }
-
-
-def _kind_of(dtype: Any) -> str:
-    if dtype == nw.String:
-        return "text"
-    if dtype in (nw.Categorical, nw.Enum):
-        return "categories"
-    return "dates" if dtype.is_temporal() else str(dtype)
+    kinds = {name: kind_of_dtype(dtype) for name, dtype in schema.items()}
+    if isinstance(table, nw.LazyFrame):
+        unknown = [name for name, kind in kinds.items() if kind == ""]
+        kinds |= frame_kinds(table.select(unknown).collect()) if unknown else {}
+    else:
+        kinds = {name: kind_of(table.get_column(name)) for name in schema}
+    return {str(name): kind for name, kind in kinds.items()}
 
 
 def arrow_kinds(schema: Any) -> dict[str, str | None]:
@@ -269,28 +274,46 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
         name for name in schema.names if not (name in index and name.startswith("__index_level_"))
     ]
     check_unique(names)
-    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    are_texts = (types.is_string, types.is_large_string)
+    # A column without any value has the type null, and may hold numbers in another file.
+    are_numbers = (
+        types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null
+    )  # fmt: skip
+    are_texts = (types.is_string, types.is_large_string, types.is_string_view)
 
-    def kind_of(kind: Any) -> str | None:
+    def what(kind: Any) -> str | None:
         if any(test(kind) for test in are_numbers):
             return None
         if any(test(kind) for test in are_texts):
             return "text"
         if types.is_dictionary(kind):
             return "categories"
+        if types.is_duration(kind) or types.is_interval(kind):
+            return "durations"
+        if types.is_time(kind):
+            return "times of day"
         return "dates" if types.is_temporal(kind) else str(kind)
 
-    return {name: kind_of(schema.field(name).type) for name in names}
+    return {name: what(schema.field(name).type) for name in names}
 
 
-def check_unique(columns: Sequence[str]) -> None:
-    """Raise ValueError if two columns have the same name."""
-    if len(set(columns)) < len(columns):
-        twice = {column for column, count in Counter(columns).items() if count > 1}
-        raise ValueError(
-            f"columns must have different names, but {listed(sorted(twice))} occur more than once."
-        )
+def choose_features(kinds: Kinds) -> list[str]:
+    """Columns that hold numbers; a warning names the others.
+
+    Raises
+    ------
+    ValueError
+        If a column holds dates or the like, or numbers with few exceptions.
+    """
+    numbers = [name for name, kind in kinds.items() if kind is None]
+    chosen = f"features={numbers}" if len(numbers) <= MOST_LISTED else "features=[…]"
+    check_no_times(kinds, f": {chosen}")
+    for name, kind in kinds.items():
+        if kind is not None and kind.startswith(MOSTLY_NUMBERS):
+            raise ValueError(
+                f"column {name!r} holds {kind}. Correct it, or leave the column out: {chosen}."
+            )
+    warn_of_ignored({name: kind for name, kind in kinds.items() if kind is not None})
+    return numbers
 
 
 def warn_of_ignored(kinds: Mapping[str, str]) -> None:
@@ -305,7 +328,7 @@ def warn_of_ignored(kinds: Mapping[str, str]) -> None:
         )
 
 
-def listed(names: Sequence[str], most: int = 12, quote: Any = repr) -> str:
+def listed(names: Sequence[str], most: int = MOST_LISTED, quote: Any = repr) -> str:
     """Names separated by commas; of many, the first ones and the number of the others."""
     shown = ", ".join(quote(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -352,16 +375,21 @@ def _choose_if_there(
 
 def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     """One number per row; NaN if it is missing."""
-    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-        fix = "Encode it as numbers, or leave it out of features=[…]."
-        if what == "label":
-            fix = LABEL_FIX
-        if what == "scores":
-            fix = "Name a column of numbers."
-        raise ValueError(f"{what} must hold numbers, column {name!r} holds {column.dtype}. {fix}")
-    if column.dtype in (nw.Float32, nw.Float64):
-        return column.to_numpy()
-    return column.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
+    kind = kind_of(column)
+    if kind is None:
+        return numbers_of(column)
+    if kind == "categories":
+        categories = as_values(column.to_native())
+        if categories.dtype.kind in "biuf":
+            return categories.astype(np.float64)
+    fix = "Encode it as numbers, or leave it out of features=[…]."
+    if what == "label":
+        fix = LABEL_FIX
+    if what == "scores":
+        fix = "Name a column of numbers."
+    if kind in TIMES:
+        fix = f"Replace it by a number, such as {TIMES[kind]}."
+    raise ValueError(f"{what} must hold numbers, column {name!r} holds {kind}. {fix}")
 
 
 def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
@@ -390,17 +418,48 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
 
 
 def _query_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
-    """Ids as stored in the column."""
-    text = column.dtype == nw.String
-    missing = (column.fill_null("") == "" if text else column.is_null()).to_numpy()
+    """Ids as stored in the column; numbers without a fraction become integers."""
+    return _present_ids("qid", name, column)
+
+
+def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
+    """Ids as text."""
+    ids = _present_ids("doc_id", name, column).tolist()
+    texts = list(map(str, ids))
+    odd = next((row for row, value in enumerate(ids) if isinstance(value, bytes)), None)
+    if odd is not None:
+        raise ValueError(
+            f"doc_id must hold text or numbers, column {name!r} has {ids[odd]!r} at row {odd}. "
+            "Decode the bytes."
+        )
+    if len({*map(type, ids)}) > 1 and len({*texts}) < len({*ids}):
+        raise ValueError(
+            f"doc_id must not hold numbers and text that read the same, as column {name!r} does. "
+            "Convert its values to text."
+        )
+    return text_array(texts)
+
+
+def _present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
+    """Ids of all rows, none of them missing; whole floats and decimals are integers.
+
+    Libraries store integers as floats once a column has had missing values, and databases as
+    decimals.
+    """
+    ids = as_array(column.to_native())
+    missing = np.zeros(len(ids), dtype=bool)
+    if ids.dtype.kind in "fmM":
+        missing = np.isnan(ids)
+    elif ids.dtype.kind in "OU":
+        listed = ids.tolist()
+        missing[:] = [value == "" or is_missing(value) for value in listed]
     if missing.any():
         row = int(missing.argmax())
-        raise ValueError(f"qid must not be missing, column {name!r} is empty at row {row}.")
-    return column.to_numpy()
-
-
-def _text(column: nw.Series[Any]) -> NDArray[Any]:
-    return text_array(column.cast(nw.String).fill_null("").to_list())
+        raise ValueError(f"{what} must not be missing, column {name!r} is empty at row {row}.")
+    numbers = as_values(ids)
+    if numbers.dtype.kind != "f" or not (np.abs(numbers) < 2.0**53).all():
+        return ids
+    return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
 
 
 def _float_type(dtype: DTypeLike) -> np.dtype[Any]:

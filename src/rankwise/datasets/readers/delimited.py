@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from rankwise.checks.frames import check_unique
 from rankwise.datasets.readers.columns import (
     LABEL_FIX,
     Columns,
     Kinds,
     Roles,
-    check_unique,
     warn_of_ignored,
 )
 from rankwise.datasets.readers.letor_errors import INFINITE

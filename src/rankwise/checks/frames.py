@@ -1,0 +1,188 @@
+"""Columns of frames of any library: what they hold, and their numbers.
+
+Types of columns say too little. A sparse column, a decimal, a column of Python objects or one
+without any value holds numbers as well. A date does not, although some libraries convert it to one,
+each with another unit.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from rankwise.runtime.column_values import as_values, is_missing, is_number
+from rankwise.typing import Float64Array
+
+# What columns of time hold, and a number to replace them with.
+TIMES = {
+    "dates": "the days since a fixed day",
+    "durations": "their length in seconds",
+    "times of day": "the seconds since midnight",
+}
+# Start of what a column holds that is to hold numbers, but does not.
+MOSTLY_NUMBERS = "numbers, but"
+_SEVERAL = "values of several types"
+
+
+def as_any_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+    """X as a narwhals frame, which may be lazy; None if it is not a frame.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
+    # Lazy frames come first: asking Polars' for its columns warns.
+    if not any(hasattr(X, name) for name in ("collect_schema", "columns", "column_names")):
+        return None
+    if type(X).__name__ == "RecordBatch":  # of Arrow, which narwhals does not know
+        import pyarrow as pa
+
+        X = pa.Table.from_batches([X])
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        check_unique([str(name) for name in X.columns])
+        raise
+    return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """X as a narwhals frame, collected if it is lazy; None if it is not a frame."""
+    frame = as_any_frame(X)
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+
+
+def check_unique(names: Sequence[str]) -> None:
+    """Raise ValueError if two columns have the same name."""
+    if len(set(names)) < len(names):
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
+        raise ValueError(
+            "columns must have different names, but "
+            f"{', '.join(map(repr, twice[:12]))} occur more than once. Rename them."
+        )
+
+
+def kind_of(column: nw.Series[Any]) -> str | None:
+    """What a column holds, in the plural; None: numbers or truth values, some perhaps missing."""
+    known = kind_of_dtype(column.dtype)
+    if known == "text" and _is_object(column) and column.null_count() == len(column):
+        return None  # objects that are all missing
+    if known != "":
+        return known
+    values = as_values(column.to_native())
+    if values.dtype.kind in "biuf":
+        return None
+    if values.dtype.kind in "mMc":
+        return {"m": "durations", "M": "dates", "c": "complex numbers"}[values.dtype.kind]
+    return _kind_of_objects(values.tolist())
+
+
+def kind_of_dtype(dtype: Any) -> str | None:
+    """What a column of a narwhals type holds; an empty string if its values have to tell."""
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return None
+    if dtype == nw.String:
+        return "text"
+    if dtype in (nw.Object, nw.Unknown):
+        return ""
+    if dtype in (nw.Categorical, nw.Enum):
+        return "categories"
+    if dtype in (nw.Duration, nw.Time):
+        return "durations" if dtype == nw.Duration else "times of day"
+    return "dates" if dtype.is_temporal() else f"values of type {dtype}"
+
+
+def numbers_of(column: nw.Series[Any]) -> Float64Array:
+    """One number per row, NaN if it is missing, of a column whose :func:`kind_of` is None."""
+    if column.dtype in (nw.Float32, nw.Float64):
+        return column.to_numpy()
+    if column.dtype in (nw.Boolean, nw.Decimal):  # far faster than as objects
+        return column.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
+    return as_values(column.to_native()).astype(np.float64, copy=False)
+
+
+def check_no_times(kinds: Mapping[str, str | None], fix: str) -> None:
+    """Raise ValueError if a column holds dates, durations or times of day.
+
+    They are neither numbers nor categories, and no unit is the right one for all of them.
+    """
+    found = [name for name, kind in kinds.items() if kind in TIMES]
+    if found:
+        kind = kinds[found[0]]
+        more = f" (and {len(found) - 1} more columns do)" if found[1:] else ""
+        raise ValueError(
+            f"column {found[0]!r} holds {kind}{more}, which are neither numbers nor categories. "
+            f"Replace them by a number, such as {TIMES[str(kind)]}, or leave the column out{fix}."
+        )
+
+
+def plain_frame(X: Any) -> Any:
+    """Frame or array with float64 in place of numbers of unusual types; lazy frames are collected.
+
+    Anything else is returned unchanged; text and categories are left to the caller. Masked values
+    are NaN.
+
+    Raises
+    ------
+    ValueError
+        If a column holds values that are neither numbers nor text nor categories. The message names
+        the column.
+    """
+    if isinstance(X, np.ndarray):
+        odd_array = X.dtype.kind == "O" or isinstance(X, np.ma.MaskedArray)
+        return as_values(X) if odd_array else X
+    frame = as_frame(X)
+    if frame is None:
+        return X
+    odd = [name for name, dtype in frame.schema.items() if not _is_plain(dtype)]
+    kinds = {name: kind_of(frame[name]) for name in odd}
+    check_no_times({str(name): kind for name, kind in kinds.items()}, " of X")
+    new = []
+    for name, kind in kinds.items():
+        if kind is None:
+            values = numbers_of(frame[name])
+            backend = nw.get_native_namespace(frame)
+            new.append(nw.new_series(name, values, nw.Float64, backend=backend))
+        elif not (kind in ("text", "categories", _SEVERAL) or kind.startswith(MOSTLY_NUMBERS)):
+            raise ValueError(
+                f"X must hold numbers, column {str(name)!r} holds {kind}. Encode it as numbers, or "
+                "drop the column from X."
+            )
+    return frame.with_columns(*new).to_native() if new else frame.to_native()
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether scikit-learn converts the numbers of a column as they are."""
+    if dtype in (nw.Float32, nw.Float64, nw.Boolean):
+        return True
+    return dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)
+
+
+def _is_object(column: nw.Series[Any]) -> bool:
+    return getattr(column.to_native(), "dtype", None) == np.dtype(object)
+
+
+def _kind_of_objects(objects: list[Any]) -> str:
+    """What objects hold that are not all numbers."""
+    values = [value for value in objects if not is_missing(value)]
+    if all(isinstance(value, str) for value in values):
+        return "text"
+    others = [value for value in values if not is_number(value)]
+    if len(others) <= len(values) // 2:
+        return f"{MOSTLY_NUMBERS} {others[0]!r} at row {objects.index(others[0])}"
+    if len(others) < len(values) or any(isinstance(value, str) for value in values):
+        return _SEVERAL
+    names = {type(value).__name__ for value in values}
+    if names <= {"Period"} or all(isinstance(value, datetime.date) for value in values):
+        return "dates"
+    if all(isinstance(value, datetime.timedelta) for value in values):
+        return "durations"
+    if all(isinstance(value, datetime.time) for value in values):
+        return "times of day"
+    return " and ".join(sorted(names)) + " objects"

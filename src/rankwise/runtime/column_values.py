@@ -1,0 +1,104 @@
+"""Values of a column of any library as a NumPy array of numbers, text, dates or objects.
+
+NumPy reads columns of pandas, Polars and Arrow, but leaves numbers of some types as objects
+(Decimals of databases, numbers beside ``pandas.NA``), ignores the mask of masked arrays, and keeps
+types of numbers with which little can be computed (float16, long double, foreign byte order).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Types of Polars, and of Arrow in pandas, that these libraries do not convert.
+_NOT_IN_NUMPY = ("Int128", "UInt128", "string_view[pyarrow]")
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def as_values(values: Any) -> NDArray[Any]:
+    """Convert a column or table to an array; numbers have a type to compute with.
+
+    Parameters
+    ----------
+    values : array-like
+        Array, list, or column of pandas, Polars or Arrow.
+
+    Returns
+    -------
+    ndarray
+        Booleans, integers, float32 or float64 if all values that are not missing are numbers.
+        Missing numbers are NaN. Any other values are returned as NumPy reads them; those that are
+        masked become None.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return as_values(_without_mask(values))
+    array = as_array(values)
+    kind = array.dtype.kind
+    if kind == "f" and array.dtype not in _FLOATS:
+        with np.errstate(over="ignore"):  # long doubles beyond float64 become infinite
+            return array.astype(np.float64)
+    if kind in "iu" and not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    return _numbers_in(array) if kind == "O" else array
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Read any column as an array, also those that NumPy refuses; masked values become None."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(_without_mask(values))
+    if str(getattr(values, "dtype", "")) not in _NOT_IN_NUMPY:
+        return np.asarray(values)
+    listed = values.to_list()
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, a NaN, or pandas' NA or NaT."""
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, with Decimals and truth values."""
+    return isinstance(value, Real | Decimal | np.bool_)
+
+
+def _numbers_in(array: NDArray[Any]) -> NDArray[Any]:
+    """Convert objects that are all numbers or missing; return any other objects unchanged."""
+    values = array.ravel().tolist()
+    kinds = set(map(type, values))
+    if kinds <= {bool}:
+        return array.astype(bool) if kinds else array
+    if kinds <= {int}:
+        try:
+            return array.astype(np.int64)
+        except OverflowError:
+            return array.astype(np.float64)
+    if not all(is_number(value) or is_missing(value) for value in values):
+        return array
+    try:
+        numbers = [math.nan if is_missing(value) else float(value) for value in values]
+    except (ValueError, OverflowError):  # signalling NaN, integers beyond float64
+        return array
+    return np.array(numbers, dtype=np.float64).reshape(array.shape)
+
+
+def _without_mask(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+    """Data of a masked array with missing values in place of masked ones."""
+    if not np.ma.is_masked(values):
+        return values.data
+    if values.dtype.kind in "biuf":
+        numbers = values.data.astype(np.float64)
+        numbers[np.ma.getmaskarray(values)] = np.nan
+        return numbers
+    objects = values.data.astype(object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects

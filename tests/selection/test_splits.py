@@ -8,16 +8,23 @@ import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.ensemble import StackingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
     cross_validate,
 )
+from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
+from rankwise import OneQueryWarning, RidgeRanker
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.metrics import make_scorer
 from rankwise.selection.splits import QueryKFold, as_folds, letor_folds, query_folds
 from tests.selection.helpers import graded_data
 
@@ -92,6 +99,54 @@ def test_a_search_needs_the_qid_only(rng):
     assert len(scores["test_score"]) == 4
     assert len(seen) == 7
     assert all(not set(qid[a]) & set(qid[b]) for a, b in seen)
+
+
+def searches():
+    """Ways of scikit-learn to split rows and to pass the qid on."""
+    cv, params = QueryKFold(3), {"alpha": [0.1, 1.0]}
+    return {
+        "GridSearchCV": lambda X, y, qid: GridSearchCV(RidgeRanker(), params, cv=cv).fit(
+            X, y, qid=qid
+        ),
+        "RandomizedSearchCV": lambda X, y, qid: RandomizedSearchCV(
+            RidgeRanker(), params, n_iter=1, cv=cv
+        ).fit(X, y, qid=qid),
+        "cross_val_score": lambda X, y, qid: cross_val_score(
+            RidgeRanker(), X, y, cv=cv, params={"qid": qid}
+        ),
+        "cross_val_predict": lambda X, y, qid: cross_val_predict(
+            RidgeRanker(), X, y, cv=cv, params={"qid": qid}
+        ),
+        "learning_curve": lambda X, y, qid: sklearn_learning_curve(
+            RidgeRanker(), X, y, cv=cv, params={"qid": qid}
+        ),
+        "StackingRegressor": lambda X, y, qid: StackingRegressor(
+            [("ridge", RidgeRanker())], RidgeRanker(), cv=cv
+        ).fit(X, y, qid=qid),
+    }
+
+
+@pytest.mark.parametrize("name", searches())
+def test_routing_that_is_switched_off_is_named(rng, name):
+    X, y, qid = rng.normal(size=(60, 2)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    with (
+        sklearn.config_context(enable_metadata_routing=False),
+        pytest.raises(ValueError, match="enable_metadata_routing=True") as caught,
+    ):
+        searches()[name](X, y, qid)
+    assert "set_config" in str(caught.value)
+    with sklearn.config_context(enable_metadata_routing=True):
+        with pytest.raises(ValueError, match="QueryKFold needs the query") as caught:
+            [*QueryKFold(3).split(X)]
+        assert "routing" not in str(caught.value)
+
+
+def test_a_scorer_without_qid_names_routing_that_is_switched_off(rng):
+    X, y, qid = rng.normal(size=(60, 2)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    for scoring in (None, make_scorer("nDCG@10")):
+        options = {"cv": QueryKFold(3), "groups": qid, "params": {"qid": qid}, "scoring": scoring}
+        with pytest.warns(OneQueryWarning, match="enable_metadata_routing=True"):
+            cross_val_score(RidgeRanker(), X, y, **options)
 
 
 def test_letor_rotation_is_that_of_letor():

@@ -70,9 +70,14 @@ def _has_pair(y: Float64Array, indptr: Any) -> bool:
 
 def _warn(what: str) -> None:
     fix = "Pass the query of every row as qid, or qid=0 where all rows are one query."
-    if not sklearn.get_config()["enable_metadata_routing"]:
-        fix += (
-            " Searches and pipelines of scikit-learn hand qid on after "
-            "sklearn.set_config(enable_metadata_routing=True)."
-        )
-    warnings.warn(f"{what} {fix}", OneQueryWarning, stacklevel=callers_level())
+    warnings.warn(f"{what} {fix}{routing_hint()}", OneQueryWarning, stacklevel=callers_level())
+
+
+def routing_hint() -> str:
+    """What a caller who did pass qid to scikit-learn has to do; empty if routing is enabled."""
+    if sklearn.get_config()["enable_metadata_routing"]:
+        return ""
+    return (
+        " Searches, cross-validation and pipelines of scikit-learn hand qid on only after "
+        "sklearn.set_config(enable_metadata_routing=True)."
+    )

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from rankwise.base import RanksRows
 from rankwise.checks.classes import ordinal_labels, rank_distances
 from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.queries import routing_hint
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.persistence import Save
@@ -198,7 +199,7 @@ def check_ordinal_fit(
     if by_query is not None and qid is None:
         raise ValueError(
             f"{by_query} needs qid, the query of each row, got qid=None. Pass qid to fit, or "
-            "qid=np.zeros(n_samples) if all rows form one query."
+            f"qid=np.zeros(n_samples) if all rows form one query.{routing_hint()}"
         )
     assert data.classes is not None
     estimator.classes_ = data.classes

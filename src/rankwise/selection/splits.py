@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
+from rankwise.checks.queries import routing_hint
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.columns import is_frame
 from rankwise.groups import QueryGroups
@@ -80,7 +81,10 @@ class QueryKFold(BaseCrossValidator):
         """
         qid = groups if qid is None else qid
         if qid is None:
-            raise ValueError("QueryKFold needs the query of every row, got none. Pass qid=…")
+            raise ValueError(
+                "QueryKFold needs the query of every row, got none. Pass qid=… or groups=…."
+                f"{routing_hint()}"
+            )
         if self.random_state is not None and not self.shuffle:
             raise ValueError(
                 f"random_state={self.random_state!r} has no effect with shuffle=False. "

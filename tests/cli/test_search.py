@@ -68,7 +68,7 @@ def test_from_a_beir_folder_to_a_ranker(rankwise, tmp_path):
         TextIndex.load(index).search("w1 w2", 3).doc_ids.tolist()
     )
     for arguments, said in (
-        (("predict", out, qrels), "is a text ranker"),
+        (("predict", out, qrels), "is an index of text. Search it"),
         (("search", out, "w1", "--set", "k1=1"), "--set applies to a retrieval model"),
         (("fit", index, *words[:2], "--ranker", "ridge", "--out", out), "belong together"),
         (("fit", beir, *words, "--out", out), "DATA must be the folder of an index"),

@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rankwise.text import Analyzer, TextIndex
+from rankwise import RidgeRanker
+from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex, TextRanker
 from rankwise.text.models import MODELS
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
@@ -207,9 +208,9 @@ def test_bad_arguments(index):
         index.search("w1", model="dph", k1=1.0)
     with pytest.raises(ValueError, match=r"b must lie in \[0, 1\], got 2"):
         index.search("w1", b=2)
-    with pytest.raises(ValueError, match="mu must lie in"):
+    with pytest.raises(ValueError, match="mu must be a finite number > 0, got 0"):
         index.search("w1", model="dirichlet", mu=0)
-    with pytest.raises(ValueError, match="k must be >= 1, got 0"):
+    with pytest.raises(ValueError, match="k must be a whole number >= 1, got 0"):
         index.search("w1", 0)
 
 
@@ -217,3 +218,66 @@ def test_an_empty_index():
     assert len(TextIndex().search("cat")) == 0
     assert len(TextIndex().add({"d": ""}).search("cat", model="dirichlet")) == 0
     assert np.isfinite(TextIndex().add({"d": "cat"}).search("cat", model="dph").scores).all()
+
+
+EXTREMES = [1e308, 1.7e308, float("inf"), float("nan"), -1.0, -1e-300, 1e-320, 0.0, 1.0, 10**400]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_parameters_at_their_limits_are_refused_or_give_finite_scores(index, model):
+    for name in MODELS[model].parameters:
+        for value in EXTREMES:
+            try:
+                scores = index.search(QUERIES, model=model, **{name: value}).scores
+            except ValueError as error:
+                assert f"{name}=" in str(error) or f"{name} must" in str(error)
+            else:
+                assert np.isfinite(scores).all()
+                assert np.isfinite(value)
+        for value in ("1", None, True, np.True_, [1.0], 1j, np.array([1.0])):
+            with pytest.raises(TypeError, match=f"{name} must be a number, got"):
+                index.search(QUERIES, model=model, **{name: value})
+    with pytest.raises(ValueError, match="c must be a finite number > 0, got inf"):
+        index.search("w1", model="pl2", c=np.inf)
+    with pytest.raises(ValueError, match=r"model 'pl2' gives scores that are not finite with c=1e"):
+        index.search("w1", model="pl2", c=1e308)
+
+
+@pytest.mark.parametrize("value", [*EXTREMES, "1", True, None])
+def test_weights_of_fields_at_their_limits(index, value):
+    try:
+        scores = index.search("w1", model="bm25f", field_weights={"text": value}).scores
+    except (TypeError, ValueError) as error:
+        assert "field_weights" in str(error)
+    else:
+        assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", ["k1", "b", "mu", "lam", "delta", "near"])
+def test_parameters_of_features_at_their_limits(index, name):
+    for value in [*EXTREMES, 2**80, 2.5]:
+        try:
+            features = QueryDocumentFeatures(index, **{name: value})
+            X = features.compute(QUERIES, ["a", "b"], ["d1", "d5"])  # d5 is empty
+        except ValueError as error:
+            assert f"{name}=" in str(error) or f"{name} must" in str(error)
+        else:
+            assert np.isfinite(X).all()
+            assert name == "near" or np.isfinite(value)
+    for value in ("1", None, True):
+        with pytest.raises(TypeError, match=f"{name} must be a"):
+            QueryDocumentFeatures(index, **{name: value})
+
+
+@pytest.mark.parametrize("value", [2.5, 0, -1, True, None, "3", float("nan"), float("inf"), [1]])
+def test_numbers_of_documents_are_whole(index, value):
+    def check(call, name):
+        with pytest.raises((TypeError, ValueError), match=f"{name} must be a whole number >= 1"):
+            call()
+
+    check(lambda: index.search("w1", value), "k")
+    ranker = TextRanker(index, RidgeRanker(), n_candidates=value)
+    check(lambda: ranker.fit({"a": "w1"}, {"a": {"d1": 1}}), "n_candidates")
+    ranker = TextRanker(index, RidgeRanker()).fit({"a": "w1"}, {"a": {"d1": 1}})
+    check(lambda: ranker.rank("w1", value), "k")
+    assert len(index.search("w1", np.int8(3))) == len(index.search("w1", 10**30).scores[:3])

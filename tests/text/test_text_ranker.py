@@ -138,8 +138,14 @@ def test_save_and_load(corpus, tmp_path):
     assert found.doc_ids.tolist() == wanted.doc_ids.tolist()
     assert found.scores.tolist() == wanted.scores.tolist()
     index = ranker.index
-    with pytest.raises(FileNotFoundError, match=r"ranker\.json is missing"):
+    with pytest.raises(FileNotFoundError, match="has no ranker, only an index"):
         TextRanker.load(index.save(tmp_path / "index"))
+    index.save(tmp_path / "ranker")  # the ranker stays with the index
+    assert TextRanker.load(tmp_path / "ranker").rank(queries).scores.tolist() == (
+        wanted.scores.tolist()
+    )
+    ranker.save(tmp_path / "ranker")
+    assert len(list((tmp_path / "ranker").iterdir())) == 8
     vectors = {"vectors": np.ones((150, 2)), "embed": lambda texts: np.ones((len(texts), 2))}
     features = QueryDocumentFeatures(index, **vectors)
     other = TextRanker(index, RidgeRanker(), features=features).fit(queries, qrels)
@@ -235,7 +241,7 @@ def test_features_are_a_transformer(corpus):
     assert pipeline.fit(frame, [1, 0, 1]).predict(frame).shape == (3,)
     with pytest.raises(ValueError, match="X must have two columns"):
         features.transform([["w0"]])
-    with pytest.raises(ValueError, match="k1 must lie in"):
+    with pytest.raises(ValueError, match="k1 must be a finite number >= 0, got -1"):
         features.set_params(k1=-1.0).fit()
 
 
@@ -301,7 +307,7 @@ def test_bad_arguments(corpus):
         QueryDocumentFeatures(index, lam=0.0)
     with pytest.raises(ValueError, match="unjudged must be one of"):
         TextRanker(index, unjudged="skip").fit(queries, qrels)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="n_candidates must be >= 1"):
+    with pytest.raises(ValueError, match="n_candidates must be a whole number >= 1, got 0"):
         TextRanker(index, n_candidates=0).fit(queries, qrels)
     other = Qrels(np.array(["q1"]), np.array(["x"]), np.array([1]))
     with pytest.raises(ValueError, match="qrels judge no candidate"):

@@ -71,9 +71,9 @@ def predict(
     from rankwise.persistence import load
 
     form = _format(format, out, top, classes)
-    if (model / "ranker.json").is_file():
+    if (model / "index.json").is_file():
         raise UsageError(
-            f"{str(model)!r} is a text ranker. Search with it: rankwise search {model} QUERIES."
+            f"{str(model)!r} is an index of text. Search it: rankwise search {model} QUERIES."
         )
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is not a model file. Check the path.")

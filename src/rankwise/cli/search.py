@@ -121,8 +121,9 @@ def search(
     from rankwise.datasets import write_run
     from rankwise.text import TextIndex, TextRanker
     from rankwise.text.documents import as_queries
+    from rankwise.text.index_folder import has_ranker
 
-    by_ranker = model is None and (folder / "ranker.json").is_file()
+    by_ranker = model is None and has_ranker(folder)
     if by_ranker and parameters:
         raise UsageError("--set applies to a retrieval model. Name one: --model bm25.")
 

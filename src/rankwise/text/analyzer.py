@@ -1,25 +1,27 @@
-"""Text analysis: split text into words, lower-case them, drop stop words and stem the rest.
+"""Text analysis: split text into words, fold their case, drop stop words and stem the rest.
 
 References
 ----------
-.. [1] Unicode Standard Annex #29 on words; here, runs of word characters.
-.. [2] Apache Lucene, EnglishAnalyzer: the stop list of 33 words.
-.. [3] Porter, "Snowball: a language for stemming algorithms", 2001.
+.. [1] Apache Lucene, EnglishAnalyzer: the stop list of 33 words.
+.. [2] Porter, "Snowball: a language for stemming algorithms", 2001.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from rankwise.text.words import normalize_text, split_ascii, split_words
 
 _ENGLISH = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
     "there these they this to was will with"
 )
 LUCENE_STOP_WORDS = frozenset(_ENGLISH.split())
+_STOPPED = LUCENE_STOP_WORDS | {""}  # a pattern may match nothing
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,12 @@ class Analyzer:
 
     Parameters
     ----------
-    pattern : str, default=r"\\w+"
-        Regular expression that matches one word.
+    pattern : str, optional
+        Regular expression that matches one word. None: the words of Unicode text, see Notes.
     lowercase : bool, default=True
-        Convert words to lower case.
+        Fold the case of words.
     stop_words : "english", collection of str, or None, default="english"
-        Words to drop, compared after lower-casing. "english": Lucene's list of 33 words.
+        Words to drop, compared after case folding. "english": Lucene's list of 33 words.
     stemmer : str or None, default="english"
         Language of a Snowball stemmer, such as "english", "german" or "porter". Stemming needs
         the package snowballstemmer (``pip install rankwise[text]``). None: no stemming.
@@ -41,18 +43,41 @@ class Analyzer:
     Raises
     ------
     ValueError
-        If the pattern is not a regular expression, or the stop list or stemmer is unknown.
+        If the pattern is not a regular expression or has groups, or the stop list or stemmer is
+        unknown.
+    TypeError
+        If a parameter is of another type.
     ImportError
         If ``stemmer`` is set and snowballstemmer is not installed.
+
+    Notes
+    -----
+    Text is normalised to NFKC first: composed and decomposed, full-width and half-width spellings
+    are one. Folding the case maps ß to ss, the final sigma to σ and İ to i. Accents are kept:
+    "cafe" does not find "café". Soft hyphens, joiners, variation selectors and skin tones are
+    removed.
+
+    Words are runs of letters, digits and underscores, with the marks that combine with them. In
+    scripts that put no blanks between words, a term is
+
+    - one ideograph (Chinese, Japanese, Korean) or one letter of Hiragana, as in Lucene's
+      StandardTokenizer; a run of Katakana is a word;
+    - one letter with its marks in Thai, Lao, Khmer, Burmese and related scripts, whose words only a
+      dictionary can tell. A query that is a part of a sentence finds it. For words, pass a
+      segmenter of the language as ``analyzer`` of :class:`TextIndex`.
+
+    A run of Hangul is a word. An emoji is a term of its own.
 
     Examples
     --------
     >>> from rankwise.text import Analyzer
     >>> Analyzer(stemmer=None)("The Art of Ranking, ranked")
     ['art', 'ranking', 'ranked']
+    >>> Analyzer(stemmer=None)("STRASSE = Straße, 東京タワー")
+    ['strasse', 'strasse', '東', '京', 'タワー']
     """
 
-    pattern: str = r"\w+"
+    pattern: str | None = None
     lowercase: bool = True
     stop_words: str | Collection[str] | None = "english"
     stemmer: str | None = "english"
@@ -64,17 +89,28 @@ class Analyzer:
                 f"stop_words must be 'english', a collection or None, got {self.stop_words!r}. "
                 "Pass the words of another language."
             )
+        if not isinstance(self.lowercase, bool):
+            raise TypeError(f"lowercase must be True or False, got {self.lowercase!r}.")
         if self.stop_words is not None and not isinstance(self.stop_words, str):
-            object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
-        try:
-            re.compile(self.pattern)
-        except re.error as error:
-            raise ValueError(f"pattern is not a regular expression: {error}.") from None
-        _ = self._stem
+            if not isinstance(self.stop_words, Iterable):
+                raise TypeError(
+                    f"stop_words must be 'english', a collection or None, got {self.stop_words!r}."
+                )
+            words = set(self.stop_words)
+            if other := [word for word in words if not isinstance(word, str)]:
+                raise TypeError(f"stop_words must be text, got {other[0]!r}.")
+            object.__setattr__(self, "stop_words", tuple(sorted(words)))
+        for name in ("pattern", "stemmer"):
+            if not isinstance(getattr(self, name), str | None):
+                raise TypeError(f"{name} must be text or None, got {getattr(self, name)!r}.")
+        _ = self._words, self._stem
 
     def __call__(self, text: str) -> list[str]:
         """Terms of a text, in their order of occurrence."""
-        words = self._words(text.lower() if self.lowercase else text)
+        if text.isascii():
+            words = self._ascii_words(text.lower() if self.lowercase else text)
+        else:
+            words = self._words(normalize_text(text, fold_case=self.lowercase))
         stopped, stems, stem = self._stopped, self._stems, self._stem
         if stem is None:
             return [word for word in words if word not in stopped]
@@ -99,13 +135,29 @@ class Analyzer:
 
     @cached_property
     def _words(self) -> Callable[[str], list[str]]:
-        return re.compile(self.pattern).findall
+        if self.pattern is None:
+            return split_words
+        try:
+            compiled = re.compile(self.pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"pattern is not a regular expression: {error}.") from None
+        if compiled.groups:
+            raise ValueError(
+                f"pattern must match words as a whole, got groups in {self.pattern!r}. Write (?:…)."
+            )
+        return compiled.findall
+
+    @cached_property
+    def _ascii_words(self) -> Callable[[str], list[str]]:
+        """As ``_words``, for texts that need no rules of Unicode."""
+        return split_ascii if self.pattern is None else self._words
 
     @cached_property
     def _stopped(self) -> frozenset[str]:
         if isinstance(self.stop_words, str):
-            return LUCENE_STOP_WORDS
-        return frozenset(self.stop_words or ())
+            return _STOPPED
+        words = self.stop_words or ()
+        return frozenset(normalize_text(word, fold_case=self.lowercase) for word in words) | {""}
 
     @cached_property
     def _stem(self) -> Callable[[str], str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ from rankwise.datasets.readers.judgements import (
 )
 from rankwise.datasets.readers.result_files import read_qrels
 from rankwise.datasets.readers.result_frames import checked_qrels
-from rankwise.datasets.readers.textfiles import read_text
 from rankwise.datasets.readers.trec import Qrels
-from rankwise.text.documents import as_documents, as_queries
+from rankwise.text.documents import as_documents, as_queries, read_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +108,18 @@ def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> Tex
     unknown = [name for name in chosen if name not in known]
     if unknown:
         raise ValueError(f"fields must be among {', '.join(known)}, got {unknown[0]!r}.")
-    documents = {
-        doc.doc_id: {name: getattr(doc, name) or "" for name in chosen}
-        for doc in dataset.docs_iter()
-    }
-    queries = {}
+    documents = _by_id(
+        (
+            (doc.doc_id, {name: getattr(doc, name) or "" for name in chosen})
+            for doc in dataset.docs_iter()
+        ),
+        "docs_iter()",
+    )
+    queries: dict[str, str] = {}
     for query in dataset.queries_iter():
         text = getattr(query, "text", None) or getattr(query, "title", None)
+        if query.query_id in queries:
+            raise ValueError(f"query {query.query_id!r} comes a second time. Ids must differ.")
         queries[query.query_id] = text or ""
     rows = [(row.query_id, row.doc_id, row.relevance) for row in dataset.qrels_iter()]
     return TextCollection(documents, queries, {"all": _qrels(rows)}, tuple(chosen), "ir_datasets")
@@ -190,7 +194,7 @@ def _scifact(folder: Path) -> TextCollection:
 
 
 def _nfcorpus(folder: Path) -> TextCollection:
-    lines = read_text(_find(folder, "docs.tsv")).decode("utf-8").splitlines()
+    lines = read_lines(_find(folder, "docs.tsv")).split("\n")
     documents = {
         identifier: {"text": text}
         for identifier, _, text in (line.partition("\t") for line in lines if line.strip())
@@ -231,10 +235,19 @@ _KNOWN: dict[str, tuple[str, Callable[[Path], TextCollection]]] = {
 
 
 def _documents(path: Path, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    return {
-        identifier: dict(zip(fields, texts, strict=True))
-        for identifier, texts in as_documents(path, fields)
-    }
+    pairs = as_documents(path, fields)
+    return _by_id(((name, dict(zip(fields, texts, strict=True))) for name, texts in pairs), path)
+
+
+def _by_id(
+    documents: Iterable[tuple[str, dict[str, str]]], where: object
+) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for name, texts in documents:
+        if name in found:
+            raise ValueError(f"{where}: document {name!r} comes a second time. Ids must differ.")
+        found[name] = texts
+    return found
 
 
 def _find(folder: Path, name: str) -> Path:
@@ -246,7 +259,7 @@ def _find(folder: Path, name: str) -> Path:
 
 
 def _rows(path: Path, separator: str) -> Iterator[dict[str, str]]:
-    text = read_text(path).decode("utf-8")
+    text = read_lines(path)
     quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
     yield from csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
 

@@ -2,20 +2,18 @@
 
 References
 ----------
-.. [1] TREC format of documents, ``<DOC>`` with ``<DOCNO>``, and of topics, ``<top>`` with
-   ``<num>``.
-.. [2] Thakur et al., "BEIR: a heterogeneous benchmark for zero-shot evaluation of information
+.. [1] Thakur et al., "BEIR: a heterogeneous benchmark for zero-shot evaluation of information
    retrieval models", NeurIPS 2021: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/*.tsv``.
 """
 
 from __future__ import annotations
 
-import html
 import json
-import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +21,25 @@ import narwhals as nw
 
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.runtime.callers import callers_level
+from rankwise.text.trec_text import read_trec_text
 
 DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
 QUERY_IDS = ("qid", "query_id", "q_id", "_id", "id")
 QUERY_TEXTS = ("text", "query", "title")
-_ENTRY = re.compile(r"<(doc|top)\b[^<>]*>", re.IGNORECASE)
-_END = {kind: re.compile(rf"</{kind}\s*>", re.IGNORECASE) for kind in ("doc", "top")}
-_TAG = re.compile(r"<(\w+)\b[^<>]*>")
-_ANY_TAG = re.compile(r"</?\w+[^<>]*>")
-_DOCNO = re.compile(r"<docno\b[^<>]*>.*?</docno\s*>", re.IGNORECASE | re.DOTALL)
+# A single word that ends so is the name of a file, not a query.
+FILE_SUFFIXES = (
+    ".jsonl", ".json", ".trec", ".tsv", ".csv", ".txt", ".xml", ".gz", ".bz2", ".xz", ".zst"
+)  # fmt: skip
+_BLANKS = " \t\r\n"
 
 
-def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
+def as_documents(
+    documents: Any,
+    fields: tuple[str, ...],
+    *,
+    is_default: bool = False,
+    encoding: str | None = None,
+) -> Iterator[tuple[str, list[str]]]:
     """Yield the id and the field texts of each document.
 
     Parameters
@@ -45,10 +50,16 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
         - a mapping from document id to text, or to a mapping from field to text;
         - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id") and
           one text per field;
-        - the path of a file of JSON lines (``.jsonl``, ``.json``) or of TREC documents (any other
-          suffix).
+        - the path of a file of JSON lines (``.jsonl``, ``.json``, or any file that begins with a
+          brace) or of TREC documents.
 
         Fields that are missing or None are empty.
+    fields : tuple of str
+    is_default : bool
+        Whether the user named no fields: TREC documents are then read as a whole, and text in other
+        fields is reported.
+    encoding : str, optional
+        Encoding of a file. None: UTF-8.
 
     Raises
     ------
@@ -59,11 +70,15 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
     Warns
     -----
     UserWarning
-        If a field occurs in no document.
+        If a field occurs in no document, or, by default, if documents have text in other fields.
     """
-    with _naming(documents):
-        missing, other = set(fields), dict[str, None]()
-        for identifier, texts in _pairs(documents, DOCUMENT_IDS, "document"):
+    with naming(documents):
+        missing, other = set(fields), dict[str, int]()
+        skipped = {*fields, *DOCUMENT_IDS}
+        n_documents = 0
+        wanted = None if is_default else fields
+        for identifier, texts in _pairs(documents, DOCUMENT_IDS, "document", wanted, encoding):
+            n_documents += 1
             if isinstance(texts, str) and len(fields) == 1:
                 texts = {fields[0]: texts}
             if not isinstance(texts, Mapping):
@@ -73,15 +88,42 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
                 )
             if missing:
                 missing.difference_update(texts)
-                other |= dict.fromkeys(str(name) for name in texts if name not in fields)
+            if missing or is_default:
+                for name, value in texts.items():
+                    if name not in skipped:
+                        has_text = isinstance(value, str) and not value.isspace() and value != ""
+                        other[str(name)] = other.get(str(name), 0) + has_text
             yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
-        others = [name for name in other if name not in DOCUMENT_IDS]
-        absent = " or ".join(repr(name) for name in fields if name in missing)
-        found = f"no document has a field {absent}, they have {', '.join(map(repr, others))}"
-        if others and len(missing) == len(fields):
-            raise ValueError(f"{found}. To index them, pass fields=[…].")
-        if others and missing:
-            warnings.warn(f"{found}.", UserWarning, stacklevel=callers_level())
+    if n_documents:
+        _report_fields(fields, missing, other, n_documents, is_default, documents)
+
+
+def _report_fields(
+    fields: tuple[str, ...],
+    missing: set[str],
+    other: Mapping[str, int],
+    n_documents: int,
+    is_default: bool,
+    documents: Any,
+) -> None:
+    """Raise or warn where the fields of the documents are not those that are read."""
+    absent = " or ".join(repr(name) for name in fields if name in missing)
+    start = f"{documents}: " if isinstance(documents, Path) else ""
+    found = f"{start}no document has a field {absent}, they have {', '.join(map(repr, other))}"
+    if other and len(missing) == len(fields):
+        raise ValueError(f"{found}. To index them, pass fields=[…].")
+    if other and missing:
+        warnings.warn(f"{found}.", UserWarning, stacklevel=callers_level())
+    left_out = {name: n for name, n in other.items() if n}
+    if is_default and left_out:
+        counts = ", ".join(f"{name!r} ({n})" for name, n in left_out.items())
+        warnings.warn(
+            f"{start}of {n_documents} documents, only the field {fields[0]!r} is indexed. Text in "
+            f"other fields is left out (number of documents): {counts}. To index it, pass "
+            "fields=[…].",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def as_queries(queries: Any) -> dict[str, str]:
@@ -102,25 +144,98 @@ def as_queries(queries: Any) -> dict[str, str]:
     Raises
     ------
     TypeError, ValueError
-        If ``queries`` is none of these, a query has no id, or an id occurs twice.
+        If ``queries`` is none of these, a query has no id or no text, an id occurs twice, or a str
+        is the name of a file.
     """
     if isinstance(queries, str):
+        _check_no_file(queries)
         queries = [queries]
     if isinstance(queries, list | tuple) and all(isinstance(query, str) for query in queries):
         return {str(number): query for number, query in enumerate(queries, start=1)}
     found: dict[str, str] = {}
-    with _naming(queries):
-        for identifier, texts in _pairs(queries, QUERY_IDS, "query"):
+    with naming(queries):
+        for identifier, texts in _pairs(queries, QUERY_IDS, "query", QUERY_TEXTS, None):
             if identifier in found:
                 raise ValueError(f"query {identifier!r} comes a second time. Ids must differ.")
             if isinstance(texts, Mapping):
-                texts = next((texts[name] for name in QUERY_TEXTS if texts.get(name)), None)
+                given = [texts[name] for name in QUERY_TEXTS if not _is_missing(texts.get(name))]
+                if not given:
+                    names = ", ".join(repr(str(name)) for name in texts if name not in QUERY_IDS)
+                    raise ValueError(
+                        f"query {identifier!r} has no text, but {names or 'only an id'}. Name its "
+                        f"text {' or '.join(map(repr, QUERY_TEXTS))}."
+                    )
+                texts = next((text for text in given if text), given[0])
+            elif _is_missing(texts):
+                raise ValueError(f"query {identifier!r} has no text, got {texts!r}.")
             found[identifier] = _text(texts, identifier, "query")
     return found
 
 
+def _check_no_file(text: str) -> None:
+    """Raise if a query is the name of a file."""
+    if len(text.split()) != 1 or len(text) > 4096 or "\0" in text:
+        return
+    path = Path(text)
+    try:
+        is_file = path.is_file() and (bool(path.suffix) or path.name != text)
+    except OSError:
+        is_file = False
+    if is_file or path.suffix.lower() in FILE_SUFFIXES:
+        raise ValueError(
+            f"query {text!r} is the name of a file. To read queries from it, pass Path({text!r}); "
+            f"to search for these words, pass [{text!r}]."
+        )
+
+
+def as_id(value: Any, what: str) -> str:
+    """Return an id as text; whole numbers are written in digits.
+
+    Raises
+    ------
+    ValueError
+        If the id is missing (None, NaN), empty, or holds what no file of ids can: NUL characters
+        or halves of surrogate pairs.
+    TypeError
+        If the id is neither text nor a whole number.
+    """
+    if isinstance(value, str):
+        if value == "" or "\0" in value or not (value.isascii() or _is_unicode(value)):
+            problem = "is empty" if value == "" else "has a character that no file of ids can hold"
+            raise ValueError(f"{what} {problem}: {value!r}. Give it another id.")
+        return str(value)
+    if _is_missing(value):
+        raise ValueError(f"{what} is missing, got {value!r}. Give every row an id.")
+    is_whole = isinstance(value, Integral) or (
+        isinstance(value, Decimal) and value.is_finite() and value == int(value)
+    )
+    if isinstance(value, bool) or not is_whole:
+        raise TypeError(
+            f"{what} must be text or a whole number, got {value!r:.60} ({type(value).__name__}). "
+            "Convert it to text first."
+        )
+    return str(int(value))
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA of pandas
+        return True
+    except ValueError:  # an array
+        return False
+
+
 @contextmanager
-def _naming(given: Any) -> Iterator[None]:
+def naming(given: Any) -> Iterator[None]:
     """Prefix error messages with the path of the file that caused them."""
     try:
         yield
@@ -130,117 +245,120 @@ def _naming(given: Any) -> Iterator[None]:
         raise ValueError(f"{given}: {error}") from None
 
 
-def _pairs(given: Any, ids: tuple[str, ...], what: str) -> Iterator[tuple[str, Any]]:
+def _pairs(
+    given: Any,
+    ids: tuple[str, ...],
+    what: str,
+    fields: Collection[str] | None,
+    encoding: str | None,
+) -> Iterator[tuple[str, Any]]:
+    """Yield the id and the text or texts of each document or query."""
+    rows: Iterable[tuple[str, Any]]
     if isinstance(given, Path):
-        given = _read(given)
-    elif (frame := nw.from_native(given, pass_through=True)) is not given:
-        collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-        given = collected.iter_rows(named=True)
-    if isinstance(given, Mapping):
-        yield from ((str(identifier), texts) for identifier, texts in given.items())
-        return
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        fix = (
-            f"To read a file, pass Path({given!r})" if isinstance(given, str) else "Pass {id: text}"
-        )
-        raise TypeError(
-            f"{what} texts must be a mapping, an iterable of mappings, a frame or a Path, got "
-            f"{type(given).__name__}. {fix}."
-        )
-    for number, row in enumerate(given):
+        rows = _read(given, what, fields, encoding)
+    elif encoding is not None:
+        raise TypeError(f"encoding applies to files, got {type(given).__name__}. Leave it out.")
+    else:
+        if (frame := nw.from_native(given, pass_through=True)) is not given:
+            collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+            given = collected.iter_rows(named=True)
+        if isinstance(given, Mapping):
+            for number, (identifier, texts) in enumerate(given.items()):
+                yield as_id(identifier, f"the id of {what} {number}"), texts
+            return
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            is_text = isinstance(given, str)
+            fix = f"To read a file, pass Path({given!r})" if is_text else "Pass {id: text}"
+            raise TypeError(
+                f"{what} texts must be a mapping, an iterable of mappings, a frame or a Path, got "
+                f"{type(given).__name__}. {fix}."
+            )
+        rows = ((f"{what} {number}", row) for number, row in enumerate(given))
+    for where, row in rows:
         if not isinstance(row, Mapping):
             raise TypeError(
-                f"{what} {number} must be a mapping with an id, got {type(row).__name__}. "
+                f"{where} must be a mapping with an id, got {type(row).__name__}. "
                 f"Pass {{id: text}} or mappings with one of {', '.join(ids)}."
             )
-        identifier = next((row[name] for name in ids if row.get(name) is not None), None)
-        if identifier is None:
-            raise ValueError(
-                f"{what} {number} has no id, got {sorted(map(str, row))}. Name it {ids[0]!r}."
-            )
-        yield str(identifier), row
+        name = next((name for name in ids if name in row), None)
+        if name is None:
+            raise ValueError(f"{where} has no id, got {sorted(map(str, row))}. Name it {ids[0]!r}.")
+        yield as_id(row[name], f"{name!r} of {where}"), row
 
 
 def _text(value: Any, identifier: str, name: str) -> str:
-    if value is None or value != value:  # NaN of a frame
+    if isinstance(value, str):
+        return value
+    if _is_missing(value):
         return ""
-    if not isinstance(value, str):
-        raise TypeError(
-            f"{name} of {identifier!r} must be text, got {type(value).__name__}. Convert it first."
-        )
-    return value
+    raise TypeError(
+        f"{name} of {identifier!r} must be text, got {type(value).__name__}. Convert it first."
+    )
 
 
-def _read(path: Path) -> Iterator[dict[str, Any]]:
-    text = read_text(path).decode("utf-8", "replace")
-    if any(suffix in (".jsonl", ".json") for suffix in path.suffixes):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                try:
-                    row = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise ValueError(f"{path}, line {number}: not valid JSON: {error}.") from None
-                if not isinstance(row, dict):
-                    raise ValueError(f"{path}, line {number}: must be a JSON object.")
-                yield row
+def _read(
+    path: Path, what: str, fields: Collection[str] | None, encoding: str | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the fields of each entry of a file."""
+    text = read_lines(path, encoding, can_choose=what == "document")
+    is_json = any(suffix in (".jsonl", ".json", ".ndjson") for suffix in path.suffixes)
+    if not is_json and not text.lstrip(_BLANKS).startswith("{"):
+        for number, row in read_trec_text(text, fields, str(path)):
+            yield f"{what} at line {number}", row
         return
-    yield from read_trec_text(text, str(path))
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip(_BLANKS):
+            yield f"line {number}", _json_object(line, f"{path}, line {number}")
 
 
-def read_trec_text(text: str, name: str = "text") -> Iterator[dict[str, str]]:
-    """Parse the documents (``<DOC>``) or topics (``<top>``) of a TREC file.
-
-    A document has the key "docno", one key in lower case for every other tag, and "text": the
-    whole document without tags. A topic has the key "qid" and one key per tag. The tags of topics
-    need not be closed.
+def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = False) -> str:
+    """Text of a file.
 
     Raises
     ------
     ValueError
-        If the file has neither documents nor topics, a document has no ``<DOCNO>``, or a topic has
-        no ``<num>``.
+        If the file has bytes that the encoding does not have, with the line of the first; or if
+        there is no such encoding.
     """
-    place, any_found = 0, False
-    while found := _ENTRY.search(text, place):
-        kind = found[1].lower()
-        end = _END[kind].search(text, found.end())
-        if end is None:
-            raise ValueError(f"{name}: a <{found[1]}> is never closed.")
-        body, place, any_found = text[found.end() : end.start()], end.end(), True
-        is_topic = kind == "top"
-        tags, key = _tags(body, is_topic), "num" if is_topic else "docno"
-        if not tags.get(key):
-            raise ValueError(f"{name}: a <{found[1]}> has no <{key}>.")
-        if is_topic:
-            tags["qid"] = re.sub(r"^number:?\s*", "", tags.pop("num"), flags=re.IGNORECASE)
-        elif "text" not in tags:
-            tags["text"] = _plain(_DOCNO.sub(" ", body, count=1))
-        yield tags
-    if not any_found and text.strip():
-        raise ValueError(f"{name} has neither <DOC> nor <top>, so it is not a TREC file.")
+    data = read_text(path)
+    try:
+        return str(data, encoding or "utf-8")
+    except LookupError:
+        raise ValueError(
+            f"encoding must be the name of an encoding of text, got {encoding!r}. Pass 'latin-1', "
+            "for example."
+        ) from None
+    except UnicodeDecodeError as error:
+        line = bytes(data[: error.start]).count(b"\n") + 1
+        fix = (
+            "Pass the file's encoding=…, such as 'latin-1'."
+            if can_choose
+            else "Save the file as UTF-8."
+        )
+        raise ValueError(
+            f"{path}, line {line}: the byte 0x{data[error.start]:02x} at offset {error.start} is "
+            f"not {encoding or 'UTF-8'} ({error.reason}). {fix}"
+        ) from None
 
 
-def _tags(body: str, is_topic: bool) -> dict[str, str]:
-    """Map each tag name, in lower case, to the text of its first occurrence, in one pass."""
-    tags: dict[str, str] = {}
-    unclosed: set[str] = set()
-    place = 0
-    while found := _TAG.search(body, place):
-        name, place = found[1].lower(), found.end()
-        if is_topic:
-            following = _ANY_TAG.search(body, place)
-            end = len(body) if following is None else following.start()
-            tags.setdefault(name, _plain(body[place:end]))
-        elif name not in unclosed:
-            close = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(body, place)
-            if close is None:
-                unclosed.add(name)
-                continue
-            tags.setdefault(name, _plain(body[place : close.start()]))
-            place = close.end()
-    return tags
+def _json_object(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line, object_pairs_hook=_without_repetition)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{where}: not valid JSON: {error}. Write one object per line.") from None
+    except RecursionError:
+        raise ValueError(f"{where}: the JSON is nested too deeply.") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"{where}: must be a JSON object, got a {type(row).__name__}.")
+    return row
 
 
-def _plain(text: str) -> str:
-    """Remove tags, decode entities and collapse white space."""
-    return " ".join(html.unescape(_ANY_TAG.sub(" ", text)).split())
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the object has the key {twice!r} twice. Keep one of them.")
+    return found

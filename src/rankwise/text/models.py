@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, float]:
     ValueError
         If the model is unknown, or a parameter is out of range.
     TypeError
-        If the model has no parameter of that name.
+        If the model has no parameter of that name, or a parameter is not a number.
     """
     if name not in MODELS:
         raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {name!r}.")
@@ -71,10 +72,72 @@ def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, float]:
         if parameter not in defaults:
             takes = ", ".join(map(repr, defaults)) or "none"
             raise TypeError(f"model {name!r} has no parameter {parameter!r}. It has: {takes}.")
-        low, high = _RANGES[parameter]
-        if not low <= value <= high or (parameter in ("mu", "c") and value == 0):
-            raise ValueError(f"{parameter} must lie in [{low:g}, {high:g}], got {value}.")
+        check_number(parameter, value, *_RANGES[parameter], positive=parameter in ("mu", "c"))
     return {parameter: float(given.get(parameter, value)) for parameter, value in defaults.items()}
+
+
+def check_number(name: str, value: Any, low: float, high: float, *, positive: bool = False) -> None:
+    """Raise unless a parameter is a finite number of a range.
+
+    Raises
+    ------
+    ValueError
+        If the number is out of range.
+    TypeError
+        If the parameter is not a number.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a number, got {value!r:.60}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
+    if not (low <= number <= high and np.isfinite(number)) or (positive and number == 0):
+        rule = f"lie in {'(' if positive else '['}{low:g}, {high:g}]"
+        if high == np.inf:
+            rule = f"be a finite number {'>' if positive else '>='} {low:g}"
+        raise ValueError(f"{name} must {rule}, got {value!r:.60}.")
+
+
+def check_count(name: str, value: Any, low: int = 1) -> int:
+    """Return a whole number as an int.
+
+    Raises
+    ------
+    ValueError
+        If the number is not whole or too small.
+    TypeError
+        If the value is not a number.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a whole number >= {low}, got {value!r:.60}.")
+    if not isinstance(value, Integral) or int(value) < low:
+        raise ValueError(f"{name} must be a whole number >= {low}, got {value!r:.60}.")
+    return int(value)
+
+
+def finite_weights(
+    compute: Callable[..., Float64Array], model: str, parameters: Mapping[str, Any]
+) -> Float64Array:
+    """Weights or scores that a function computes.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is so near the limits of float64 that they are not finite.
+    """
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise", under="ignore"):
+            weights = compute()
+    except FloatingPointError:
+        weights = np.full(1, np.nan)
+    if not np.isfinite(weights).all():
+        given = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        raise ValueError(
+            f"model {model!r} gives scores that are not finite with {given or 'these counts'}. Use "
+            "parameters nearer to their defaults."
+        )
+    return weights
 
 
 _RANGES = {

@@ -29,13 +29,15 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_pairs import NAMES, pair_features
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.text.documents import as_queries
-from rankwise.text.models import idf, inverse_norm
+from rankwise.text.models import check_count, check_number, idf, inverse_norm
 from rankwise.text.postings import Postings
 from rankwise.text.text_index import TextIndex
 from rankwise.typing import Float64Array, Int64Array
 
 # Pairs that one thread works on at a time.
 _PAIRS = 4096
+_FARTHEST = 2**62  # fits the kernel's integers
+_PARAMETERS = ("k1", "b", "mu", "lam", "delta", "near")
 VECTOR_FEATURES = ("dot", "vector_cosine", "distance")
 
 
@@ -230,7 +232,15 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         ]
         if vectors is not None:
             parts.append(self._of_vectors(vectors, list(texts.values()), query_of, document_of))
-        return np.concatenate(parts, axis=1)
+        X = np.concatenate(parts, axis=1)
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+            given = ", ".join(f"{name}={getattr(self, name)}" for name in _PARAMETERS)
+            raise ValueError(
+                f"feature {self.feature_names[column]!r} of document {str(doc_ids[row])!r} is not "
+                f"finite with {given}. Use parameters nearer to their defaults."
+            )
+        return X
 
     def table(self, queries: Any, run: Run, qrels: Qrels | None = None) -> RankingData:
         """Compute the features of a run's documents and label them with their grades.
@@ -267,12 +277,13 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         """What the kernel needs of every stream."""
         index = self.index
         prepared = self.__dict__.get("_streams")
-        if prepared is None or prepared[0] is not index or prepared[1] != len(index):
+        whole = index.postings  # another object once the index has changed
+        if prepared is None or prepared[0] is not whole:
             n_terms, made = len(index.vocabulary), []
             for stream in self.streams:
                 is_whole = stream not in index.fields or len(index.fields) == 1
                 tokens, bounds = index.whole if is_whole else index.tokens(stream)
-                p = index.postings if is_whole else Postings.of_tokens(tokens, bounds, n_terms)
+                p = whole if is_whole else Postings.of_tokens(tokens, bounds, n_terms)
                 distinct = np.bincount(p.documents, minlength=p.n_documents)
                 made.append(
                     (
@@ -282,8 +293,8 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
                         float(p.n_tokens), max(p.mean_length, 1e-300),
                     )
                 )  # fmt: skip
-            prepared = self.__dict__["_streams"] = index, len(index), made
-        return prepared[2]
+            prepared = self.__dict__["_streams"] = whole, made
+        return prepared[1]
 
     def _of_stream(
         self, stream: Any, asked: Any, query_of: Int64Array, document_of: Int64Array
@@ -294,7 +305,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         def work(lo: int) -> None:
             part = slice(lo, lo + _PAIRS)
             pairs = query_of[part], document_of[part]
-            found = settings, int(self.near), out[part]
+            found = settings, min(int(self.near), _FARTHEST), out[part]
             arguments: Any = (*stream, *asked, *pairs, *found)
             pair_features(*arguments)
 
@@ -333,11 +344,11 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
             raise ValueError("vectors and embed belong together: pass both, or none of them.")
         for name, low, high in (
             ("k1", 0.0, np.inf), ("b", 0.0, 1.0), ("mu", 0.0, np.inf), ("lam", 0.0, 1.0),
-            ("delta", 0.0, 1.0), ("near", 1, np.inf),
+            ("delta", 0.0, 1.0),
         ):  # fmt: skip
-            value = getattr(self, name)
-            if not low <= value <= high or (value == 0 and name in ("mu", "lam", "delta")):
-                raise ValueError(f"{name} must lie in [{low:g}, {high:g}], got {value}.")
+            positive = name in ("mu", "lam", "delta")
+            check_number(name, getattr(self, name), low, high, positive=positive)
+        check_count("near", self.near)
         if self.vectors is None:
             return None
         values = np.asarray(self.vectors, dtype=np.float64)

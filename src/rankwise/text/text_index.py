@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,25 @@ from rankwise.datasets.readers.trec import Run
 from rankwise.kernels.postings_search import search_postings
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.text.analyzer import Analyzer
-from rankwise.text.documents import as_documents, as_queries
-from rankwise.text.models import MODELS, bm25f_weights, idf, settings_of
+from rankwise.text.documents import as_documents, as_id, as_queries, naming
+from rankwise.text.index_folder import INDEX, StoredIndex, read_index, write_index
+from rankwise.text.models import (
+    MODELS,
+    bm25f_weights,
+    check_count,
+    check_number,
+    finite_weights,
+    idf,
+    settings_of,
+)
 from rankwise.text.postings import Postings
 from rankwise.typing import Float64Array, Int64Array
 
-FORMAT = 1
 # Its terms are saved, to tell the analyzer from another one that is passed to load.
-_SAMPLE = "The Quick-Brown foxes, running at 3.5 km/h in Zürich's woods: naïve ÉTUDES"
+_SAMPLE = (
+    "The Quick-Brown foxes, running at 3.5 km/h in Zürich's woods: naïve ÉTUDES cafe\u0301 STRASSE "
+    "straße ΟΔΟΣ İzmir ﬁre ｆｕｌｌ soft\u00adhyphen 東京のタワー 한국어 ภาษาไทย हिन्दी 👍🏽"
+)
 # Queries that one thread scores at a time.
 _QUERIES = 32
 
@@ -34,8 +44,9 @@ class TextIndex:
 
     Parameters
     ----------
-    fields : sequence of str, default=("text",)
-        Names of the fields. A document is the concatenation of its fields, in this order.
+    fields : sequence of str, optional
+        Names of the fields. A document is the concatenation of its fields, in this order. None:
+        the field "text"; other fields of documents are left out with a warning.
     analyzer : callable, optional
         Function that splits the text of a document or a query into terms. None:
         :class:`rankwise.text.Analyzer`.
@@ -55,8 +66,9 @@ class TextIndex:
     -----
     The index stores the terms of every field in order (4 bytes per term) and the postings of whole
     documents (8 bytes per posting). A search keeps another 8 bytes per posting for the last model.
-    Adding documents analyses only the new ones; the next search rebuilds the postings. Search
-    results do not depend on whether documents were added at once or in several calls.
+    Adding documents analyses only the new ones; the next search rebuilds the postings. An index
+    does not depend on its history: after documents were added in several calls, replaced and
+    removed, it is bit-identical to a new index of the documents that remain, in their order.
 
     Examples
     --------
@@ -69,17 +81,23 @@ class TextIndex:
 
     def __init__(
         self,
-        fields: Sequence[str] = ("text",),
+        fields: Sequence[str] | None = None,
         *,
         analyzer: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
-        names = (fields,) if isinstance(fields, str) else tuple(fields)
+        if fields is not None and not isinstance(fields, str | Iterable):
+            raise TypeError(f"fields must be names or None, got {fields!r}.")
+        names = ("text",) if fields is None else fields
+        names = (names,) if isinstance(names, str) else tuple(names)
         if not names or len(set(names)) < len(names):
             raise ValueError(f"fields must name each field once, got {list(names)}.")
+        if other := [name for name in names if not isinstance(name, str) or not name]:
+            raise TypeError(f"fields must be names, got {other[0]!r}.")
         self.fields = names
         self.analyzer: Callable[[str], Sequence[str]] = analyzer or Analyzer()
         self.doc_ids: list[str] = []
         self.vocabulary: dict[str, int] = {}
+        self._is_default = fields is None
         self._tokens: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32) for _ in names]
         self._bounds: list[Int64Array] = [np.zeros(1, dtype=np.int64) for _ in names]
         self._known: dict[str, int] | None = {}
@@ -98,8 +116,10 @@ class TextIndex:
             f"fields {', '.join(self.fields)})"
         )
 
-    def add(self, documents: Any) -> TextIndex:
-        """Add documents.
+    def add(
+        self, documents: Any, *, replace: bool = False, encoding: str | None = None
+    ) -> TextIndex:
+        """Add documents, or replace them.
 
         Parameters
         ----------
@@ -110,9 +130,17 @@ class TextIndex:
               field to text;
             - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id")
               and one text per field;
-            - a ``Path`` of JSON lines (``.jsonl``) or of TREC documents.
+            - a ``Path`` of JSON lines or of TREC documents. An element of a TREC document is a
+              field of that name, in lower case. By default (``fields=None``), the field "text" is
+              the whole document without tags; with named fields, it is the elements ``<TEXT>``, or
+              the whole document if there are none.
 
             Missing fields are empty. Empty documents are never retrieved.
+        replace : bool, default=False
+            Whether a document whose id is in the index replaces that document. It takes its
+            place in the order, as in a dict.
+        encoding : str, optional
+            Encoding of a file. None: UTF-8.
 
         Returns
         -------
@@ -122,49 +150,118 @@ class TextIndex:
         Raises
         ------
         ValueError
-            If a document has no id or an id that is already in the index, or no document has any
-            of the fields. The index is left unchanged.
+            If a document has no id, an id occurs twice or is already in the index, no document has
+            any of the fields, or a file has bytes that the encoding does not have. The index is
+            left unchanged.
         TypeError
             If a text is not a str, or the analyzer returns anything but strings.
 
         Warns
         -----
         UserWarning
-            If a field occurs in none of these documents.
+            If a field occurs in none of these documents, or, by default, if documents have text in
+            other fields, which is not indexed.
         """
-        known, vocabulary = dict(self._positions), dict(self.vocabulary)
-        ids: list[str] = []
+        known, vocabulary = self._positions, dict(self.vocabulary)
+        new: dict[str, None] = {}
         tokens = [array("i") for _ in self.fields]
         ends = [array("q") for _ in self.fields]
-        for identifier, texts in as_documents(documents, self.fields):
+        with naming(documents):
+            for identifier, texts in as_documents(
+                documents, self.fields, is_default=self._is_default, encoding=encoding
+            ):
+                if identifier in new or (identifier in known and not replace):
+                    fix = " or pass replace=True" if identifier not in new else ""
+                    raise ValueError(
+                        f"document {identifier!r} comes a second time. Use a different id for each "
+                        f"one{fix}."
+                    )
+                new[identifier] = None
+                for place, text in enumerate(texts):
+                    for term in self.analyzer(text):
+                        number = vocabulary.get(term)
+                        if number is None:
+                            if not isinstance(term, str):
+                                raise TypeError(
+                                    f"the analyzer must give str, got {type(term).__name__} for "
+                                    f"document {identifier!r}."
+                                )
+                            number = vocabulary[term] = len(vocabulary)
+                        tokens[place].append(number)
+                    ends[place].append(len(tokens[place]))
+        order = np.arange(len(known) + len(new))
+        is_kept = np.ones(len(order), dtype=bool)
+        for position, identifier in enumerate(new, start=len(known)):
             if identifier in known:
-                raise ValueError(
-                    f"document {identifier!r} comes a second time. Use a different id for each one."
-                )
-            known[identifier] = len(known)
-            ids.append(identifier)
-            for place, text in enumerate(texts):
-                for term in self.analyzer(text):
-                    number = vocabulary.get(term)
-                    if number is None:
-                        if not isinstance(term, str):
-                            raise TypeError(
-                                f"the analyzer must give str, got {type(term).__name__} for "
-                                f"document {identifier!r}."
-                            )
-                        number = vocabulary[term] = len(vocabulary)
-                    tokens[place].append(number)
-                ends[place].append(len(tokens[place]))
+                order[known[identifier]] = position
+                is_kept[position] = False
         for place in range(len(self.fields)):
-            new = np.frombuffer(tokens[place], dtype=np.intc).astype(np.int32)
-            self._tokens[place] = np.concatenate([self._tokens[place], new])
+            added = np.frombuffer(tokens[place], dtype=np.intc).astype(np.int32)
+            self._tokens[place] = np.concatenate([self._tokens[place], added])
             last = self._bounds[place][-1]
             added = np.frombuffer(ends[place], dtype=np.int64) + last
             self._bounds[place] = np.concatenate([self._bounds[place], added])
-        self.doc_ids = [*self.doc_ids, *ids]
-        self.vocabulary, self._known = vocabulary, known
+        self.doc_ids = [*self.doc_ids, *new]
+        self.vocabulary, self._known = vocabulary, None
         self._forget()
+        if not is_kept.all():
+            self._select(order[is_kept])
         return self
+
+    def remove(self, doc_ids: str | Iterable[Any]) -> TextIndex:
+        """Remove documents.
+
+        The other documents keep their order. The index is then that of these documents alone.
+
+        Parameters
+        ----------
+        doc_ids : str or iterable of str
+            Ids of documents, or a single one.
+
+        Returns
+        -------
+        TextIndex
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a document is not in the index, which is left unchanged.
+
+        Examples
+        --------
+        >>> from rankwise.text import TextIndex
+        >>> index = TextIndex().add({"d1": "a cat", "d2": "a dog", "d3": "a bird"})
+        >>> index.remove("d1").add({"d2": "a black dog"}, replace=True).doc_ids
+        ['d2', 'd3']
+        """
+        doc_ids = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
+        is_kept = np.ones(len(self), dtype=bool)
+        is_kept[self.positions(doc_ids)] = False
+        self._select(np.flatnonzero(is_kept))
+        return self
+
+    def _select(self, order: Int64Array) -> None:
+        """Keep the documents at some positions; number terms by their first occurrence in them."""
+        for place, (tokens, bounds) in enumerate(zip(self._tokens, self._bounds, strict=True)):
+            sizes = np.diff(bounds)[order]
+            ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+            at = np.repeat(bounds[:-1][order] - ends[:-1], sizes) + np.arange(ends[-1])
+            self._tokens[place], self._bounds[place] = np.asarray(tokens)[at], ends
+        ids = self.doc_ids
+        self.doc_ids = [ids[position] for position in order.tolist()]
+        self._forget()
+        whole = np.asarray(self.whole[0])
+        first = np.full(len(self.vocabulary), len(whole))
+        first[whole[::-1]] = np.arange(len(whole))[::-1]  # the last assignment stays
+        terms = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(whole))]
+        number = np.zeros(len(first), dtype=np.int32)
+        number[terms] = np.arange(len(terms))
+        self._tokens = [number[tokens] for tokens in self._tokens]
+        names = list(self.vocabulary)
+        self.vocabulary = {names[term]: new for new, term in enumerate(terms.tolist())}
+        self._known = None
+        self._forget()
 
     def search(
         self,
@@ -227,12 +324,12 @@ class TextIndex:
         Raises
         ------
         ValueError
-            If the model is unknown, a parameter is out of range, or k is below 1.
+            If the model is unknown, a parameter is out of range or gives scores that are not
+            finite, k is not a whole number >= 1, or ``queries`` is the name of a file.
         TypeError
-            If the model has no parameter of that name.
+            If the model has no parameter of that name, or a parameter is not a number.
         """
-        if k < 1:
-            raise ValueError(f"k must be >= 1, got {k}.")
+        k = check_count("k", k)
         settings = settings_of(model, parameters)
         texts = as_queries(queries)
         weight = self._field_weights(model, field_weights)
@@ -245,6 +342,7 @@ class TextIndex:
             terms = [self.query_terms(texts[name]) for name in part]
             counts, documents, scores = scorer(terms, min(k, max(len(self), 1)))
             rows = np.arange(documents.shape[1]) < counts[:, None]
+            finite_weights(lambda: scores[rows], model, parameters)
             return counts, documents[rows], scores[rows]
 
         found = thread_map(work, parts, n_threads)
@@ -274,9 +372,10 @@ class TextIndex:
         known = self._positions
         found = np.empty(len(doc_ids), dtype=np.int64)
         for place, identifier in enumerate(doc_ids):
-            position = known.get(str(identifier))
+            name = as_id(identifier, f"document id {place}")
+            position = known.get(name)
             if position is None:
-                raise ValueError(f"document {str(identifier)!r} is not in the index.")
+                raise ValueError(f"document {name!r} is not in the index.")
             found[place] = position
         return found
 
@@ -319,20 +418,14 @@ class TextIndex:
 
         An :class:`rankwise.text.Analyzer` is saved with the index. Other analyzers are not saved:
         pass them to :meth:`load`.
+
+        An index that is in the folder is replaced at once at the end. Until then, and if the save
+        is interrupted, :meth:`load` returns the old one. Indexes that were loaded from the folder,
+        in this process or in another, stay as they are. A :class:`TextRanker` that is in the folder
+        stays there, with the new index.
         """
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for place in range(len(self.fields)):
-            np.save(folder / f"tokens{place}.npy", self._tokens[place])
-            np.save(folder / f"bounds{place}.npy", self._bounds[place])
-        for name in ("starts", "documents", "counts"):
-            np.save(folder / f"{name}.npy", getattr(self.postings, name))
-        settings = self.analyzer.settings() if isinstance(self.analyzer, Analyzer) else None
-        facts = {"format": FORMAT, "fields": self.fields, "analyzer": settings}
-        facts["sample"] = [str(term) for term in self.analyzer(_SAMPLE)]
-        texts = {"doc_ids": self.doc_ids, "terms": list(self.vocabulary)}
-        (folder / "texts.json").write_text(json.dumps(texts, ensure_ascii=False), "utf-8")
-        (folder / "index.json").write_text(json.dumps(facts, indent=1), "utf-8")
+        write_index(folder, self._stored())
         return folder
 
     @classmethod
@@ -353,73 +446,53 @@ class TextIndex:
         FileNotFoundError
             If the folder contains no index.
         ValueError
-            If the files do not belong together, or the index was built with another analyzer.
+            If a file is missing or damaged (the message names it), the index was built with another
+            analyzer, or by a version with other rules of analysis.
         """
         folder = Path(folder)
-        if not (folder / "index.json").is_file():
-            raise FileNotFoundError(f"{folder} has no index: index.json is missing.")
-        facts = json.loads((folder / "index.json").read_text("utf-8"))
-        if facts.get("format") != FORMAT:
-            raise ValueError(
-                f"{folder} has format {facts.get('format')}, this version reads {FORMAT}."
-            )
-        stored = facts["analyzer"]
+        return cls._from_stored(read_index(folder), folder, analyzer)
+
+    def _stored(self) -> StoredIndex:
+        settings = self.analyzer.settings() if isinstance(self.analyzer, Analyzer) else None
+        facts = {"analyzer": settings, "sample": [str(term) for term in self.analyzer(_SAMPLE)]}
+        facts["is_default"] = self._is_default
+        texts = list(self.fields), self.doc_ids, list(self.vocabulary)
+        return StoredIndex(*texts, self._tokens, self._bounds, self.postings, facts)
+
+    @classmethod
+    def _from_stored(
+        cls, stored: StoredIndex, folder: Path, analyzer: Callable[[str], Sequence[str]] | None
+    ) -> TextIndex:
+        facts, settings = stored.facts, stored.facts["analyzer"]
+        saved = None
+        if settings is not None:
+            try:
+                saved = Analyzer(**settings)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{folder / INDEX}: analyzer cannot be used: {error}") from None
         if analyzer is None:
-            if stored is None:
+            if saved is None:
                 raise ValueError(
                     f"{folder} was made with an analyzer of your own. Pass analyzer=… to load."
                 )
-            analyzer = Analyzer(**stored)
-        elif stored and isinstance(analyzer, Analyzer) and analyzer.settings() != stored:
-            raise ValueError(
-                f"{folder} was made with {Analyzer(**stored)}, got {analyzer}. Leave out analyzer."
-            )
+            analyzer = saved
+        elif saved and isinstance(analyzer, Analyzer) and analyzer.settings() != settings:
+            raise ValueError(f"{folder} was made with {saved}, got {analyzer}. Leave out analyzer.")
         sample = [str(term) for term in analyzer(_SAMPLE)]
-        if sample != facts.get("sample", sample):
+        if sample != facts["sample"]:
             raise ValueError(
                 f"{folder} was made with another analyzer: of {_SAMPLE!r} it made "
-                f"{facts['sample']}, the one that was passed makes {sample}."
+                f"{facts['sample']}, this one makes {sample}. Pass that analyzer, or build the "
+                "index anew."
             )
-        index = cls(facts["fields"], analyzer=analyzer)
-        texts = json.loads((folder / "texts.json").read_text("utf-8"))
-        index.doc_ids = texts["doc_ids"]
-        index.vocabulary = {term: number for number, term in enumerate(texts["terms"])}
+        index = cls(stored.fields, analyzer=analyzer)
+        index._is_default = facts["is_default"]
+        index.doc_ids = stored.doc_ids
+        index.vocabulary = {term: number for number, term in enumerate(stored.terms)}
         index._known = None
-
-        def mapped(name: str) -> Any:
-            return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-
-        places = range(len(index.fields))
-        index._tokens = [mapped(f"tokens{place}") for place in places]
-        index._bounds = [mapped(f"bounds{place}") for place in places]
-        lengths = sum((np.diff(bounds) for bounds in index._bounds), np.zeros(len(index), int))
-        postings = Postings(mapped("starts"), mapped("documents"), mapped("counts"), lengths)
-        index._check(postings, folder)
-        index.__dict__["postings"] = postings
+        index._tokens, index._bounds = stored.tokens, stored.bounds
+        index.__dict__["postings"] = stored.postings
         return index
-
-    def _check(self, postings: Postings, folder: Path) -> None:
-        """Raise if the arrays do not fit together, because compiled loops do not check bounds."""
-        n_terms, n = len(self.vocabulary), len(self)
-        fits = all(
-            len(bounds) == n + 1
-            and bounds[0] == 0
-            and bounds[-1] == len(tokens)
-            and bool((np.diff(bounds) >= 0).all())
-            and (len(tokens) == 0 or (tokens.min() >= 0 and tokens.max() < n_terms))
-            for tokens, bounds in zip(self._tokens, self._bounds, strict=True)
-        )
-        documents, starts = postings.documents, postings.starts
-        fits = fits and (
-            len(starts) == n_terms + 1
-            and starts[0] == 0
-            and starts[-1] == len(documents) == len(postings.counts)
-            and bool((np.diff(starts) >= 0).all())
-            and (len(documents) == 0 or (documents.min() >= 0 and documents.max() < n))
-            and len(set(self.doc_ids)) == n
-        )
-        if not fits:
-            raise ValueError(f"the files of {folder} do not belong together. Build the index anew.")
 
     @property
     def _positions(self) -> dict[str, int]:
@@ -447,11 +520,12 @@ class TextIndex:
         if model != "bm25f":
             raise ValueError(f"field_weights are for model='bm25f', got model={model!r}.")
         for name, weight in given.items():
-            if name not in self.fields or not 0 <= weight < np.inf:
+            if name not in self.fields:
                 raise ValueError(
                     f"field_weights must map fields ({', '.join(self.fields)}) to numbers >= 0, "
-                    f"got {name!r}: {weight}."
+                    f"got {name!r}: {weight!r:.60}."
                 )
+            check_number(f"field_weights[{name!r}]", weight, 0.0, np.inf)
         return tuple(float(given.get(name, 1.0)) for name in self.fields)
 
     def _scorer(
@@ -462,11 +536,13 @@ class TextIndex:
         key = (model, tuple(settings.items()), field_weights)
         if self._last[0] != key:
             scale = np.ones(1) if chosen.scale is None else chosen.scale(p)
+            facts: dict[str, Any] = dict(settings)
+            compute = partial(chosen.weights, p, **settings)
             if model == "bm25f":
                 parts = [self.field_postings(name) for name in self.fields]
-                weights = bm25f_weights(p, parts, field_weights, **settings)
-            else:
-                weights = chosen.weights(p, **settings)
+                facts |= {"field_weights": dict(zip(self.fields, field_weights, strict=True))}
+                compute = partial(bm25f_weights, p, parts, field_weights, **settings)
+            weights = finite_weights(compute, model, facts)
             self._last = key, (np.ascontiguousarray(weights), scale)
         weights, scale = self._last[1]
 

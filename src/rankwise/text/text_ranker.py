@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,8 +21,11 @@ from rankwise.persistence import load, save
 from rankwise.rankers.svm.rank_svm import RankSVM
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.state import restore_on_error
+from rankwise.structure.rules import broken, require
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import as_queries
+from rankwise.text.index_folder import INDEX, read_index, write_index
+from rankwise.text.models import MODELS, check_count
 from rankwise.text.query_document_features import QueryDocumentFeatures
 from rankwise.text.text_index import TextIndex
 from rankwise.typing import Float64Array
@@ -186,10 +189,11 @@ class TextRanker(BaseEstimator):
         qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
         texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
-        if not 2 <= cv <= len(texts):
+        if check_count("cv", cv, 2) > len(texts):
             raise ValueError(
                 f"cv must lie between 2 and the number of judged queries, {len(texts)}, got {cv}."
             )
+        k = check_count("k", self.n_candidates if k is None else k)
         names = np.array(list(texts))
         fold = check_random_state(random_state).permutation(len(names)) % cv
         runs = []
@@ -198,7 +202,7 @@ class TextRanker(BaseEstimator):
             seen = Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
             asked = {name: texts[name] for name in names[fold == number].tolist()}
             ranker: Any = clone(self)
-            runs.append(ranker.fit(texts, seen).rank(asked, k or self.n_candidates))
+            runs.append(ranker.fit(texts, seen).rank(asked, k))
         return Run(
             np.concatenate([run.qid for run in runs]),
             np.concatenate([run.doc_ids for run in runs]),
@@ -224,8 +228,7 @@ class TextRanker(BaseEstimator):
             Best document first. Queries without a known term have no lines.
         """
         check_is_fitted(self, "estimator_")
-        if k < 1:
-            raise ValueError(f"k must be >= 1, got {k}.")
+        k = check_count("k", k)
         texts = as_queries(queries)
         run = self._candidates(texts)
         if not len(run):
@@ -258,8 +261,7 @@ class TextRanker(BaseEstimator):
         """
         if self.unjudged not in UNJUDGED:
             raise ValueError(f"unjudged must be one of {UNJUDGED}, got {self.unjudged!r}.")
-        if self.n_candidates < 1:
-            raise ValueError(f"n_candidates must be >= 1, got {self.n_candidates}.")
+        check_count("n_candidates", self.n_candidates)
         qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
         texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
@@ -302,16 +304,17 @@ class TextRanker(BaseEstimator):
     def save(self, folder: str | Path) -> Path:
         """Write the fitted ranker and its index to a folder, see :meth:`load`.
 
-        The parameters of the features are saved, but document vectors are not. If the features use
+        What is in the folder is replaced at once, as by :meth:`TextIndex.save`. The parameters of
+        the features are saved, but document vectors are not. If the features use
         vectors, pass ``features`` to :meth:`load`.
         """
         check_is_fitted(self, "estimator_")
-        folder = self.index.save(folder)
-        save(self.estimator_, folder / "ranker.skops")
-        facts = {name: getattr(self, name) for name in ("n_candidates", "model", "unjudged")}
-        facts["feature_names"] = self.feature_names_
-        facts["features"] = {name: getattr(self._pairs, name) for name in _FEATURE_PARAMETERS}
-        (folder / "ranker.json").write_text(json.dumps(facts, indent=1), "utf-8")
+        folder = Path(folder)
+        facts = {"n_candidates": int(self.n_candidates), "model": self.model}
+        facts |= {"unjudged": self.unjudged, "feature_names": self.feature_names_}
+        numbers = {name: np.asarray(getattr(self._pairs, name)) for name in _FEATURE_PARAMETERS}
+        facts["features"] = {name: number.item() for name, number in numbers.items()}
+        write_index(folder, self.index._stored(), partial(save, self.estimator_), facts)
         return folder
 
     @classmethod
@@ -341,12 +344,21 @@ class TextRanker(BaseEstimator):
             If the features differ from those of ``fit``.
         """
         folder = Path(folder)
-        index = TextIndex.load(folder, analyzer=analyzer)
-        if not (folder / "ranker.json").is_file():
-            raise FileNotFoundError(f"{folder} has no ranker: ranker.json is missing.")
-        facts = json.loads((folder / "ranker.json").read_text("utf-8"))
-        names, parameters = facts.pop("feature_names"), facts.pop("features", {})
-        made = QueryDocumentFeatures(index, **parameters) if features is None else features(index)
+        stored = read_index(folder)
+        index = TextIndex._from_stored(stored, folder, analyzer)
+        if stored.ranker is None:
+            raise FileNotFoundError(
+                f"{folder} has no ranker, only an index. Write one: TextRanker.save, or rankwise "
+                "fit --text."
+            )
+        facts, model_file = stored.ranker
+        _check_settings(facts, f"{folder / INDEX}: ranker")
+        names, parameters = facts.pop("feature_names"), facts.pop("features")
+        try:
+            made = QueryDocumentFeatures(index, **parameters)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{folder / INDEX}: ranker.features: {error}") from None
+        made = made if features is None else features(index)
         ranker = cls(index, features=made, **facts)
         if [*ranker._pairs.feature_names, "retrieval_score"] != names:
             raise ValueError(
@@ -358,7 +370,7 @@ class TextRanker(BaseEstimator):
                 f"{folder} was fitted on features with {other[0]}={parameters[other[0]]}, got "
                 f"{getattr(made, other[0])}. Use the same parameters."
             )
-        ranker.estimator_ = load(folder / "ranker.skops")
+        ranker.estimator_ = load(model_file)
         ranker.feature_names_ = names
         return ranker
 
@@ -393,3 +405,23 @@ class TextRanker(BaseEstimator):
                 n = min(len(others), int(judged[rows].sum()))
                 kept[rng.permutation(others)[:n]] = True
         return kept
+
+
+def _check_settings(facts: dict[str, Any], where: str) -> None:
+    """Raise StructureError unless the JSON values of a saved ranker are those of :meth:`save`."""
+    kinds = {"n_candidates": int, "model": str, "unjudged": str, "feature_names": list,
+             "features": dict}  # fmt: skip
+    if facts.keys() != kinds.keys():
+        raise broken(where, f"have the keys {', '.join(kinds)}", list(facts))
+    for name, kind in kinds.items():
+        require(type(facts[name]) is kind, f"{where}.{name}", f"be a {kind.__name__}", facts[name])
+    for name, known in (("model", MODELS), ("unjudged", UNJUDGED)):
+        allowed = f"be one of {', '.join(known)}"
+        require(facts[name] in known, f"{where}.{name}", allowed, facts[name])
+    require(facts["n_candidates"] >= 1, f"{where}.n_candidates", "be >= 1", facts["n_candidates"])
+    features = facts["features"]
+    require(
+        features.keys() == {*_FEATURE_PARAMETERS}
+        and all(type(value) in (int, float) for value in features.values()),
+        f"{where}.features", f"be numbers named {', '.join(_FEATURE_PARAMETERS)}", features,
+    )  # fmt: skip

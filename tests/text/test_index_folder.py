@@ -1,0 +1,258 @@
+"""Saved indexes: replaced at once, checked when they are loaded, equal to new ones after edits."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex
+from rankwise.text import index_folder as folders
+from tests.text.corpus import QUERIES, as_lists, random_corpus
+
+PLAIN = Analyzer(stop_words=None, stemmer=None)
+FIELDS = ("title", "text")
+
+
+def two_fields(texts):
+    """Documents of two fields."""
+    return {name: {"title": text[:9], "text": text} for name, text in texts.items()}
+
+
+def assert_same(index, other):
+    """All arrays are equal, bit for bit, and so are ids and terms with their numbers."""
+    assert index.doc_ids == other.doc_ids
+    assert list(index.vocabulary.items()) == list(other.vocabulary.items())
+    for field in index.fields:
+        for found, wanted in zip(index.tokens(field), other.tokens(field), strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+    for name in ("starts", "documents", "counts", "lengths"):
+        found, wanted = getattr(index.postings, name), getattr(other.postings, name)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_saving_into_its_own_folder(tmp_path):
+    texts = random_corpus(3)
+    index = TextIndex(analyzer=PLAIN).add(texts)
+    folder = index.save(tmp_path / "index")
+    loaded, kept = TextIndex.load(folder), TextIndex.load(folder)
+    loaded.save(folder)
+    loaded.add({"new": "w1 w2"}).save(folder)
+    again = TextIndex.load(folder)
+    assert_same(again, TextIndex(analyzer=PLAIN).add({**texts, "new": "w1 w2"}))
+    assert_same(kept, index)
+    for store in (again.save(folder), again.save(tmp_path / "other")):
+        assert_same(TextIndex.load(store), again)
+    assert len(list(folder.iterdir())) == 7  # files of older saves are gone
+
+
+@pytest.mark.parametrize("documents", [{}, {"d": ""}, {"d": "", "e": "cat"}])
+def test_empty_documents_are_saved(tmp_path, documents):
+    index = TextIndex(analyzer=PLAIN).add(documents)
+    assert_same(TextIndex.load(index.save(tmp_path)), index)
+
+
+def test_a_save_between_two_opens_is_seen(tmp_path, monkeypatch):
+    folder = TextIndex(analyzer=PLAIN).add({"d": "cat"}).save(tmp_path)
+    newer, read_parts = TextIndex(analyzer=PLAIN).add({"e": "dog"}), folders._read_parts
+
+    def read_late(*arguments):
+        monkeypatch.setattr(folders, "_read_parts", read_parts)
+        newer.save(folder)
+        return read_parts(*arguments)
+
+    monkeypatch.setattr(folders, "_read_parts", read_late)
+    assert_same(TextIndex.load(folder), newer)
+
+
+def test_two_first_saves_do_not_mix(tmp_path, monkeypatch):
+    """One process has begun its first save into a folder when another makes its own."""
+    one, other = (TextIndex(analyzer=PLAIN).add({name: "cat"}) for name in "de")
+    replace_files = folders.replace_files
+
+    def write_late(paths):
+        monkeypatch.setattr(folders, "replace_files", replace_files)
+        other.save(tmp_path)
+        return replace_files(paths)
+
+    monkeypatch.setattr(folders, "replace_files", write_late)
+    one.save(tmp_path)
+    assert_same(TextIndex.load(tmp_path), one)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_history_leaves_no_trace(tmp_path, seed):
+    """Random additions, replacements and removals, and saves, against a new index."""
+    rng = np.random.default_rng(seed)
+    texts = list(random_corpus(seed, n_documents=80).values())
+    documents: dict[str, dict[str, str]] = {}
+    index = TextIndex(FIELDS, analyzer=PLAIN)
+    for step in range(12):
+        names = [f"d{k}" for k in rng.permutation(20)[: rng.integers(0, 9)]]
+        kind = rng.integers(3)
+        if kind == 0:
+            names = [name for name in names if name in documents]
+            index.remove(iter(names))
+            documents = {name: text for name, text in documents.items() if name not in names}
+        else:
+            chosen = rng.choice(texts, len(names)).tolist()
+            new = two_fields(dict(zip(names, chosen, strict=True)))
+            if kind == 1:
+                new = {name: text for name, text in new.items() if name not in documents}
+            index.add(new, replace=kind == 2)
+            documents |= new
+        if step % 4 == 3:
+            index = TextIndex.load(index.save(tmp_path))
+        fresh = TextIndex(FIELDS, analyzer=PLAIN).add(documents)
+        assert_same(index, fresh)
+    for model in ("bm25", "bm25f", "dirichlet"):
+        wanted = as_lists(fresh.search(QUERIES, model=model))
+        assert as_lists(index.search(QUERIES, model=model)) == wanted
+
+
+def test_features_follow_replaced_documents():
+    index = TextIndex(analyzer=PLAIN).add({"d": "cat", "e": "dog"})
+    features = QueryDocumentFeatures(index)
+    features.compute(["cat"], ["1"], ["d"])
+    index.add({"d": "dog cat cat"}, replace=True)
+    found = features.compute(["cat"], ["1"], ["d"])
+    fresh = TextIndex(analyzer=PLAIN).add({"d": "dog cat cat", "e": "dog"})
+    np.testing.assert_array_equal(
+        found, QueryDocumentFeatures(fresh).compute(["cat"], ["1"], ["d"])
+    )
+
+
+def test_refused_edits_change_nothing():
+    index = TextIndex(analyzer=PLAIN).add({"d": "cat", "e": "dog"})
+    for edit, said in (
+        (lambda: index.remove(["d", "x"]), "document 'x' is not in the index"),
+        (lambda: index.remove([None]), "document id 0 is missing, got None"),
+        (lambda: index.add({"f": "x", "d": "y"}), "'d' comes a second time.*or pass replace=True"),
+        (
+            lambda: index.add([{"id": "f", "text": ""}, {"id": "f", "text": ""}], replace=True),
+            "'f' comes a second time",
+        ),
+    ):
+        with pytest.raises(ValueError, match=said):
+            edit()
+        assert_same(index, TextIndex(analyzer=PLAIN).add({"d": "cat", "e": "dog"}))
+    assert index.remove("d").remove([]).doc_ids == ["e"]
+    assert list(index.vocabulary) == ["dog"]
+    assert len(index.remove("e").search("dog")) == 0
+
+
+def changed(path, change):
+    """Write ``change`` of the array or JSON value in a file."""
+    if path.suffix == ".npy":
+        np.save(path, change(np.load(path)), allow_pickle=True)
+    else:
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+
+def with_entry(at, value):
+    def change(values):
+        values[at] = value
+        return values
+
+    return change
+
+
+ARRAYS = ("tokens0.npy", "bounds0.npy", "starts.npy", "documents.npy", "counts.npy")
+DAMAGE = {
+    "int16": lambda a: a.astype(np.int16),
+    "uint32": lambda a: a.astype(np.uint32),
+    "float": lambda a: a.astype(float),
+    "object": lambda a: a.astype(object),
+    "text": lambda a: a.astype(str),
+    "big endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "two dimensions": lambda a: a[None],
+    "a scalar": lambda a: a[0],
+    "shorter": lambda a: a[:-1],
+    "longer": lambda a: np.append(a, a[-1]),
+    "empty": lambda a: a[:0],
+    "too large": with_entry(-1, 10**6),
+    "negative": with_entry(-1, -1),
+    "reversed": lambda a: a[::-1].copy(),
+    "smaller inside": with_entry(1, -(2**31)),
+    "other numbers": lambda a: a + 1,
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_damaged_arrays_are_refused(tmp_path, name):
+    folder = TextIndex(analyzer=PLAIN).add({"a": "b c", "d": "c d c", "e": "b"}).save(tmp_path)
+    path = folder / name
+    whole = path.read_bytes()
+    for damage, change in DAMAGE.items():
+        if damage == "reversed" and name in ("tokens0.npy", "counts.npy"):
+            continue  # may be another valid index
+        changed(path, change)
+        with pytest.raises(ValueError, match=rf"{folder}/\w+\.npy: "):
+            TextIndex.load(folder)
+        path.write_bytes(whole)
+    for data in (b"", whole[:5], whole[:70], whole[:-1], b"PK\3\4", b"\x93NUMPY\1\0" + b"(" * 999):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=name):
+            TextIndex.load(folder)
+    path.unlink()
+    with pytest.raises(ValueError, match=f"{name}: the file is missing"):
+        TextIndex.load(folder)
+
+
+JSON_DAMAGE = {
+    "index.json": [
+        lambda f: [], lambda f: {}, lambda f: 3, with_entry("format", 1), with_entry("format", "2"),
+        with_entry("format", True), with_entry("fields", []), with_entry("fields", "text"),
+        with_entry("fields", ["text", "text"]), with_entry("fields", [3]),
+        with_entry("fields", ["text", "title"]), with_entry("analyzer", []),
+        with_entry("analyzer", {"lowercase": 1}), with_entry("analyzer", {"pattern": 3}),
+        with_entry("analyzer", {"stemmer": "klingon"}), with_entry("analyzer", {"stop_words": 3}),
+        with_entry("analyzer", {"unknown": 1}), with_entry("analyzer", {"pattern": "("}),
+        with_entry("sample", None), with_entry("sample", [3]), with_entry("files", []),
+        with_entry("files", {}), with_entry("files", {"texts": "texts.json"}),
+        lambda f: {**f, "files": {**f["files"], "starts": "../starts.npy"}},
+        lambda f: {**f, "files": {**f["files"], "starts": 3}},
+        lambda f: {**f, "files": {**f["files"], "starts": "counts.npy"}},
+        lambda f: {**f, "files": {**f["files"], "texts": "index.json"}},
+        with_entry("is_default", 1), with_entry("ranker", []), with_entry("ranker", {"a": 1}),
+    ],
+    "texts.json": [
+        lambda f: [], lambda f: {}, with_entry("doc_ids", 3), with_entry("doc_ids", ["a", "d"]),
+        with_entry("doc_ids", ["a", "a", "d"]), with_entry("doc_ids", ["a", "d", None]),
+        with_entry("terms", {"b": 1}), with_entry("terms", ["b", "c"]),
+        with_entry("terms", ["b", "c", 1]), with_entry("terms", ["b", "c", "c"]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JSON_DAMAGE)
+def test_damaged_json_is_refused(tmp_path, name):
+    folder = TextIndex(analyzer=PLAIN).add({"a": "b c", "d": "c d c", "e": "b"}).save(tmp_path)
+    path = folder / name
+    whole = path.read_bytes()
+    for change in JSON_DAMAGE[name]:
+        changed(path, change)
+        with pytest.raises(ValueError, match=str(folder)):
+            TextIndex.load(folder)
+        path.write_bytes(whole)
+    for data in (b"", b"{", whole[:-3], b"[" * 10**5, b"\xff", b"{}" * 2, b'{"a": 1' + b"0" * 5000):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=f"{name}: not JSON|{name}.* got"):
+            TextIndex.load(folder)
+    path.unlink()
+    kind = FileNotFoundError if name == "index.json" else ValueError
+    with pytest.raises(kind, match=f"{name}.* is missing"):
+        TextIndex.load(folder)
+
+
+def test_indexes_with_other_rules_of_analysis_are_refused(tmp_path):
+    folder = TextIndex(analyzer=PLAIN).add({"d": "cat"}).save(tmp_path)
+    changed(folder / "index.json", lambda facts: {**facts, "sample": facts["sample"][1:]})
+    with pytest.raises(ValueError, match="was made with another analyzer"):
+        TextIndex.load(folder)
+    changed(folder / "index.json", lambda facts: {**facts, "format": 1})
+    with pytest.raises(ValueError, match=r"has format 1, this version reads format 2\. Build"):
+        TextIndex.load(folder)

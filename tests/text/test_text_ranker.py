@@ -316,7 +316,7 @@ def test_bad_arguments(corpus):
         TextRanker(TextIndex().add(documents), features=features).fit(queries, qrels)
     with pytest.raises(ValueError, match="qrels name no relevant document"):
         TextRanker(index).recall({"x": "w1"}, qrels)
-    with pytest.raises(ValueError, match="k must be >= 1"):
+    with pytest.raises(ValueError, match="k must be a whole number >= 1, got 0"):
         TextRanker(index, RidgeRanker()).fit(queries, qrels).rank("w1", 0)
 
 

@@ -9,6 +9,7 @@ from tests.fuzz.harness import Target
 GROUPS = {
     "readers": "tests.fuzz.readers",
     "exports": "tests.fuzz.exports",
+    "judged_files": "tests.fuzz.judged_files",
     "kernels": "tests.fuzz.kernels",
     "models": "tests.fuzz.models",
     "fusion": "tests.fuzz.fusion",

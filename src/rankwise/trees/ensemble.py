@@ -77,8 +77,9 @@ class TreeEnsemble:
     zero_missing : ndarray of shape (n_nodes,), bool
         Whether a node treats 0 as a missing value.
     gain : ndarray of shape (n_nodes,), float64, or None
-        Decrease of the training loss by each split, in the units of its library; 0 at leaves. None:
-        the model does not store it.
+        Decrease of the training loss by each split, in the units of its library; 0 at leaves. A
+        split that all nodes of a level share may increase the loss in one of them. None: the model
+        does not store it.
     constant : float
         Added to the sum of the trees.
     in_float32 : bool
@@ -98,7 +99,7 @@ class TreeEnsemble:
         "category_indptr": integers("n_nodes + 1", dtype="i8", low=0, ascending=True),
         "categories": floats("n_categories", dtype="f8"),
         "zero_missing": booleans("n_nodes"),
-        "gain": Optional(floats("n_nodes", dtype="f8", low=0)),
+        "gain": Optional(floats("n_nodes", dtype="f8")),
         "constant": Number("f"),
         "in_float32": Number("b"),
     }

@@ -122,6 +122,7 @@ class BoostedRanker(Ranker):
         "random_state": ["random_state"],
     }
     _library: ClassVar[str]
+    _errors: ClassVar[tuple[type[Exception], ...]]  # that training with the library raises
     _in_float32: ClassVar[bool] = False  # whether the library rounds rows to float32
     _own_names: ClassVar[frozenset[str]]  # library names of the parameters of the adapter
 
@@ -227,7 +228,13 @@ class BoostedRanker(Ranker):
         if len(data.y) > 1:  # a query has a pair, otherwise the check of the rows has raised
             training = TrainingRows.of(data, self.gain, places)
             previous = self._parse(start, None) if start else None
-            model = self._train(training, monitor, seed, previous) or start
+            try:
+                model = self._train(training, monitor, seed, previous) or start
+            except self._errors as error:  # such as a subsample that draws none of a few rows
+                raise ValueError(
+                    f"{self._library} cannot train {type(self).__name__} with these parameters on "
+                    f"these rows: {error}"
+                ) from error
         return self._publish(model, monitor)
 
     def fit_share(

@@ -162,6 +162,7 @@ class CatBoostRanker(BoostedRanker):
         "monotone_constraints", "one_hot_max_size",
     })  # fmt: skip
     _library: ClassVar[str] = "CatBoost"
+    _errors: ClassVar[tuple[type[Exception], ...]] = (catboost.CatBoostError,)
 
     def __init__(
         self,
@@ -227,7 +228,9 @@ class CatBoostRanker(BoostedRanker):
             raise
         if monitor is not None and self.early_stopping_rounds is not None:
             n_before = 0 if previous is None else self._n_rounds(previous)
-            booster.shrink(n_before + monitor.best_iteration)
+            # CatBoost may keep fewer trees than it has evaluated.
+            kept = min(n_before + monitor.best_iteration, self._n_rounds(booster))
+            booster.shrink(kept)
         return _json(booster)
 
     def _pool(self, X: Matrix, y: Any, group_id: Any, **weights: Any) -> catboost.Pool:

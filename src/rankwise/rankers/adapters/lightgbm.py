@@ -178,6 +178,7 @@ class LightGBMRanker(BoostedRanker):
         "monotone_constraints",
     })  # fmt: skip
     _library: ClassVar[str] = "LightGBM"
+    _errors: ClassVar[tuple[type[Exception], ...]] = (lightgbm.basic.LightGBMError,)
     _machines: dict[str, Any] = {}  # noqa: RUF012 (never written to)
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": True, "position": True}
 

@@ -181,6 +181,7 @@ class XGBoostRanker(BoostedRanker):
         "seed", "random_state", "early_stopping_rounds", "monotone_constraints",
     })  # fmt: skip
     _library: ClassVar[str] = "XGBoost"
+    _errors: ClassVar[tuple[type[Exception], ...]] = (XGBoostError,)
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"position": True}
 
     def __init__(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from rankwise import RidgeRanker, evaluate
 from rankwise.datasets import (
     SideTables,
     load_movielens,
@@ -18,6 +19,7 @@ from rankwise.datasets import (
 from rankwise.datasets.ratings_task import factors
 from rankwise.datasets.ratings_task.columns import group_columns, item_columns, own_columns
 from rankwise.datasets.ratings_task.context import Context, shrunk_mean
+from rankwise.datasets.ratings_task.implicit import draw_unseen, implicit_columns
 from rankwise.datasets.ratings_task.neighbours import neighbour_columns, similar
 from rankwise.datasets.ratings_task.split import context_mask, part_of_users, splitmix64
 
@@ -214,8 +216,131 @@ def test_errors_name_what_is_wrong(rng):
     with pytest.raises(ValueError, match=r"tables\.year must have 50 entries.*got 49"):
         ratings_task(ratings, replace(tables, year=tables.year[:-1]))
     few = ratings_from_triplets([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 4], scale=(1, 5))
-    with pytest.raises(ValueError, match="enough users for three parts, got 2"):
+    with pytest.raises(ValueError, match="for three parts, got 2 of 2 users"):
         ratings_task(few)
     many = replace(ratings, item_ids=np.arange(20_001))
     with pytest.raises(ValueError, match="at most 20000 items, got 20001"):
         ratings_task(many)
+
+
+# Implicit feedback -------------------------------------------------------------------------------
+
+
+def tasted(rng, n_users=60, n_items=40):
+    """Who has seen what: users like every fourth item, and some of the others."""
+    kind = np.arange(n_items) % 4 == np.arange(n_users)[:, None] % 4
+    seen = rng.random((n_users, n_items)) < np.where(kind, 0.6, 0.1)
+    seen[np.arange(n_users), np.arange(n_users) % 4] = True
+    users, items = np.nonzero(seen)
+    return ratings_from_triplets(users, items, np.ones(len(users)), scale=(0, 1)), seen
+
+
+def test_unseen_items_are_ranked_below_seen_ones(rng):
+    ratings, seen = tasted(rng)
+    fold = ratings_task(ratings, n_unseen=2)
+    ranked = ~context_mask(ratings)
+    users = np.repeat(np.arange(ratings.n_users), ratings.counts)
+    for part in (fold.train, fold.vali, fold.test):
+        at = part.qid, part.doc_ids.astype(int)
+        np.testing.assert_array_equal(part.y, seen[at])
+        assert len({*zip(*at, strict=True)}) == len(part)
+        for user in np.unique(part.qid):
+            rows = part.qid == user
+            expected = ratings.items[ranked & (users == user)]
+            assert {*part.doc_ids[rows & (part.y == 1)].astype(int)} == {*expected.tolist()}
+            n_unseen = min(2 * len(expected), (~seen[user]).sum())
+            assert (part.y[rows] == 0).sum() == n_unseen
+        assert np.isfinite(part.X).all()
+    assert not [name for name in fold.train.feature_names if "residual" in name]
+
+
+def test_the_draw_of_unseen_items_depends_on_the_seed_only(rng):
+    ratings, _ = tasted(rng)
+    first, same, other = (ratings_task(ratings, random_state=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.test.doc_ids, same.test.doc_ids)
+    np.testing.assert_array_equal(first.test.X, same.test.X)
+    assert first.test.doc_ids.tolist() != other.test.doc_ids.tolist()
+
+
+def test_every_unseen_item_is_as_likely_whatever_its_popularity():
+    users, items = np.nonzero(np.arange(4) <= np.arange(2000)[:, None] % 2 * 2)
+    ratings = ratings_from_triplets(users, items, np.ones(len(users)), scale=(0, 1))
+    ratings = replace(ratings, item_ids=np.arange(4))  # item 3 is never seen, 1 by half
+    drawn_for, drawn = draw_unseen(ratings, np.ones(2000, dtype=int), 0)
+    counts = np.bincount(drawn[drawn_for % 2 == 0], minlength=4)
+    assert counts[0] == 0
+    assert (np.abs(counts[1:] - 1000 / 3) < 4 * np.sqrt(1000 * 2 / 9)).all()
+
+
+def test_pairs_that_are_ranked_reach_no_feature_of_implicit_feedback(rng):
+    """The context alone gives the features: other ranked items leave those of a pair unchanged."""
+    ratings, _ = tasted(rng)
+    context = context_of(ratings)
+    pairs = rng.integers(0, 60, 50), rng.integers(0, 40, 50)
+    whole = dict(implicit_columns(context, SideTables(), *pairs))
+    some = dict(implicit_columns(context, SideTables(), *(of[:20] for of in pairs)))
+    for name, column in some.items():
+        np.testing.assert_array_equal(column, whole[name][:20])
+    like = similar(
+        context.matrix(np.ones(len(context.items))), context.matrix(np.ones(len(context.items)))
+    )
+    expected = (like @ context.matrix(np.ones(len(context.items)))).toarray()[pairs]
+    np.testing.assert_allclose(whole["similar users weight"], expected)
+
+
+def test_a_ranker_of_implicit_feedback_beats_popularity(data_root):
+    ratings = load_movielens("100k")
+    users = np.repeat(np.arange(ratings.n_users), ratings.counts)
+    liked = (ratings.values >= 4) & (users < 300)
+    fold = ratings_task(
+        ratings_from_triplets(
+            users[liked], ratings.items[liked], np.ones(liked.sum()), scale=(0, 1)
+        )
+    )
+    ranker = RidgeRanker().fit(fold.train.X, fold.train.y, qid=fold.train.qid)
+    test = fold.test
+    popularity = test.X[:, test.feature_names.index("item log count")]
+    guess = np.random.default_rng(0).random(len(test.y))
+    learnt, popular, random = (
+        evaluate(test.y, scores, test.qid, "AP")["AP"]
+        for scores in (ranker.predict(test.X), popularity, guess)
+    )
+    assert learnt > popular + 0.03 > random + 0.2
+
+
+def only(*rows):
+    user, item, rating = zip(*rows, strict=True)
+    return ratings_from_triplets(user, item, rating, scale=(0, 5))
+
+
+WRONG = {
+    "all 3": (lambda: only(*((u, i, 3) for u in range(9) for i in range(4))), {}, "got 3 for all"),
+    "single user": (lambda: only((1, 1, 1), (1, 2, 1), (1, 3, 1)), {}, "got 1 of 1 users"),
+    "single item": (lambda: only(*((u, 1, 1) for u in range(9))), {}, "at least 2 items, got 1"),
+    "nothing": (lambda: ratings_from_triplets([], [], [], scale=(0, 1)), {}, "items, got 0"),
+    "one each": (lambda: only(*((u, u % 3, 1) for u in range(30))), {}, "got 0 of 30 users"),
+    "one each, differing": (
+        lambda: only(*((u, u % 3, u % 5) for u in range(30))), {}, "got 0 of 30 users"
+    ),
+    "n_unseen of ratings": (
+        lambda: only((1, 1, 1), (1, 2, 2)), {"n_unseen": 2}, "n_unseen is for implicit feedback"
+    ),
+    "half an item": (
+        lambda: only((1, 1, 1), (1, 2, 1)), {"n_unseen": 0.5}, "n_unseen must be a whole number"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_ratings_that_give_no_task_are_refused(case):
+    make, options, said = WRONG[case]
+    with pytest.raises(ValueError, match=said):
+        ratings_task(make(), **options)
+
+
+@pytest.mark.parametrize("value", [1, 2])
+def test_few_ratings_make_a_task(value):
+    """Too few for factors, singular vectors or a choice of the penalty."""
+    rows = [(u, i, 1 if (u, i) != (0, 0) else value) for u in range(30) for i in range(2 + u % 2)]
+    fold = ratings_task(only(*rows))
+    assert np.isfinite(fold.train.X).all()

@@ -19,6 +19,7 @@ from rankwise.datasets.ratings_task.context import Context
 from rankwise.datasets.ratings_task.split import splitmix64
 from rankwise.typing import Float64Array, Int64Array
 
+SINGULAR_RANK = 20
 PENALTIES = (0.05, 0.1, 0.2)
 _ROUNDS, _ROUNDS_TRIED = 8, 4
 _HELD_OUT = 10  # every tenth rating chooses the penalty
@@ -37,6 +38,8 @@ def chosen_penalty(context: Context, rank: int, penalties: Sequence[float] = PEN
     """
     keys = splitmix64(context.users * context.n_items + context.items)
     held = keys % np.uint64(_HELD_OUT) == 0
+    if not held.any() or held.all():  # so few ratings that none can choose
+        return penalties[len(penalties) // 2]
     kept = Context(
         context.users[~held], context.items[~held], context.values[~held], context.n_users,
         context.n_items, context.scale,
@@ -85,9 +88,11 @@ def turned(factors: Factors) -> Factors:
     return np.pad(found[0], ((0, 0), (0, missing))), np.pad(found[1], ((0, 0), (0, missing)))
 
 
-def singular(matrix: Any, rank: int) -> Factors:
+def singular(matrix: Any, rank: int = SINGULAR_RANK) -> Factors:
     """Factors of the best low-rank approximation of a matrix, including its zeros."""
     rank = min(rank, min(matrix.shape) - 1)
+    if rank < 1 or not matrix.data.any():  # ARPACK takes neither
+        return np.zeros((matrix.shape[0], 1)), np.zeros((matrix.shape[1], 1))
     start = np.random.RandomState(0).normal(size=min(matrix.shape))
     found: Any = svds(matrix.astype(np.float64), k=rank, v0=start)
     U, S, Vt = found

@@ -45,6 +45,17 @@ def neighbour_columns(
     yield "users liked weight", _at(like @ liked, users, items)
 
 
+def weight_columns(
+    context: Context, users: Int64Array, items: Int64Array
+) -> Iterator[tuple[str, Float64Array]]:
+    """Yield (name, one number per pair): similarities of what users have seen, without ratings."""
+    seen = context.matrix(np.ones(len(context.items)))
+    by_users = sparse.csr_array(seen.T)
+    like_items = sparse.csr_array(similar(by_users, by_users).T)
+    yield "co-seen items weight", _at(seen @ like_items, users, items)
+    yield "similar users weight", _at(similar(seen, seen) @ seen, users, items)
+
+
 def similar(values: Any, rated: Any) -> Any:
     """Largest positive similarities of every row with other rows.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -18,19 +19,32 @@ from rankwise.datasets.ratings_task.columns import (
     user_columns,
 )
 from rankwise.datasets.ratings_task.context import Context, SideTables
+from rankwise.datasets.ratings_task.implicit import draw_unseen, implicit_columns
 from rankwise.datasets.ratings_task.neighbours import neighbour_columns
 from rankwise.datasets.ratings_task.split import context_mask, part_of_users
 from rankwise.datasets.readers.textfiles import read_text
 
-RANKS, N_PRODUCTS, SINGULAR_RANK = (10, 40), 6, 20
+RANKS, N_PRODUCTS = (10, 40), 6
 _LARGEST = 20_000  # users or items, since blocks of similarities are dense
+_N_UNSEEN = 4
 
 
-def ratings_task(ratings: Ratings, tables: SideTables | None = None) -> Fold:
+def ratings_task(
+    ratings: Ratings,
+    tables: SideTables | None = None,
+    *,
+    n_unseen: int | None = None,
+    random_state: int = 0,
+) -> Fold:
     """Make a ranking task from ratings: each user is a query whose items are ranked by rating.
 
     Half of each user's ratings, chosen by a hash of user and item, is the context that describes
     users and items. The other half is ranked. No feature is computed from a ranked rating.
+
+    Ratings that are all 1 are implicit feedback: items that users bought, played or clicked. Each
+    ranked item then has label 1, and ``n_unseen`` items that the user has not seen are ranked below
+    it with label 0. They are drawn from all items of other users with equal probability, whatever
+    their popularity, without replacement.
 
     Parameters
     ----------
@@ -39,18 +53,25 @@ def ratings_task(ratings: Ratings, tables: SideTables | None = None) -> Fold:
     tables : SideTables, optional
         Gender, age and occupation of users, year and flags of items. Features that need missing
         tables are left out.
+    n_unseen : int >= 1, optional
+        Implicit feedback only: number of unseen items for each ranked item of a user, or all unseen
+        items if the user has fewer. None: 4.
+    random_state : int, default=0
+        Seed for the draw of unseen items.
 
     Returns
     -------
     Fold
         Fold with 60 % of the users for training and 20 % each for validation and test, chosen by a
-        hash. Labels are the ratings, ``qid`` are ids of users, and ``doc_ids`` are ids of items.
+        hash. Labels are the ratings (implicit feedback: 1 for items of the user and 0 for unseen
+        ones), ``qid`` are ids of users, and ``doc_ids`` are ids of items.
 
     Raises
     ------
     ValueError
-        If there are more than 20,000 users or items, a table has the wrong length, or a part has no
-        users.
+        If there are more than 20,000 users or items, or less than two items; a table has the wrong
+        length; a part has no users with two ratings; all ratings are equal, but not 1; or
+        ``n_unseen`` is given for ratings that differ.
 
     Notes
     -----
@@ -59,7 +80,8 @@ def ratings_task(ratings: Ratings, tables: SideTables | None = None) -> Fold:
     Features of the pair are residuals of the user's groups, residuals of the user by flag or
     decade, slopes of the user, least squares with 10 and 40 factors, truncated SVD of residuals and
     of the rated pairs, and similar items and users. Penalties of the factors are chosen on a tenth
-    of the context ratings.
+    of the context ratings. Implicit feedback has the features that compare no ratings: counts,
+    tables, shares, truncated SVD of the seen pairs, and similar items and users.
 
     Time: O(n_ratings rank^2) per round of least squares and O(n_users n_ratings / n_items) for
     similar users; 2 to 3 CPU minutes for a million ratings.
@@ -77,26 +99,40 @@ def ratings_task(ratings: Ratings, tables: SideTables | None = None) -> Fold:
     """
     tables = tables or SideTables()
     _check(ratings, tables)
+    is_implicit = _check_feedback(ratings, n_unseen)
     users = np.repeat(np.arange(ratings.n_users), ratings.counts)
     is_context = context_mask(ratings)
     context = Context(
         users[is_context], ratings.items[is_context], ratings.values[is_context],
         ratings.n_users, ratings.n_items, ratings.scale,
     )  # fmt: skip
-    ranked = np.flatnonzero(~is_context)
-    part = part_of_users(ratings)[users[ranked]]
+    ranked = users[~is_context], ratings.items[~is_context]
+    y = ratings.values[~is_context]
+    if is_implicit:
+        n_drawn = (_N_UNSEEN if n_unseen is None else n_unseen) * np.bincount(
+            ranked[0], minlength=ratings.n_users
+        )
+        unseen = draw_unseen(ratings, n_drawn, random_state)
+        y = np.repeat([1.0, 0.0], [len(ranked[0]), len(unseen[0])])
+        both = [np.concatenate(pair) for pair in zip(ranked, unseen, strict=True)]
+        order = np.argsort(both[0], kind="stable")
+        ranked, y = (both[0][order], both[1][order]), y[order]
+    part = part_of_users(ratings)[ranked[0]]
     found = [np.flatnonzero(part == number) for number in range(3)]
     if not all(map(len, found)):
+        n_users = int((ratings.counts > 1).sum())
         raise ValueError(
-            f"ratings must have enough users for three parts, got {ratings.n_users}. Pass ratings "
-            "by more users."
+            "ratings must have enough users with two ratings or more for three parts, got "
+            f"{n_users} of {ratings.n_users} users. Half of a user's ratings is ranked. Pass "
+            "ratings by more users."
         )
-    named = dict(_columns(context, tables, users[ranked], ratings.items[ranked]))
+    columns = implicit_columns if is_implicit else _columns
+    named = dict(columns(context, tables, *ranked))
     rows = RankingData(
         np.column_stack([column.astype(np.float32) for column in named.values()]),
-        ratings.values[ranked],
-        ratings.user_ids[users[ranked]],
-        ratings.item_ids[ratings.items[ranked]].astype(str),
+        y,
+        ratings.user_ids[ranked[0]],
+        ratings.item_ids[ranked[1]].astype(str),
         feature_names=list(named),
         name=f"{ratings.name} task" if ratings.name else "ratings task",
     )
@@ -184,9 +220,32 @@ def _columns(context: Context, tables: SideTables, users: Any, items: Any) -> An
             for number in range(N_PRODUCTS):
                 yield f"factors {rank} product {number + 1}", found[:, number]
     for name, values in (("residuals", context.residuals), ("rated", np.ones(len(context.items)))):
-        of = factors.singular(context.matrix(values), SINGULAR_RANK)
+        of = factors.singular(context.matrix(values))
         yield f"svd of {name}", factors.products(of, users, items).sum(axis=1)
     yield from neighbour_columns(context, users, items)
+
+
+def _check_feedback(ratings: Ratings, n_unseen: int | None) -> bool:
+    """Whether the ratings are implicit feedback."""
+    if n_unseen is not None and not (isinstance(n_unseen, Integral) and n_unseen >= 1):
+        raise ValueError(f"n_unseen must be a whole number >= 1, got {n_unseen!r}.")
+    if ratings.n_items < 2:
+        raise ValueError(f"ratings must have at least 2 items, got {ratings.n_items}.")
+    first = float(ratings.values[0]) if len(ratings) else 1.0
+    if (ratings.values == first).all():
+        if first != 1.0:
+            raise ValueError(
+                f"ratings must differ, got {first:g} for all: nothing is to be ranked. If they say "
+                "only who has seen what, pass 1 for each: implicit feedback."
+            )
+        return True
+    if n_unseen is not None:
+        raise ValueError(
+            "n_unseen is for implicit feedback, whose ratings are all 1, got ratings from "
+            f"{ratings.values.min():g} to {ratings.values.max():g}. Drop n_unseen, or pass 1 for "
+            "each item that counts as seen."
+        )
+    return False
 
 
 def _check(ratings: Ratings, tables: SideTables) -> None:

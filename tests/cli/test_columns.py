@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import RankingData, compare
+from rankwise import RankingData, RankRLS, compare, save
 from rankwise.datasets import read_letor
 
 from .conftest import judged_data
@@ -181,3 +181,11 @@ def test_python_has_the_same_words(frame):
     assert board.rows()[0]["mean"] == expected.rows()[0]["mean"]
     with pytest.raises(TypeError, match="label and qid name columns of a frame, but data is a R"):
         compare(["ridge"], data, label="clicks", qid="session")
+
+
+def test_a_model_scores_a_day_without_values(tmp_path, rankwise):
+    frame = pd.DataFrame({"qid": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    save(RankRLS().fit(frame[["x"]], [0, 1, 2], qid=0), tmp_path / "m")
+    frame.assign(x=pd.Series([None] * 3, dtype=object)).to_parquet(tmp_path / "day.parquet")
+    done = rankwise("predict", tmp_path / "m", tmp_path / "day.parquet")
+    assert done.code == 1 and "contains NaN at row 0, column 0 ('x')" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +16,14 @@ from rankwise.checks.frames import as_frame
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.columns import (
     Columns,
+    FileColumns,
+    IgnoredColumnsWarning,
     Kinds,
     TableRows,
     arrow_kinds,
     frame_kinds,
     is_frame,
+    listed,
 )
 from rankwise.datasets.readers.delimited import naming
 from rankwise.datasets.readers.table import check_row_groups, open_parquet
@@ -160,19 +164,17 @@ class ParquetFiles(RowStream):
             If a file is not a Parquet file, a column is missing in one, or a row group of one is
             too large.
         """
-        columns: Columns | None = None
-        n_samples = 0
+        files, n_samples = [], 0
         for path in paths:
             with open_parquet(path) as file:
                 check_row_groups(path, file.metadata, max_decompressed_bytes)
-                schema, n_rows = file.schema_arrow, file.metadata.num_rows
-            with naming(path):
-                kinds = arrow_kinds(schema)
-                if columns is None:
-                    columns = roles(kinds)
-                columns.check_in(list(kinds), paths[0])
-            n_samples += n_rows
-        assert columns is not None
+                with naming(path):
+                    files.append((path, arrow_kinds(file.schema_arrow)))
+                n_samples += file.metadata.num_rows
+        found = FileColumns.join(files)
+        with naming(paths[0]):
+            columns = roles(found.kinds)
+        found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
         return cls(absolute, columns, dtype, chunk_rows, n_samples)
 
@@ -228,12 +230,31 @@ class Repeated(RowStream):
                 continue
             table = as_frame(item)
             assert table is not None
-            if columns is None:
-                columns = self.roles(frame_kinds(table))
             try:
+                if columns is None:
+                    columns = self.roles(frame_kinds(table))
+                else:
+                    self._check_same(columns, frame_kinds(table))
                 yield _chunk_of(columns.read(table, self.dtype), columns)
             except ValueError as error:
                 raise ValueError(f"chunk {number} of the stream: {error}") from None
+
+    def _check_same(self, columns: Columns, kinds: Kinds) -> None:
+        """Raise ValueError if a later chunk has other features than the first one."""
+        missing = [name for name in columns.names() if name not in kinds]
+        if missing:
+            raise ValueError(
+                f"columns {listed(missing)} are missing, but the first chunk has them. Give all "
+                "chunks the same columns."
+            )
+        with warnings.catch_warnings():  # the first chunk has warned
+            warnings.simplefilter("ignore", IgnoredColumnsWarning)
+            more = {*self.roles(kinds).features} - {*columns.features}
+        if more:
+            raise ValueError(
+                f"columns {listed(sorted(more))} hold numbers, but not in the first chunk. Give "
+                "all chunks the same columns, or name the columns to use: features=[…]."
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

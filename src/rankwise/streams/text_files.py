@@ -45,6 +45,8 @@ class DelimitedFiles(RowStream):
     layout : Columns
     dtype : float32 or float64
     max_decompressed_bytes : int
+    flags : tuple of frozenset of str
+        Columns of each file that are written as true and false.
     """
 
     paths: tuple[Path, ...]
@@ -52,6 +54,7 @@ class DelimitedFiles(RowStream):
     layout: Columns
     dtype: DTypeLike
     max_decompressed_bytes: int
+    flags: tuple[frozenset[str], ...]
     n_samples = None
 
     @classmethod
@@ -75,9 +78,10 @@ class DelimitedFiles(RowStream):
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns = common_columns(files, roles)
-        columns = told_by_cells(files[:1], columns, may_ignore=may_ignore, most_batches=1)
+        layouts = told_by_cells(files, columns, may_ignore=may_ignore, most_batches=1)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
-        return cls(absolute, delimiter, columns, dtype, max_decompressed_bytes)
+        flags = tuple(layout.flags for layout in layouts)
+        return cls(absolute, delimiter, layouts[0], dtype, max_decompressed_bytes, flags)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self._chunks(self.layout)
@@ -90,10 +94,11 @@ class DelimitedFiles(RowStream):
         return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
 
     def _chunks(self, columns: Columns) -> Iterator[Chunk]:
-        for path in self.paths:
+        for path, flags in zip(self.paths, self.flags, strict=True):
             with naming(path):
                 file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
-                yield from chunks_of(file.batches(arrow_types(columns)), columns, self.dtype)
+                types = arrow_types(replace(columns, flags=flags & {*columns.features}))
+                yield from chunks_of(file.batches(types), columns, self.dtype)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

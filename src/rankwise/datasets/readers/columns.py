@@ -35,6 +35,8 @@ LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
 QUERY_NAMES = ("qid", "query_id", "query", "q")
 DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
 WEIGHT_NAMES = ("sample_weight",)
+# Kind of a column of a file that has no value, and may hold anything in another file.
+NO_VALUES = "no values"
 MOST_LISTED = 12
 LABEL_FIX = (
     "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
@@ -178,16 +180,6 @@ class Columns:
         named = (name for name in roles if name is not None)
         return list(dict.fromkeys([*self.features, *self.score_columns, *named]))
 
-    def check_in(self, names: Sequence[str], first: Path) -> None:
-        """Raise ValueError if a file lacks columns of the ``first`` file."""
-        known = {*names}
-        missing = [name for name in self.names() if name not in known]
-        if missing:
-            raise ValueError(
-                f"columns {listed(missing)} are missing, but {first.name} has them. Write all "
-                "files with the same columns."
-            )
-
     def read(self, table: nw.DataFrame[Any], dtype: DTypeLike) -> TableRows:
         """Read the values of the columns.
 
@@ -264,7 +256,8 @@ def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str |
 def arrow_kinds(schema: Any) -> dict[str, str | None]:
     """Kinds of columns in a pyarrow schema, without the unnamed index that pandas writes.
 
-    A named index is kept, since it was added on purpose.
+    A named index is kept, since it was added on purpose. :meth:`FileColumns.join` decides what a
+    column without values holds.
     """
     from pyarrow import types
 
@@ -274,10 +267,7 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
         name for name in schema.names if not (name in index and name.startswith("__index_level_"))
     ]
     check_unique(names)
-    # A column without any value has the type null, and may hold numbers in another file.
-    are_numbers = (
-        types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null
-    )  # fmt: skip
+    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     are_texts = (types.is_string, types.is_large_string, types.is_string_view)
 
     def what(kind: Any) -> str | None:
@@ -285,6 +275,8 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
             return None
         if any(test(kind) for test in are_texts):
             return "text"
+        if types.is_null(kind):
+            return NO_VALUES
         if types.is_dictionary(kind):
             return "categories"
         if types.is_duration(kind) or types.is_interval(kind):
@@ -294,6 +286,105 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
         return "dates" if types.is_temporal(kind) else str(kind)
 
     return {name: what(schema.field(name).type) for name in names}
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """Columns of several files that form one table, see :meth:`join`.
+
+    Attributes
+    ----------
+    kinds : dict
+        Kind of each column of any file; a column without values has the kind of the others.
+    first : dict
+        The first file with each column.
+    """
+
+    kinds: dict[str, str | None]
+    first: dict[str, Path]
+    files: list[tuple[Path, Kinds]]
+
+    @classmethod
+    def join(cls, files: Sequence[tuple[Path, Kinds]]) -> FileColumns:
+        """Join the columns of files, in the order of their appearance.
+
+        A column that holds numbers in one file and anything else in another gets a kind that says
+        so, and is refused as a feature.
+        """
+        kinds: dict[str, str | None] = {}
+        first: dict[str, Path] = {}
+        for path, found in files:
+            for name, kind in found.items():
+                first.setdefault(name, path)
+                known = kinds.get(name, NO_VALUES)
+                kinds[name] = kind if known == NO_VALUES else _joint_kind(known, kind, path)
+        return cls(
+            {name: None if kind == NO_VALUES else kind for name, kind in kinds.items()},
+            first,
+            list(files),
+        )
+
+    def check(self, columns: Columns) -> None:
+        """Check that all files have the columns to read, and ids of one kind.
+
+        Raises
+        ------
+        ValueError
+            If one does not; the message names the file and the columns.
+        """
+        for path, kinds in self.files:
+            missing = [name for name in columns.names() if name not in kinds]
+            if missing:
+                raise ValueError(
+                    f"{path}: columns {listed(missing)} are missing, but "
+                    f"{self.first[missing[0]].name} has them. Write all files with the same "
+                    "columns."
+                )
+        for name in (columns.qid, columns.doc_id):
+            if name is None:
+                continue
+            with_numbers = {kinds[name] is None: path for path, kinds in reversed(self.files)}
+            if len(with_numbers) == 2:
+                raise ValueError(
+                    f"{with_numbers[False]}: the ids in column {name!r} are text, but numbers in "
+                    f"{with_numbers[True].name}. Write all files with ids of one type."
+                )
+
+
+def _joint_kind(known: str | None, kind: str | None, path: Path) -> str | None:
+    """Kind of a column that is ``known`` from earlier files and has a ``kind`` in ``path``."""
+    if kind in (known, NO_VALUES) or (known is not None and known.startswith(MOSTLY_NUMBERS)):
+        return known
+    if known is None:
+        return f"{MOSTLY_NUMBERS} {kind} in {path.name}"
+    if kind is None:
+        return f"{known}, but numbers in {path.name}"
+    return known if known in TIMES else kind
+
+
+def join_rows(parts: Sequence[TableRows]) -> TableRows:
+    """Rows of several files, one after the other; ids keep their values."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def joined(columns: Sequence[Any]) -> Any:
+        return None if columns[0] is None else np.concatenate(columns)
+
+    qid = None
+    if parts[0].qid is not None:
+        kinds = {part.qid.dtype.kind for part in parts if part.qid is not None}
+        # Signed and unsigned integers together would become floats.
+        as_objects = len(kinds) > 1
+        qid = joined([part.qid.astype(object) if as_objects else part.qid for part in parts])  # type: ignore[union-attr]
+    return TableRows(
+        np.concatenate([part.X for part in parts]),
+        joined([part.y for part in parts]),
+        qid,
+        joined([part.sample_weight for part in parts]),
+        joined([part.doc_ids for part in parts]),
+        {name: joined([part.score_columns[name] for part in parts])
+         for name in parts[0].score_columns},
+    )  # fmt: skip
 
 
 def choose_features(kinds: Kinds) -> list[str]:
@@ -308,7 +399,7 @@ def choose_features(kinds: Kinds) -> list[str]:
     chosen = f"features={numbers}" if len(numbers) <= MOST_LISTED else "features=[…]"
     check_no_times(kinds, f": {chosen}")
     for name, kind in kinds.items():
-        if kind is not None and kind.startswith(MOSTLY_NUMBERS):
+        if kind is not None and ", but " in kind:
             raise ValueError(
                 f"column {name!r} holds {kind}. Correct it, or leave the column out: {chosen}."
             )

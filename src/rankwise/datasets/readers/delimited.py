@@ -23,9 +23,10 @@ from rankwise.checks.frames import check_unique
 from rankwise.datasets.readers.columns import (
     LABEL_FIX,
     Columns,
+    FileColumns,
     Kinds,
     Roles,
-    warn_of_ignored,
+    choose_features,
 )
 from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_text
@@ -37,6 +38,7 @@ _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
 _FLAG = "^(true|false|True|False|TRUE|FALSE)$"
 _DECIMAL_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
+_DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 # Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
@@ -166,11 +168,12 @@ def read_delimited(
                 file.text  # noqa: B018 (raises if the text itself is invalid)
             tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
-        columns = told_by_cells(files, columns, may_ignore=roles.features is None)
+        layouts = told_by_cells(files, columns, may_ignore=roles.features is None)
+        columns = replace(layouts[0], flags=frozenset())
         tables = []
-        for file in files:
+        for file, layout in zip(files, layouts, strict=True):
             with naming(file.path):
-                tables.append(file.table(arrow_types(columns)))
+                tables.append(_without_flags(file.table(arrow_types(layout))))
     for file, table in zip(files, tables, strict=True):
         with naming(file.path):
             _check_infinite(file, table)
@@ -183,19 +186,32 @@ def read_delimited(
     return columns, table
 
 
+def _without_flags(table: pa.Table) -> pa.Table:
+    """The table with 1 for true and 0 for false."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_boolean(field.type):
+            table = table.set_column(number, field.name, table[number].cast(pa.float64()))
+    return table
+
+
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
-    """Columns of the first file, which all others must have too; any may turn out to be text.
+    """Columns of all files; any may turn out to be text.
 
     The unnamed index that pandas writes is left out.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column of another one.
     """
-    columns: Columns | None = None
+    headers = []
     for file in files:
         with naming(file.path):
-            names = [name for name in file.header() if name]
-            if columns is None:
-                columns = roles(dict.fromkeys(names))
-            columns.check_in(names, files[0].path)
-    assert columns is not None
+            headers.append((file.path, {name: None for name in file.header() if name}))
+    found = FileColumns.join(headers)
+    with naming(files[0].path):
+        columns = roles(found.kinds)
+    found.check(columns)
     return columns
 
 
@@ -226,7 +242,7 @@ def told_by_cells(
     *,
     may_ignore: bool,
     most_batches: int | None = None,
-) -> Columns:
+) -> list[Columns]:
     """Refine columns by their cells: flags are true or false, and text is not a feature.
 
     A label that is not a number is an error.
@@ -239,13 +255,24 @@ def told_by_cells(
         Whether to leave out features in which most cells are not numbers.
     most_batches : int, optional
         Number of batches of each file to inspect (default: all).
+
+    Returns
+    -------
+    list of Columns
+        The columns of each file; only the flags may differ.
+
+    Raises
+    ------
+    ValueError
+        If a column has decimal commas or dates.
     """
     label = columns.label
     names = [*columns.features, *([] if label is None else [label])]
     if not names:
-        return columns
-    counts = {name: _Cells() for name in columns.features}
+        return [columns] * len(files)
+    counted = []
     for file in files:
+        counts = {name: _Cells() for name in columns.features}
         row = 0
         with naming(file.path):
             for batch in islice(file.texts(names), most_batches):
@@ -254,21 +281,25 @@ def told_by_cells(
                 for name, cells in counts.items():
                     cells.add(batch.column(name))
                 row += len(batch)
-    for name, cells in counts.items():
-        if cells.commas > cells.filled // 2:
-            raise ValueError(
-                f"{files[0].path}: column {name!r} has decimal commas. Write its numbers with "
-                "decimal points."
-            )
-    flags = frozenset(name for name, cells in counts.items() if cells.flags == cells.filled > 0)
-    ignored = {
-        name: "text"
-        for name, cells in counts.items()
-        if may_ignore and name not in flags and cells.numbers < cells.filled - cells.numbers
-    }
-    warn_of_ignored(ignored)
-    left = [name for name in columns.features if name not in ignored]
-    return replace(columns, features=left, flags=flags)
+            for name, cells in counts.items():
+                if cells.commas > cells.filled // 2:
+                    raise ValueError(
+                        f"column {name!r} has decimal commas. Write its numbers with decimal points"
+                    )
+        counted.append(counts)
+    left = columns.features
+    if may_ignore:
+        kinds = {name: _kind_of([counts[name] for counts in counted]) for name in left}
+        with naming(files[0].path):
+            left = choose_features(kinds)
+    return [
+        replace(
+            columns,
+            features=left,
+            flags=frozenset(name for name in left if counts[name].are_flags),
+        )
+        for counts in counted
+    ]
 
 
 def _check_labels(cells: Any, name: str, first_row: int) -> None:
@@ -290,12 +321,28 @@ class _Cells:
     flags: int = 0
     numbers: int = 0
     commas: int = 0
+    dates: int = 0
+
+    @property
+    def are_flags(self) -> bool:
+        """Whether all filled cells are true or false."""
+        return self.flags == self.filled > 0
 
     def add(self, cells: Any) -> None:
         self.filled += len(cells) - cells.null_count
         self.flags += pc.sum(pc.match_substring_regex(cells, _FLAG)).as_py() or 0
         self.numbers += pc.sum(pc.match_substring_regex(cells, _NUMBER)).as_py() or 0
         self.commas += pc.sum(pc.match_substring_regex(cells, _DECIMAL_COMMA)).as_py() or 0
+        self.dates += pc.sum(pc.match_substring_regex(cells, _DATE)).as_py() or 0
+
+
+def _kind_of(parts: Sequence[_Cells]) -> str | None:
+    """What a column holds whose cells are in several files, see ``checks.frames.kind_of``."""
+    filled = sum(cells.filled for cells in parts)
+    numbers = sum(cells.filled if cells.are_flags else cells.numbers for cells in parts)
+    if numbers >= filled - numbers:
+        return None
+    return "dates" if sum(cells.dates for cells in parts) > filled // 2 else "text"
 
 
 def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:

@@ -18,7 +18,14 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import Columns, Roles, arrow_kinds
+from rankwise.datasets.readers.columns import (
+    Columns,
+    FileColumns,
+    Roles,
+    TableRows,
+    arrow_kinds,
+    join_rows,
+)
 from rankwise.datasets.readers.delimited import DELIMITERS, naming, read_delimited
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
@@ -97,15 +104,15 @@ def read_table(
     paths = table_files(path, other=sep is not None)
     roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
     if is_parquet(paths[0]):
-        columns, table = _read_parquet(paths, roles, max_decompressed_bytes)
+        columns, rows = _read_parquet(paths, roles, dtype, max_decompressed_bytes)
     else:
         delimiter = delimiter_of(paths[0], sep)
         columns, table = read_delimited(paths, delimiter, roles, max_decompressed_bytes)
-    try:
-        rows = columns.read(nw.from_native(table, eager_only=True), dtype)
-    except ValueError as error:
-        where = f"{paths[0]}: " if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more: "
-        raise ValueError(f"{where}{error}") from None
+        try:
+            rows = columns.read(nw.from_native(table, eager_only=True), dtype)
+        except ValueError as error:
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            raise ValueError(f"{paths[0]}{more}: {error}") from None
     return RankingData.from_rows(rows, columns.features, _name(path, paths))
 
 
@@ -198,27 +205,27 @@ def _name(path: Any, paths: Sequence[Path]) -> str:
 def _read_parquet(
     paths: Sequence[Path],
     roles: Roles,
+    dtype: DTypeLike,
     max_decompressed_bytes: int,
-) -> tuple[Columns, pa.Table]:
+) -> tuple[Columns, TableRows]:
     """Read the rows of files with the same columns, only with the required columns."""
-    columns: Columns | None = None
-    tables = []
+    files = []
     for path in paths:
         with open_parquet(path) as file:
             _check_size(path, file.metadata, max_decompressed_bytes)
             with naming(path):
-                kinds = arrow_kinds(file.schema_arrow)
-                if columns is None:
-                    columns = Columns.of(kinds, *roles)
-                columns.check_in(list(kinds), paths[0])
-            tables.append(file.read(columns=columns.names()).select(columns.names()))
-    assert columns is not None
-    try:
-        return columns, pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException as error:
-        raise ValueError(
-            f"{paths[0]} and the other files have different columns: {error}"
-        ) from None
+                files.append((path, arrow_kinds(file.schema_arrow)))
+    found = FileColumns.join(files)
+    with naming(paths[0]):
+        columns = Columns.of(found.kinds, *roles)
+    found.check(columns)
+    parts = []
+    for path in paths:
+        with open_parquet(path) as file:
+            table = file.read(columns=columns.names()).select(columns.names())
+        with naming(path):
+            parts.append(columns.read(nw.from_native(table, eager_only=True), dtype))
+    return columns, join_rows(parts)
 
 
 @contextmanager

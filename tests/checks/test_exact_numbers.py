@@ -6,8 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 
-from rankwise.checks.exact_numbers import exact_float64, token_changes
+from rankwise import RankingData, evaluate
+from rankwise.checks.exact_numbers import exact_float64, order_keeping_float64, token_changes
+from rankwise.datasets import Run
+from rankwise.selection import evaluate_systems
 
 LIMIT = 2**53
 BAD = {
@@ -65,3 +69,37 @@ def test_other_numbers_become_float64(values):
 )
 def test_tokens_of_files(token, changes):
     assert token_changes(token) is changes
+
+
+@pytest.mark.parametrize(
+    "values", [[LIMIT, LIMIT + 1, 0.5], np.array([LIMIT, LIMIT + 1, 3]), [2**64, 2**64 + 1, -1]]
+)
+def test_order_keeping(values):
+    assert order_keeping_float64(values, "scores").tolist() == [1.0, 2.0, 0.0]
+    assert order_keeping_float64([0.5, 3], "scores").tolist() == [0.5, 3.0]
+    found = evaluate([0, 1, 0], values, None, ["AP", "nDCG@1"])
+    assert (found["AP"], found["nDCG@1"]) == (1.0, 1.0)
+    with pytest.raises(ValueError, match="scores must hold numbers that float64 keeps"):
+        evaluate([0, 1, 0], values, None, "MAE")
+
+
+def test_scores_of_systems():
+    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), np.array([1, 1]))
+    scores = np.array([LIMIT, LIMIT + 1])
+    with pytest.raises(ValueError, match="scores of 'a' must hold numbers that float64 keeps"):
+        evaluate_systems({"a": scores}, data)
+    with pytest.raises(ValueError, match="scores must hold numbers that float64 keeps"):
+        Run.from_data(data, scores)
+    frame = pd.DataFrame({"qid": [1, 1], "label": [0, 1], "x": scores})
+    with pytest.raises(ValueError, match="scores in column 'x' must hold numbers that float64"):
+        evaluate_systems({"a": "column:x"}, frame)
+    with pytest.raises(ValueError, match=r"scores of .* must hold numbers that float64 keeps"):
+        evaluate_systems({"a": _Oracle()}, data)
+
+
+class _Oracle(BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.array([LIMIT, LIMIT + 1])

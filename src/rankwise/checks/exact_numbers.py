@@ -16,6 +16,10 @@ from rankwise.typing import Float64Array
 LARGEST_EXACT = 1 << 53
 
 
+class NotExactError(ValueError):
+    """float64 changes a whole number."""
+
+
 def exact_float64(
     values: Any, name: str, where: Callable[[int], str] = "row {}".format
 ) -> Float64Array:
@@ -38,7 +42,7 @@ def exact_float64(
     array = np.asarray(values)
     if array.dtype.kind in "US":
         array = array.astype(object)
-    if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
+    if array.dtype.kind == "f" and array.ndim == 1 and not isinstance(values, np.ndarray):
         out = array.astype(np.float64, copy=False)
         # NumPy converts a list of whole and real numbers without a check.
         if hasattr(values, "dtype") or not (np.abs(out) >= LARGEST_EXACT).any():
@@ -47,7 +51,7 @@ def exact_float64(
         array[:] = list(values)
     if array.dtype.kind == "O":
         try:
-            out = np.array([float(value) for value in array.ravel()]).reshape(array.shape)
+            out = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be numbers: {error}.") from None
         rows = np.flatnonzero(np.abs(out) >= LARGEST_EXACT).tolist()
@@ -59,12 +63,25 @@ def exact_float64(
     else:
         return array.astype(np.float64, copy=False)
     if first is not None:
-        raise ValueError(
+        raise NotExactError(
             f"{name} must hold numbers that float64 keeps, got {array.flat[first]} at "
             f"{where(first)}, which would become {int(out.flat[first])}. Subtract a common offset, "
             "or pass ranks."
         )
     return out
+
+
+def order_keeping_float64(values: Any, name: str) -> Float64Array:
+    """Numbers as float64; their dense ranks if float64 would change a whole number.
+
+    For measures that only compare scores. See :func:`exact_float64` for the parameters.
+    """
+    try:
+        return exact_float64(values, name)
+    except NotExactError:
+        array = np.empty(len(values), dtype=object)
+        array[:] = [value if isinstance(value, float) else int(value) for value in values]
+        return np.unique(array, return_inverse=True)[1].astype(np.float64)
 
 
 def token_changes(token: bytes) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64, order_keeping_float64
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
@@ -104,6 +105,11 @@ def evaluate(
     labels, values = as_values(y), as_values(scores)
     if classes is not None or _holds_names(labels) or _holds_names(values):
         labels, values = _class_numbers(y, scores, classes, parsed)
+    elif values.ndim == 1 and values.dtype.kind in "iuf" and (abs(values) >= LARGEST_EXACT).any():
+        by_order = all(measure.reads_from_top for measure in parsed.values())
+        # Its items have digits that values may have lost.
+        digits = np.fromiter(scores, dtype=object, count=len(values))
+        values = (order_keeping_float64 if by_order else exact_float64)(digits, "scores")
     y, scores = _column("y", labels), _column("scores", values)
     if len(y) != len(scores):
         raise ValueError(

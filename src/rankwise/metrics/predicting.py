@@ -9,6 +9,7 @@ import numpy as np
 import sklearn
 
 from rankwise.checks.classes import class_positions
+from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.queries import warn_of_one_query
 from rankwise.checks.rows import collected
 from rankwise.groups import QueryGroups
@@ -254,7 +255,7 @@ def _call(estimator: Any, method: str, X: Any, qid: Any) -> Any:
 
 def _column(estimator: Any, values: Any, X: Any) -> Float64Array:
     """One finite number per row of X."""
-    column = np.asarray(values, dtype=np.float64)
+    column = exact_float64(values, f"scores of {type(estimator).__name__}")
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.named_columns import frame_for
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Run
-from rankwise.datasets.readers.trec_ids import string_codes
+from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.typing import Float64Array
 
 COLUMN = "column:"
@@ -62,8 +62,8 @@ class RunScores:
                 f"a run ({self.run.tag}) needs document ids, but the data have none. Add them as "
                 "comments '#docid = …' in LETOR text, or as a column doc_id of a table."
             )
-        (of_run, of_rows), n_queries = string_codes(self.run.qid, data.qid.astype(str))
-        (in_run, in_rows), _ = string_codes(self.run.doc_ids, data.doc_ids.astype(str))
+        (of_run, of_rows), n_queries = string_codes(self.run.qid, id_array(data.qid, "qid"))
+        (in_run, in_rows), _ = string_codes(self.run.doc_ids, id_array(data.doc_ids, "doc_ids"))
         run_keys, keys = of_run + in_run * n_queries, of_rows + in_rows * n_queries
         order = np.argsort(run_keys, kind="stable")
         place = np.minimum(np.searchsorted(run_keys[order], keys), max(len(order) - 1, 0))

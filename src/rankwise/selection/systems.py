@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.columns import IgnoredColumnsWarning
@@ -167,7 +168,7 @@ def _system(name: str, system: Any) -> Any:
         )
     if hasattr(system, "predict"):
         return FrozenEstimator(unfrozen(system))
-    return ArrayScores(np.asarray(system, dtype=np.float64))
+    return ArrayScores(exact_float64(system, f"scores of {name!r}"))
 
 
 def _described(system: Any) -> str:

@@ -16,6 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.frames import (
     MOSTLY_NUMBERS,
     TIMES,
@@ -497,6 +498,8 @@ def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
 
 
 def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
+    if what == "scores" and column.dtype.is_integer() and not column.is_null().any():
+        exact_float64(column.to_numpy(), f"scores in column {name!r}")
     values = _numbers(what, name, column).astype(np.float64, copy=False)
     bad = ~np.isfinite(values)
     if bad.any():

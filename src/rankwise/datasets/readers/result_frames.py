@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import exact_float64
-from rankwise.checks.ids import id_texts
 from rankwise.datasets.readers.file_formats import (
     DOCUMENT_NAMES,
     GRADE_NAMES,
     QUERY_NAMES,
     SCORE_NAMES,
 )
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.datasets.readers.trec_ids import check_distinct, id_array
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -69,7 +67,7 @@ def checked_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str =
         If an id is missing, a grade is not a whole number, or a document is judged twice.
     """
     where = _where(source)
-    queries, documents = _ids(qid, "query ids", where), _ids(doc_ids, "document ids", where)
+    queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
     relevance = _grades(grades, queries, documents, where)
     check_distinct(queries, documents, where)
     return Qrels(queries, documents, relevance)
@@ -85,7 +83,7 @@ def checked_run(qid: list[Any], doc_ids: list[Any], scores: Any, source: str = "
         document twice.
     """
     where = _where(source)
-    queries, documents = _ids(qid, "query ids", where), _ids(doc_ids, "document ids", where)
+    queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
     values = exact_float64(scores, "scores", where)
     check_finite(queries, documents, values)
     check_distinct(queries, documents, where)
@@ -120,10 +118,6 @@ def _columns(frame: Any, names: Sequence[str], what: str, source: str) -> list[l
 
 def _where(source: str) -> Any:
     return f"{source}, row {{}}".format if source else "row {}".format
-
-
-def _ids(values: list[Any], name: str, where: Any) -> NDArray[Any]:
-    return text_array(id_texts(values, name, where))
 
 
 def _grades(

@@ -20,11 +20,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_numbers import exact_float64
-from rankwise.checks.ids import id_texts
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.text_columns import id_column, lines_of, write_columns
-from rankwise.datasets.readers.trec_ids import check_distinct, trec_order
+from rankwise.datasets.readers.trec_ids import check_distinct, id_array, trec_order
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
@@ -162,4 +160,4 @@ def run_lines(run: Run) -> Iterator[bytes]:
 
 def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     doc_ids = np.arange(data.n_samples) if data.doc_ids is None else data.doc_ids
-    return text_array(id_texts(data.qid, "qid")), text_array(id_texts(doc_ids, "doc_ids"))
+    return id_array(data.qid, "qid"), id_array(doc_ids, "doc_ids")

@@ -9,7 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rankwise.checks.ids import id_texts
+from rankwise.datasets.readers.letor_text import text_array
 from rankwise.typing import Float64Array, Int64Array
+
+
+def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:
+    """Array of ids as text, see :func:`rankwise.checks.ids.id_texts`."""
+    return text_array(id_texts(values, name, where))
 
 
 def string_codes(*columns: NDArray[Any]) -> tuple[list[Int64Array], int]:

@@ -1,0 +1,79 @@
+"""Ids of queries and documents come back from every written format as they were, or are refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise.datasets import read_letor, read_qrels, read_table
+
+IDS = {
+    "zeros": ["007", "07", "7"],
+    "signs": ["+7", "-7", "7"],
+    "minus zero": ["-0", "0", "00"],
+    "no-break": ["a\xa0b", "a\u3000", "\x85b"],
+    "line separators": ["a\u2028b", "a\x1cb", "\x1da"],
+    "beyond 2^53": ["9007199254740993", "9007199254740992", "18446744073709551615"],
+    "quotes": ['a"b', "'a'", '""'],
+    "commas": ["a,b", "a;b", "a|b"],
+    "long": ["1" * 30, "0" * 30, "1e5"],
+    "words": ["nan", "None", "NULL"],
+}
+REFUSED = {"blank": "a b", "tab": "a\tb", "line feed": "a\nb", "vertical tab": "a\vb"}
+FORMATS = ("letor", "csv", "tsv", "parquet", "qrels")
+
+
+def source(folder, qid, doc_ids):
+    frame = pd.DataFrame({"qid": qid, "label": [2, 1, 0], "doc_id": doc_ids, "f": [0.5, 1, 2]})
+    frame.to_parquet(folder / "in.parquet")
+    return folder / "in.parquet"
+
+
+def ids_in(path, kind):
+    if kind == "qrels":
+        found = read_qrels(path)
+    elif kind == "letor":
+        found = read_letor(path, cache=False)
+    else:
+        found = read_table(path)
+    return list(map(str, found.qid)), list(map(str, found.doc_ids))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+def test_ids_come_back(rankwise, tmp_path, kind, ids):
+    out = tmp_path / f"out.{kind}"
+    told = rankwise("convert", source(tmp_path, ids, ids), "-o", out, "--to", kind)
+    assert told.code == 0, told.err
+    assert ids_in(out, kind) == (ids, ids)
+
+
+@pytest.mark.parametrize("kind", ["letor", "qrels"])
+@pytest.mark.parametrize("bad", REFUSED.values(), ids=REFUSED)
+def test_ids_that_a_format_cannot_hold_are_named(rankwise, tmp_path, kind, bad):
+    good = ["a", "b", "c"]
+    for qid, doc_ids in (([bad, "b", "c"], good), (good, [bad, "b", "c"])):
+        out = tmp_path / f"out.{kind}"
+        told = rankwise("convert", source(tmp_path, qid, doc_ids), "-o", out, "--to", kind)
+        assert told.code == 1
+        assert repr(bad) in told.err and "row 0" in told.err
+        assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "qid",
+    [
+        np.array([1.0, 2.0, 3.0]),
+        np.array([1, 2, 3], dtype=np.uint64),
+        pd.array([1, 2, 3], dtype="Int64"),
+        np.array([2**53 + 1, 2**63 - 1, -(2**63)]),
+        np.array([2**64 - 1, 1, 0], dtype=np.uint64),
+    ],
+    ids=["float", "uint64", "nullable", "int64", "beyond int64"],
+)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_number_ids(rankwise, tmp_path, kind, qid):
+    out = tmp_path / f"out.{kind}"
+    told = rankwise("convert", source(tmp_path, qid, list("abc")), "-o", out, "--to", kind)
+    assert told.code == 0, told.err
+    wanted = [str(int(value)) for value in qid]
+    assert [name.removesuffix(".0") for name in ids_in(out, kind)[0]] == wanted

@@ -77,3 +77,23 @@ def test_number_ids(rankwise, tmp_path, kind, qid):
     assert told.code == 0, told.err
     wanted = [str(int(value)) for value in qid]
     assert [name.removesuffix(".0") for name in ids_in(out, kind)[0]] == wanted
+
+
+@pytest.mark.parametrize(
+    "doc_ids, said",
+    [
+        (["a", "b", "a"], "row 2: query '1' has document 'a' a second time"),
+        (["a", "b", "c d"], "got 'c d' at row 2"),
+    ],
+)
+def test_errors_of_predicted_runs_name_rows_of_the_input(rankwise, tmp_path, doc_ids, said):
+    train = source(tmp_path, [1, 1, 1], list("abc"))
+    model, rows = tmp_path / "model", tmp_path / "rows.parquet"
+    assert rankwise("fit", train, "--ranker", "ridge", "-o", model, "--one-query").code == 0
+    frame = pd.DataFrame({"qid": [1, 1, 1], "doc_id": doc_ids, "f": [1.0, 0.0, 2.0]})
+    frame.to_parquet(rows)
+    for scores in ([1.0, 0.0, 2.0], [0.0, 1.0, -2.0]):
+        frame.assign(f=scores).to_parquet(rows)
+        told = rankwise("predict", model, rows, "--format", "trec")
+        assert told.code == 1
+        assert said in told.err

@@ -12,8 +12,14 @@ import pyarrow as pa
 from rankwise.cli._errors import UsageError
 from rankwise.cli._score_format import ScoreFormat
 from rankwise.datasets.readers.letor_text import text_array
+from rankwise.datasets.readers.text_columns import id_column
 from rankwise.datasets.readers.trec import Run, run_lines
-from rankwise.datasets.readers.trec_ids import check_distinct, string_codes, trec_order
+from rankwise.datasets.readers.trec_ids import (
+    check_distinct,
+    id_array,
+    string_codes,
+    trec_order,
+)
 
 
 def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) -> pa.Table:
@@ -37,6 +43,11 @@ def best_of_each_query(table: pa.Table, top: int | None, as_trec: bool) -> pa.Ta
     (codes,), n_queries = string_codes(_texts(table["qid"]))
     scores = table["score"].to_numpy()
     ids = _texts(table[_id_column(table)])
+    if as_trec:  # before sorting, so that errors name rows of the input
+        queries = id_array(table["qid"].to_pylist(), "qid")
+        check_distinct(queries, ids)
+        for name, column in (("qid", queries), ("doc_ids", ids)):
+            id_column(name, column)
     order = trec_order(codes, scores, ids) if as_trec else np.lexsort((-scores, codes))
     starts = np.searchsorted(codes[order], np.arange(n_queries))
     ranks = np.arange(1, len(order) + 1) - starts[codes[order]]
@@ -54,7 +65,6 @@ def write_scores(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any, tag
                 table["score"].to_numpy(),
                 tag,
             )
-            check_distinct(run.qid, run.doc_ids)
             for line in run_lines(run):
                 stream.write(line)
     elif form is ScoreFormat.scores:

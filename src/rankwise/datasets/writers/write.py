@@ -6,6 +6,7 @@ builds the text column by column for blocks of rows: O(stored values), without a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import ArrayLike
 
+from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.typing import is_sparse
@@ -23,6 +25,8 @@ from rankwise.typing import is_sparse
 pc: Any = pyarrow.compute
 
 VALUES_PER_BLOCK = 1 << 20
+# ASCII white space ends a document id, as in trec_eval; a NUL character is refused by readers.
+_NOT_IN_COMMENTS = re.compile("[\0\t-\r ]")
 
 
 def write_letor(
@@ -117,8 +121,8 @@ def _numbers(values: Any) -> pa.Array:
 def _queries(qid: np.ndarray[Any, Any]) -> pa.Array:
     if qid.dtype.kind in "iu":
         return _numbers(qid)
-    ids = pa.array([str(q) for q in qid.tolist()], pa.string())
-    bad = pc.match_substring_regex(ids, r"[\s#]|^$")
+    ids = pa.array(id_texts(qid, "qid"), pa.string())
+    bad = pc.match_substring_regex(ids, r"[\x00\t-\r #]")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
         raise ValueError(
@@ -135,7 +139,7 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
     elif data.comments is not None:
         notes = data.comments
     elif data.doc_ids is not None:
-        notes = np.array([f"docid = {doc_id}" for doc_id in data.doc_ids], dtype=object)
+        notes = _document_notes(data.doc_ids)
     else:
         return None
     if notes.shape != (data.n_samples,):
@@ -144,11 +148,36 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
             "Pass one string per row."
         )
     text = pa.array([str(note) for note in notes.tolist()], pa.string())
-    bad = pc.match_substring_regex(text, r"[\r\n]")
+    bad = pc.match_substring_regex(text, r"[\x00\r\n]")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
-        raise ValueError(f"comments must not hold line breaks, got {text[row].as_py()!r}.")
+        raise ValueError(
+            "comments must not hold line breaks or NUL characters, got "
+            f"{text[row].as_py()!r} at row {row}."
+        )
     return pc.if_else(pc.equal(text, ""), "", pc.binary_join_element_wise(" #", text, ""))
+
+
+def _document_notes(doc_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Comments with document ids; rows with an empty id get none.
+
+    Raises
+    ------
+    ValueError
+        If an id would not come back whole from a comment.
+    """
+    notes = np.full(len(doc_ids), "", dtype=object)
+    for row, doc_id in enumerate(doc_ids.tolist()):
+        if doc_id == "":
+            continue
+        text = id_text(doc_id, f"doc_ids (row {row})")
+        if _NOT_IN_COMMENTS.search(text):
+            raise ValueError(
+                f"doc_ids must hold no white space in LETOR text, got {text!r} at row {row}. Write "
+                "CSV or Parquet, or number the documents."
+            )
+        notes[row] = f"docid = {text}"
+    return notes
 
 
 def _feature_blocks(X: Any) -> Iterator[tuple[slice, pa.Array]]:

@@ -87,11 +87,10 @@ def test_number_ids(rankwise, tmp_path, kind, qid):
     ],
 )
 def test_errors_of_predicted_runs_name_rows_of_the_input(rankwise, tmp_path, doc_ids, said):
-    train = source(tmp_path, [1, 1, 1], list("abc"))
+    train = source(tmp_path, [1, 1, 2], list("abc"))
     model, rows = tmp_path / "model", tmp_path / "rows.parquet"
-    assert rankwise("fit", train, "--ranker", "ridge", "-o", model, "--one-query").code == 0
+    assert rankwise("fit", train, "--ranker", "ridge", "--set", "alpha=1", "-o", model).code == 0
     frame = pd.DataFrame({"qid": [1, 1, 1], "doc_id": doc_ids, "f": [1.0, 0.0, 2.0]})
-    frame.to_parquet(rows)
     for scores in ([1.0, 0.0, 2.0], [0.0, 1.0, -2.0]):
         frame.assign(f=scores).to_parquet(rows)
         told = rankwise("predict", model, rows, "--format", "trec")

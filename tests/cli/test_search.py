@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from rankwise.datasets import read_run
 from rankwise.text import TextIndex, TextRanker
 from tests.text.corpus import QUERIES, as_lists, random_corpus
@@ -117,3 +119,35 @@ def test_queries_without_a_document(rankwise, tmp_path):
     run = rankwise("search", index, tmp_path / "queries.jsonl")
     assert run.code == 0 and run.out.startswith("a\td")
     assert "1 of 2 queries find no document" in run.err
+
+
+@pytest.mark.filterwarnings("always:.*only the field 'text' is indexed")
+def test_update_and_encoding(rankwise, tmp_path):
+    first, second = tmp_path / "first.trec", tmp_path / "second.jsonl"
+    first.write_bytes(
+        "<DOC><DOCNO>a</DOCNO><TITLE>caf\u00e9</TITLE><TEXT>x</TEXT></DOC>".encode("cp1252")
+    )
+    second.write_text('{"id": "b", "text": "tea"}\n{"id": "a", "text": "milk"}\n')
+    out = tmp_path / "index"
+    run = rankwise("index", first, "--out", out)
+    assert (
+        run.code == 1 and "line 1: the byte 0xe9" in run.err and "--encoding 'latin-1'" in run.err
+    )
+    run = rankwise("index", second, "--update", "--out", out)
+    assert run.code == 2 and "has no index" in run.err
+    assert rankwise("index", first, "--out", out, "--encoding", "cp1252").code == 0
+    assert rankwise("search", out, "caf\u00e9").out.startswith("1\ta\t")
+    run = rankwise("index", second, "--update", "--out", out, "--json")
+    assert run.code == 0, run.err
+    assert run.json["documents"] == 2 and TextIndex.load(out).doc_ids == ["a", "b"]
+    assert rankwise("search", out, "milk").out.startswith("1\ta\t")
+    run = rankwise("index", second, "--update", "--out", out, "--stemmer", "none")
+    assert run.code == 2 and "--update keeps the fields and the analysis" in run.err
+    run = rankwise("index", second, second, "--out", tmp_path / "other")
+    assert run.code == 1 and "second.jsonl: document 'b' comes a second time" in run.err
+    assert "replace=True" not in run.err
+    titled = tmp_path / "titled.jsonl"
+    titled.write_text('{"id": "c", "title": "cocoa", "text": "x"}\n')
+    run = rankwise("index", titled, "--out", tmp_path / "other")
+    assert run.code == 0 and "is left out (number of documents): 'title' (1)" in run.err
+    assert "pass --fields A,B" in run.err

@@ -8,6 +8,7 @@ from tests.fuzz.harness import Target
 
 GROUPS = {
     "readers": "tests.fuzz.readers",
+    "texts": "tests.fuzz.texts",
     "exports": "tests.fuzz.exports",
     "judged_files": "tests.fuzz.judged_files",
     "kernels": "tests.fuzz.kernels",

@@ -24,7 +24,9 @@ DEBUG_FLAG = "--debug"
 # Warnings shown as notes, because they report what was done rather than a problem.
 _NOTES = ("IgnoredColumnsWarning",)
 # Parameters in messages of the library that correspond to options.
-_PARAMETER = re.compile(r"""\b(label|qid|features|fields|doc_id|sep)=('[^']*'|"[^"]*"|\[[^]]*\])""")
+_PARAMETER = re.compile(
+    r"""\b(label|qid|features|fields|doc_id|sep|encoding)=('[^']*'|"[^"]*"|\[[^]]*\])"""
+)
 _ONE_QUERY = re.compile(r"\bqid=(False|0)\b")
 _PLACEHOLDERS = {"'…'": "NAME", "[…]": "A,B,…"}
 _OF_PYDANTIC = ": Value error, "  # added by pydantic, after typer's own "Invalid value"

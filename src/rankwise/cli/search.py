@@ -7,13 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
-
-# A single word that ends so is the name of a file, not a query.
-_FILE_SUFFIXES = (".jsonl", ".json", ".trec", ".tsv", ".csv", ".txt", ".xml", ".gz", ".bz2", ".xz")
 
 
 def index(
@@ -32,7 +29,8 @@ def index(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Document fields to index, in order (default: text; of BEIR folders title,text).",
+            help="Document fields to index, in order (default: text, the whole document of TREC "
+            "files; of BEIR folders title,text).",
         ),
     ] = None,
     stemmer: Annotated[
@@ -41,6 +39,17 @@ def index(
     stop_words: Annotated[
         bool, typer.Option("--stop-words/--no-stop-words", help="Skip 33 English words.")
     ] = True,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Encoding of the files (default: utf-8).")
+    ] = None,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Add the documents to the index in --out. A document whose id is in the index "
+            "replaces that one.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Index documents for 'rankwise search'."""
@@ -48,20 +57,33 @@ def index(
     for path in files:
         if not path.is_file():
             raise UsageError(f"{str(path)!r} is not a file. Check the path.")
-    if fields is None:
-        fields = "title,text" if any(path.is_dir() for path in documents) else "text"
+    fields_given = fields
+    if fields is None and any(path.is_dir() for path in documents):
+        fields = "title,text"
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out must name a folder, but {out} is a file.")
+    if update and not (stemmer == "english" and stop_words and fields_given is None):
+        raise UsageError(
+            "--update keeps the fields and the analysis of the index. Drop --fields, --stemmer and "
+            "--no-stop-words."
+        )
     from rankwise.text import Analyzer, TextIndex
 
     analyzer = Analyzer(
         stop_words="english" if stop_words else None,
         stemmer=None if stemmer == "none" else stemmer,
     )
-    built = TextIndex([name for name in fields.split(",") if name], analyzer=analyzer)
     with waiting("Indexing"):
+        if update:
+            built = TextIndex.load(out)
+        else:
+            names = None if fields is None else [name for name in fields.split(",") if name]
+            built = TextIndex(names, analyzer=analyzer)
         for path in files:
-            built.add(path)
+            try:
+                built.add(path, replace=update, encoding=encoding)
+            except ValueError as error:  # --update is for an index that is there
+                raise JobError(str(error).replace(" or pass replace=True", "")) from error
         built.save(out)
     facts = {"out": str(out), "documents": len(built), "terms": len(built.vocabulary)}
     if json:
@@ -120,7 +142,7 @@ def search(
         check_target(out, "--out")
     from rankwise.datasets import write_run
     from rankwise.text import TextIndex, TextRanker
-    from rankwise.text.documents import as_queries
+    from rankwise.text.documents import FILE_SUFFIXES, as_queries
     from rankwise.text.index_folder import has_ranker
 
     by_ranker = model is None and has_ranker(folder)
@@ -128,7 +150,7 @@ def search(
         raise UsageError("--set applies to a retrieval model. Name one: --model bm25.")
 
     path = Path(queries)
-    if not path.is_file() and (path.is_dir() or path.suffix in _FILE_SUFFIXES):
+    if not path.is_file() and (path.is_dir() or path.suffix.lower() in FILE_SUFFIXES):
         raise UsageError(f"{queries!r} is not a file. Check the path.")
     with waiting("Searching"):
         given = as_queries(path if path.is_file() else queries)

@@ -331,7 +331,7 @@ def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = Fa
     except UnicodeDecodeError as error:
         line = bytes(data[: error.start]).count(b"\n") + 1
         fix = (
-            "Pass the file's encoding=…, such as 'latin-1'."
+            "Pass its encoding, for example encoding='latin-1'."
             if can_choose
             else "Save the file as UTF-8."
         )

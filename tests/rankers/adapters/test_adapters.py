@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.stats import spearmanr
@@ -348,3 +349,16 @@ def test_lightgbm_bins_very_many_labels():
     qid = np.repeat(np.arange(800), 100)
     ranker = quick(rankwise.LightGBMRanker, n_estimators=5).fit(X, X[:, 0] ** 3, qid=qid)
     assert pair_accuracy(ranker, X, X[:, 0], qid) > 0.9
+
+
+@pytest.mark.parametrize(
+    "name", ["XGBoostRanker", "LightGBMRanker", "CatBoostRanker", "LambdaMART"]
+)
+def test_unseen_categories_score_between_the_known_ones(name):
+    codes = np.random.default_rng(0).integers(4, size=400)
+    X = pd.DataFrame({"x": np.zeros(400), "brand": pd.Categorical(np.array(list("abcd"))[codes])})
+    y = np.array([0, 2, 1, 3])[codes]
+    ranker = getattr(rankwise, name)(10).fit(X, y, qid=np.arange(400) // 10)
+    scores = ranker.predict(pd.DataFrame({"x": [0.0] * 6, "brand": [*"abcd", "new", None]}))
+    assert scores[:4].min() < scores[4] < scores[:4].max()
+    assert scores[4] == scores[5]

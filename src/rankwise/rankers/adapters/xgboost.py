@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -140,8 +140,9 @@ class XGBoostRanker(BoostedRanker):
     Differs from ``xgboost.XGBRanker`` as follows. Queries may be in any order and of any type, and
     any labels are accepted. The order of the rows does not change the model. An entry absent from a
     CSR matrix is 0, as in the dense matrix, and not missing; the matrix is made dense in float32, 4
-    bytes per entry. A category that ``fit`` has not seen counts as missing. Only the booster
-    "gbtree" is supported.
+    bytes per entry. A category that ``fit`` has not seen counts as missing. If no
+    training row misses a category of that column, such rows follow the majority of the training
+    rows at its splits. Only the booster "gbtree" is supported.
 
     XGBoost weights queries: ``sample_weight`` must be equal for all rows of a query.
 
@@ -295,8 +296,10 @@ class XGBoostRanker(BoostedRanker):
         train_set = self._matrix(
             rows.X, rows.y, nthread=params["nthread"], qid=rows.qid(), weight=rows.query_weight()
         )
+        complete = self._complete_nominal(rows.X)
         if monitor is None:
-            return _json(xgboost.train(params, train_set, self.n_estimators, xgb_model=previous))
+            booster = xgboost.train(params, train_set, self.n_estimators, xgb_model=previous)
+            return _json(booster, complete)
         valid_set = self._matrix(monitor.X, nthread=params["nthread"], ref=train_set)
         callbacks = []
         if self.early_stopping_rounds is not None:
@@ -314,7 +317,14 @@ class XGBoostRanker(BoostedRanker):
         if self.early_stopping_rounds is not None:
             n_before = 0 if previous is None else previous.num_boosted_rounds()
             booster = booster[: n_before + monitor.best_iteration]
-        return _json(booster)
+        return _json(booster, complete)
+
+    def _complete_nominal(self, X: Matrix) -> set[int]:
+        """Columns of categories of which no training row misses one."""
+        nominal = sorted(self.columns_.nominal)
+        if is_sparse(X) or not nominal:
+            return set(nominal)
+        return {column for column in nominal if not np.isnan(X[:, column]).any()}
 
     def _matrix(self, X: Matrix, y: Any = None, **others: Any) -> xgboost.QuantileDMatrix:
         """Matrix of binned rows for XGBoost."""
@@ -425,9 +435,15 @@ class XGBoostRanker(BoostedRanker):
         return [gains.get(name, 0.0) for name in names]
 
 
-def _json(booster: xgboost.Booster) -> bytes:
-    """Trees as JSON with numbered columns, without records of training."""
+def _json(booster: xgboost.Booster, complete: Collection[int] = ()) -> bytes:
+    """Trees as JSON with numbered columns, without records of training.
+
+    Splits of ``complete`` columns send missing values to the child with more training rows.
+    """
     model = json.loads(booster.save_raw("json"))
+    trees = model["learner"]["gradient_booster"]["model"]["trees"] if complete else []
+    for tree in trees:
+        _send_unseen_to_majority(tree, complete)
     learner = model["learner"]
     learner["attributes"], learner["feature_names"] = {}, []
     if "c" not in learner["feature_types"]:
@@ -438,6 +454,19 @@ def _json(booster: xgboost.Booster) -> bytes:
     # needs.
     learner["objective"]["lambdarank_param"]["lambdarank_unbiased"] = "0"
     return json.dumps(model).encode("ascii")
+
+
+def _send_unseen_to_majority(tree: dict[str, Any], columns: Collection[int]) -> None:
+    """Let the rows of training decide where categories that they do not have go.
+
+    XGBoost learns a side for missing values from missing values. Where there were none, the side is
+    arbitrary, and a category that training has not seen got the score of the best one.
+    """
+    hessian = tree["sum_hessian"]
+    for node, column in enumerate(tree["split_indices"]):
+        left, right = tree["left_children"][node], tree["right_children"][node]
+        if left >= 0 and column in columns:
+            tree["default_left"][node] = int(hessian[left] >= hessian[right])
 
 
 def _dense(X: Matrix) -> Any:

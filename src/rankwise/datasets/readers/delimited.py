@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,9 @@ _DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 # Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
+# A field in quotation marks that holds marks, each of them doubled, or nothing.
+_ENCLOSED = r'^"(([^"]*"")+[^"]*)?"$'
+
 # Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
@@ -66,6 +69,40 @@ class DelimitedFile:
     def of(cls, path: Path, delimiter: str, max_decompressed_bytes: int) -> DelimitedFile:
         """Open a file and detect its compression."""
         return cls(path, delimiter, open_text(path, max_decompressed_bytes))
+
+    @cached_property
+    def quote_char(self) -> str | Literal[False]:
+        """Quotation mark; False if marks are text.
+
+        Most programs that write TSV, such as those that log queries, quote nothing, so one mark at
+        the start of a field would swallow all lines up to the next one. Programs that quote all
+        text also quote the names in the first line.
+        """
+        if self.delimiter != "\t":
+            return '"'
+        stop = after_newline(self.file, self.file.start + 1)
+        names = self.file.read(self.file.start, stop).rstrip(b"\r\n").split(b"\t")
+        quoted = all(len(name) > 1 and name[:1] == name[-1:] == b'"' for name in names)
+        return '"' if quoted else False
+
+    @property
+    def _parse_options(self) -> Any:
+        from pyarrow import csv
+
+        return csv.ParseOptions(delimiter=self.delimiter, quote_char=self.quote_char)
+
+    def _unquote(self, table: Any) -> Any:
+        """Text of fields that were quoted because they hold marks, as pandas writes TSV."""
+        if self.quote_char:
+            return table
+        columns = []
+        for column in table.columns:
+            if column.type == pa.string():
+                enclosed = pc.match_substring_regex(column, _ENCLOSED)
+                inner = pc.replace_substring(pc.utf8_slice_codeunits(column, 1, -1), '""', '"')
+                column = pc.if_else(enclosed, inner, column)
+            columns.append(column)
+        return type(table).from_arrays(columns, names=table.schema.names)
 
     @cached_property
     def text(self) -> bytes:
@@ -93,14 +130,15 @@ class DelimitedFile:
     def table(self, types: dict[str, Any]) -> pa.Table:
         """Read columns with the given types."""
         try:
-            return self._read(self.text, types, True)
+            table = self._read(self.text, types, True)
         except pa.ArrowInvalid:  # with one thread, the message names the row
-            return self._read(self.text, types, False)
+            table = self._read(self.text, types, False)
+        return self._unquote(table)
 
     def batches(self, types: dict[str, Any]) -> Iterator[Any]:
         """Read columns with the given types, in batches of rows."""
         try:
-            yield from self._open(types, True, False)
+            yield from map(self._unquote, self._open(types, True, False))
         except pa.ArrowInvalid:
             for _ in self._open(types, False, False):
                 pass
@@ -124,7 +162,7 @@ class DelimitedFile:
         return csv.open_csv(
             source,
             csv.ReadOptions(use_threads=threads, block_size=_BLOCK_BYTES),
-            csv.ParseOptions(delimiter=self.delimiter),
+            self._parse_options,
             csv.ConvertOptions(
                 column_types=types, include_columns=list(types), strings_can_be_null=with_nulls
             ),
@@ -139,7 +177,7 @@ class DelimitedFile:
         return csv.read_csv(
             pa.BufferReader(data),
             read_options=csv.ReadOptions(use_threads=threads),
-            parse_options=csv.ParseOptions(delimiter=self.delimiter),
+            parse_options=self._parse_options,
             convert_options=convert,
         )
 
@@ -221,6 +259,16 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        if "Expected" in str(error) and '"' in str(error):
+            raise ValueError(
+                f"{path}: {error}. Without quotation marks around the names in its first line, a "
+                "TSV file cannot hold tabs and line ends in its fields. Write such a table as CSV "
+                "or Parquet."
+            ) from None
+        if "UTF8" in str(error):
+            raise ValueError(
+                f"{path}: {error}. Text must be encoded in UTF-8. Convert the file."
+            ) from None
         raise ValueError(
             f"{path}: {error}. The first line must name the columns; choose those that hold "
             "numbers by features=[…]."

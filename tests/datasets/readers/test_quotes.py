@@ -1,0 +1,74 @@
+"""Quotation marks in tables of text: no row is lost, and no id changes."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise import stream
+from rankwise.datasets import read_table
+
+HEADER = "qid\tdoc_id\tlabel\tx\n"
+
+
+def read_both(path):
+    """Document ids by read_table and by stream."""
+    data = read_table(path)
+    ids = np.concatenate([chunk.doc_ids for chunk in stream(path)])
+    assert ids.tolist() == data.doc_ids.tolist()
+    return ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ['"hello', "b", 'world"', "z"],
+        ['"', "b", '"', "z"],
+        ['5" tv', '"new york"', "new york", 'a"b"c'],
+        ["a\u2028b", "c\u0085d", "e\x0bf", "g\x0ch"],
+        ["NA", "null", "nan", "None"],
+    ],
+)
+def test_marks_in_tsv_are_text(tmp_path, ids):
+    rows = [f"{k // 2}\t{name}\t{k % 2}\t0.5\n" for k, name in enumerate(ids)]
+    (tmp_path / "t.tsv").write_text(HEADER + "".join(rows), encoding="utf-8", newline="")
+    assert read_both(tmp_path / "t.tsv") == ids
+
+
+IDS = ['5"" tv', 'say "hi"', '"quoted"', "a b"]
+
+
+@pytest.mark.parametrize(
+    "sep, quoting, ids",
+    [
+        ("\t", csv.QUOTE_MINIMAL, IDS),
+        ("\t", csv.QUOTE_ALL, [*IDS[:3], "a\tb"]),
+        ("\t", csv.QUOTE_NONNUMERIC, [*IDS[:3], "a\nb"]),
+        (",", csv.QUOTE_MINIMAL, [*IDS[:3], "a,b"]),
+        (",", csv.QUOTE_ALL, [*IDS[:3], "a,b"]),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_pandas_writes(tmp_path, sep, quoting, ids, end):
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "doc_id": ids, "label": [0, 1, 0, 1], "x": 0.5})
+    path = tmp_path / ("t.tsv" if sep == "\t" else "t.csv")
+    frame.to_csv(path, sep=sep, index=False, quoting=quoting, lineterminator=end)
+    assert read_both(path) == ids
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb"])
+def test_tabs_and_line_ends_in_tsv_are_refused(tmp_path, name):
+    frame = pd.DataFrame({"qid": [1, 1], "doc_id": [name, "c"], "label": [0, 1], "x": 0.5})
+    frame.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    for read in (read_table, lambda path: list(stream(path))):
+        with pytest.raises(ValueError, match=r"t\.tsv: .*Write such a table as CSV or Parquet"):
+            read(tmp_path / "t.tsv")
+
+
+def test_bytes_that_are_not_utf8_are_refused(tmp_path):
+    text = "qid,doc_id,label,x\n1,caf\xe9,0,0.5\n1,b,1,0.5\n"
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    for read in (read_table, lambda path: list(stream(path))):
+        with pytest.raises(ValueError, match=r"t\.csv: .*must be encoded in UTF-8"):
+            read(tmp_path / "t.csv")

@@ -81,3 +81,18 @@ def test_systems_and_baseline_by_name_or_path(rankwise, tmp_path):
     assert result.code == 2
     assert f"{b} is a TREC run, but DATA holds judgements" in result.err
     assert f"--systems {b}" in result.err
+
+
+@pytest.mark.parametrize("sep, suffix", [("\t", "tsv"), (",", "csv")])
+def test_tables_of_any_width_with_named_columns(rankwise, tmp_path, sep, suffix):
+    """Six columns are not a run, nor a time after a number LETOR text, if options name columns."""
+    table, scores = tmp_path / f"judged.{suffix}", tmp_path / "scores"
+    lines = ["clicks,at,session,a,b,c", "1,10:30,s,0,1,2", "0,11:30,s,1,2,3", "1,12:30,t,1,1,1"]
+    table.write_text("".join(f"{line}\n" for line in lines).replace(",", sep))
+    scores.write_text("2\n1\n3\n")
+    found = rankwise(
+        "evaluate", scores, table, "--label", "clicks", "--qid", "session", "--measures", "AP",
+        "--json",
+    )  # fmt: skip
+    assert found.code == 0, found.err
+    assert found.json["measures"]["AP"]["mean"] == 1.0

@@ -164,8 +164,11 @@ def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
     name = path if Path(path).exists() else next(iter(sorted(glob(path))), path)
     if Path(name).is_file():
         kind = file_format(name).kind
-        if kind in (Format.letor, Format.table, Format.parquet):
-            return kind is not Format.letor
+        # Columns that the user names need no usual names, by which a table is told.
+        if kind is not Format.letor or not columns.options:
+            known = {Format.letor: False, Format.table: True, Format.parquet: True}
+            if kind in known:
+                return known[kind]
     name = name.lower()
     for suffix in PACKED:
         name = name.removesuffix(suffix)

@@ -119,7 +119,8 @@ def evaluate(
     if several and per_query:
         raise UsageError("--per-query shows one system only. Use --json for several.")
     columns = replace(columns, score_columns=columns_of(found))
-    _refuse_runs(data)
+    if not (columns.options or columns.one_query):  # else it may be a table of six columns
+        _refuse_runs(data)
     if not others:
         table: Any = _judgments(data, columns)
     else:

@@ -3,7 +3,7 @@
 Every reader of such files asks :func:`file_format`; names and suffixes do not count. Each line
 among the first 64 KiB has one vote:
 
-- LETOR text, if its second word is ``qid:…`` or ``index:value``;
+- LETOR text, if a number comes first, and ``qid:…`` or ``index:value`` next;
 - a run with 6 words, qrels with 4, judgements without a header with 3, scores with 1 number.
 
 The format with the most votes wins, of equal ones the first in this list, and its reader names any
@@ -36,7 +36,8 @@ DOCUMENT_NAMES = (
 )  # fmt: skip
 # In order of precedence: BEIR calls its grades score.
 GRADE_NAMES = (
-    "relevance", "label", "grade", "rel", "rating", "judgement", "judgment", "score",
+    "relevance", "label", "grade", "rel", "rating", "judgement", "judgment", "y",
+    "target", "score",
 )  # fmt: skip
 SCORE_NAMES = ("score",)
 
@@ -152,7 +153,7 @@ def _majority(path: Path, lines: list[bytes]) -> FileFormat:
 
 def _vote(line: bytes) -> Format:
     words = line.split()
-    if len(words) > 1 and _LETOR_WORD.match(words[1]):
+    if len(words) > 1 and _LETOR_WORD.match(words[1]) and NUMBER.fullmatch(words[0]):
         return Format.letor
     if len(words) > 4 and words[1] == b"Q0":
         return Format.run

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from itertools import pairwise
+from unittest import mock
 
 import pytest
 
@@ -20,9 +23,11 @@ from rankwise.cli import _progress, compare
 from rankwise.cli._arguments import parameter, split_list
 from rankwise.cli._errors import warnings_in_one_line
 from rankwise.cli._output import as_json
+from rankwise.datasets.writers.output import replace_files
 from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
 from rankwise.selection import FoldResult
+from rankwise.selection.parcel import Parcels
 
 COMMANDS = (
     "compare", "cv", "fit", "predict", "evaluate", "reproduce", "convert", "lint", "info", "list",
@@ -83,6 +88,32 @@ def test_an_interrupt_is_exit_code_130(rankwise, monkeypatch):
 
     monkeypatch.setattr("rankwise.cli._data.catalog_names", interrupt)
     assert rankwise("lint", "lambdarank").code == 130
+
+
+def terminate():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+
+
+def terminate_while_writing(folder):
+    with replace_files([folder / "a", folder / "b"]) as files:
+        files[0].write(b"x")
+        terminate()
+
+
+def terminate_while_packing(folder):
+    with mock.patch.object(tempfile, "tempdir", str(folder)), Parcels():
+        assert [*folder.iterdir()]
+        terminate()
+
+
+@pytest.mark.parametrize("work", [terminate_while_writing, terminate_while_packing])
+def test_sigterm_removes_temporary_files(rankwise, monkeypatch, tmp_path, work):
+    monkeypatch.setattr("rankwise.cli._data.catalog_names", lambda: work(tmp_path))
+    before = signal.getsignal(signal.SIGTERM)
+    assert rankwise("lint", "lambdarank").code == 143
+    assert not [*tmp_path.iterdir()]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_no_command_shows_the_help_and_is_an_error(rankwise):

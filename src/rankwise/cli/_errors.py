@@ -2,13 +2,16 @@
 
 0: done. 1: the job failed (unreadable data, a ranker that raised, …). 2: the command line is
 wrong (an unknown option, ranker, measure or data set, a file that does not exist). 130:
-interrupted. ``--debug`` anywhere on the command line shows the traceback instead.
+interrupted, 143: ended by SIGTERM; both after temporary files are removed. ``--debug`` anywhere on
+the command line shows the traceback instead.
 """
 
 from __future__ import annotations
 
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +23,7 @@ from typer.core import TyperGroup
 from rankwise.cli._old_words import current_words
 
 OK, FAILED, USAGE = 0, 1, 2
+INTERRUPTED, TERMINATED = 130, 143
 DEBUG_FLAG = "--debug"
 # Warnings shown as notes, because they report what was done rather than a problem.
 _NOTES = ("IgnoredColumnsWarning",)
@@ -40,6 +44,10 @@ class JobError(Exception):
     """The command line is valid, but the job failed: exit code 1."""
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM); ends a command as Ctrl-C does."""
+
+
 class OneLineGroup(TyperGroup):
     """A command group that reports every error as one line on stderr."""
 
@@ -58,7 +66,7 @@ class OneLineGroup(TyperGroup):
         """
         given = list(sys.argv[1:] if args is None else args)
         debug = DEBUG_FLAG in given
-        with warnings_in_one_line():
+        with warnings_in_one_line(), cleaning_up_when_terminated() as terminated:
             try:
                 code = super().main(
                     current_words([argument for argument in given if argument != DEBUG_FLAG], say),
@@ -74,6 +82,10 @@ class OneLineGroup(TyperGroup):
                     raise
                 code, line = _code_and_line(error)
                 say(line)
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+        if terminated.is_set():
+            code = TERMINATED
         sys.exit(code if isinstance(code, int) else OK)
 
 
@@ -89,6 +101,29 @@ def usage() -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(one_line(error)) from error
+
+
+@contextmanager
+def cleaning_up_when_terminated() -> Iterator[threading.Event]:
+    """SIGTERM raises :class:`Terminated` once, so that temporary files are removed; again, it ends.
+
+    Yields an event that is set then.
+    """
+    terminated = threading.Event()
+
+    def end(number: int, _: Any) -> NoReturn:
+        signal.signal(number, signal.SIG_DFL)
+        terminated.set()
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield terminated  # only the main thread handles signals
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield terminated
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Progress on stderr: after two seconds, a bar with the remaining time.
 
+While kernels are compiled, on the first run of a new version, it says so.
 If stderr is not a terminal, a line is printed every ten seconds.
 """
 
@@ -8,11 +9,12 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from rankwise.cli._errors import say
+from rankwise.runtime.compiling import watch_compilation
 
 QUIET_SECONDS = 2.0
 _LINE_EVERY_SECONDS = 10.0
@@ -39,10 +41,13 @@ class Progress:
         self._finished = threading.Event()
         self._bar: Any = None
         self._task: Any = None
+        self._stack = ExitStack()
+        self._is_compiling: Callable[[], bool] = bool
         self._thread = threading.Thread(target=self._show, daemon=True)
         self._start = time.monotonic()
 
     def __enter__(self) -> Progress:
+        self._is_compiling = self._stack.enter_context(watch_compilation())
         self._thread.start()
         return self
 
@@ -51,6 +56,7 @@ class Progress:
         self._thread.join()
         if self._bar is not None:
             self._bar.stop()
+        self._stack.close()
 
     def update(self, done: int, total: int, note: str = "", left: float | None = None) -> None:
         """Record that ``done`` of ``total`` steps are done; ``left``: estimated seconds to go."""
@@ -63,9 +69,9 @@ class Progress:
     def line(self) -> str:
         """State of the job as one line of text."""
         seconds = time.monotonic() - self._start
-        if not self._total:
-            return f"{self.what}: {_clock(seconds)} so far"
-        known = [f"{self._done} of {self._total} after {_clock(seconds)}", self.left(), self._note]
+        done = f"{self._done} of {self._total} after" if self._total else ""
+        so_far = f"{done} {_clock(seconds)}" if done else f"{_clock(seconds)} so far"
+        known = [so_far, self.left(), self.compiling(), self._note]
         return f"{self.what}: {', '.join(text for text in known if text)}"
 
     def left(self) -> str:
@@ -73,6 +79,10 @@ class Progress:
         if self._end is None:
             return ""
         return f"about {_clock(max(0.0, self._end - time.monotonic()))} left"
+
+    def compiling(self) -> str:
+        """ "compiling …" while kernels are compiled; else empty."""
+        return "compiling …" if self._is_compiling() else ""
 
     def _show(self) -> None:
         if self._finished.wait(QUIET_SECONDS):
@@ -106,6 +116,10 @@ def _bar(of: Progress) -> Any:
         def render(self, task: progress.Task) -> Text:
             return Text(of.left())
 
+    class Compiling(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            return Text(of.compiling())
+
     return progress.Progress(
         progress.SpinnerColumn(),
         progress.TextColumn("{task.description}"),
@@ -113,6 +127,7 @@ def _bar(of: Progress) -> Any:
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),
         TimeLeft(),
+        Compiling(),
         progress.TextColumn("{task.fields[note]}"),
         console=Console(stderr=True),
         transient=True,

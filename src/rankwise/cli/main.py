@@ -32,8 +32,8 @@ from rankwise.cli._errors import DEBUG_FLAG, USAGE, OneLineGroup
 app = typer.Typer(
     cls=OneLineGroup,
     help="Learning to rank: judged data in, a tuned and tested leaderboard out.",
-    epilog="Exit codes: 0 done, 1 the job failed, 2 the command line is wrong, 130 interrupted, 143 "
-    "terminated.",
+    epilog="Exit codes: 0 done, 1 the job failed, 2 the command line is wrong, 130 interrupted, "
+    "143 terminated.",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,

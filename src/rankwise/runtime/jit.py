@@ -42,6 +42,9 @@ class Kernel:
     def dispatcher(self) -> Any:
         import numba
 
+        from rankwise.runtime.compiling import announce_compilation
+
+        announce_compilation()
         fastmath = self._fastmath
         options: dict[str, Any] = {
             "nogil": True,

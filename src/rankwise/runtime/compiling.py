@@ -1,0 +1,88 @@
+"""Whether kernels are being compiled, in this process or in its workers.
+
+A process that shows progress names a folder in an environment variable, which workers inherit.
+While a process compiles a kernel, it keeps an empty file there. A kernel that comes from the cache
+on disk is not compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_FOLDER = "RANKWISE_COMPILING"
+# Kernels are compiled one after the other, with short breaks.
+_BREAK_SECONDS = 1.0
+
+
+@contextmanager
+def watch_compilation() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether something is being compiled at the moment."""
+    before = os.environ.get(_FOLDER)
+    with tempfile.TemporaryDirectory(prefix="rankwise-", ignore_cleanup_errors=True) as name:
+        os.environ[_FOLDER] = name
+        start = Path(name).stat().st_mtime
+        try:
+            yield lambda: _is_compiling(Path(name), start)
+        finally:
+            if before is None:
+                del os.environ[_FOLDER]
+            else:
+                os.environ[_FOLDER] = before
+
+
+def _is_compiling(folder: Path, start: float) -> bool:
+    with suppress(OSError):
+        changed = folder.stat().st_mtime  # when a file was created or removed
+        if changed > start and time.time() - changed < _BREAK_SECONDS:
+            return True
+        return any(_is_alive(int(path.name.partition("-")[0])) for path in folder.iterdir())
+    return False
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process still exists; a worker that was killed leaves its file."""
+    if os.name != "posix":
+        return True  # os.kill would end the process
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+@cache
+def announce_compilation() -> None:
+    """Let Numba report its compilations in this process to :func:`watch_compilation`."""
+    from numba.core import event
+
+    depth = threading.local()  # a kernel is compiled while another one that calls it is
+
+    class Announcement(event.Listener):
+        def on_start(self, event: Any) -> None:
+            depth.value = getattr(depth, "value", 0) + 1
+            if depth.value == 1 and (path := _file()):
+                with suppress(OSError):
+                    path.touch()
+
+        def on_end(self, event: Any) -> None:
+            depth.value -= 1
+            if depth.value == 0 and (path := _file()):
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+    event.register("numba:compile", Announcement())
+
+
+def _file() -> Path | None:
+    folder = os.environ.get(_FOLDER)
+    return Path(folder, f"{os.getpid()}-{threading.get_ident()}") if folder else None

@@ -15,6 +15,7 @@ from . import selection as selection
 from . import streams as streams
 from . import text as text
 from . import trees as trees
+from .checks.constant_scores import ConstantScoresWarning as ConstantScoresWarning
 from .checks.queries import OneQueryWarning as OneQueryWarning
 from .datasets.data import RankingData as RankingData
 from .explain.pair import explain_pair as explain_pair

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.queries import warn_of_one_query
 from rankwise.checks.rows import check_target, check_weight
 from rankwise.groups import QueryGroups
@@ -60,6 +61,9 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         "score_name_": Word(),
     }
 
+    # Parameters that can prevent all learning, and values that cannot.
+    _limits: ClassVar[dict[str, Any]] = {}
+
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
 
@@ -99,6 +103,9 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         """Scores used by ``rank`` and ``score``; overridden if scores depend on the query."""
         return self.predict(X)
+
+    def _examine_fit(self, given: dict[str, Any]) -> None:
+        warn_of_constant_scores(self, given)
 
     def _set_score_name(self, y: Float64Array) -> None:
         self.score_name_ = default_score_name(y)

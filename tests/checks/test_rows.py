@@ -230,8 +230,10 @@ def test_validation_part():
     assert check_validation(estimator, train, None, None, None) is None
     data = check_validation(estimator, train, X[:2].astype(np.float32), [1, 0], ["a", "b"])
     assert data.X.dtype == np.float32
-    assert data.y.tolist() == [1.0, 0.0]
-    assert data.groups.n_queries == 2
+    by_label = np.argsort(-data.y)  # the rows are in an order of their own
+    np.testing.assert_array_equal(data.X[by_label], np.array(X[:2], dtype=np.float32))
+    assert data.y[by_label].tolist() == [1.0, 0.0]
+    assert data.groups.row_ids()[by_label].tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.base import RanksRows
 from rankwise.checks.classes import ordinal_labels, rank_distances
+from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.queries import routing_hint
 from rankwise.checks.rows import FitData, check_fit, check_weight
@@ -54,6 +55,9 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         "score_name_": Word(),
     }
 
+    # Parameters that can prevent all learning, and values that cannot.
+    _limits: ClassVar[dict[str, Any]] = {}
+
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
 
@@ -68,6 +72,9 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = True
         return tags
+
+    def _examine_fit(self, given: dict[str, Any]) -> None:
+        warn_of_constant_scores(self, given)
 
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Score that ranks the rows; higher is better.

@@ -10,6 +10,7 @@ callables are passed on unchanged. The error for wrong arguments names the class
 an argument has another library's name, the error gives its name here.
 
 If a fit raises for any reason, at any stage, the estimator keeps its state from before the call.
+After a fit that is no part of another fit, ``_examine_fit`` may look at the result.
 
 Complexity: one pass over the scores; X and the model are inspected only after a failure.
 """
@@ -20,6 +21,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
 from traceback import walk_tb
@@ -41,6 +43,7 @@ COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresho
 P = ParamSpec("P")
 R = TypeVar("R")
 _PACKAGE = __name__.partition(".")[0]
+_FITTING: ContextVar[bool] = ContextVar("fitting", default=False)
 # Frames of NumPy and SciPy are attributed to their caller.
 _ARITHMETIC = ("numpy", "scipy")
 # Libraries that fit and predict on behalf of the estimators.
@@ -78,6 +81,9 @@ class FiniteResults:
                 setattr(cls, name, names_its_class(method))
         # Last: scikit-learn wraps ``transform`` so that it may return frames.
         super().__init_subclass__(**kwargs)
+
+    def _examine_fit(self, given: dict[str, Any]) -> None:
+        """Look at the fitted model; ``given`` are the arguments of ``fit``."""
 
 
 @contextmanager
@@ -117,13 +123,25 @@ def _package_of(frame: Any) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
+@contextmanager
+def _fitting(estimator: Any) -> Iterator[bool]:
+    """Restore the estimator if the block raises; yield whether no other fit is around it."""
+    is_outer = not _FITTING.get()
+    token = _FITTING.set(True)
+    try:
+        with restore_on_error(estimator):
+            yield is_outer
+    finally:
+        _FITTING.reset(token)
+
+
 def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Wrap ``method`` with the checks described in the module docstring."""
     parameters = signature(method)
 
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with restore_on_error(self) if name in FITTING else nullcontext():
+        with _fitting(self) if name in FITTING else nullcontext(False) as is_outer:
             cause: Exception | None = None
             said = f"{type(self).__name__}.{name}"
             try:
@@ -134,6 +152,8 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 else:
                     problem = _not_finite_attribute(self)
                 if not problem:
+                    if is_outer and name == "fit":
+                        self._examine_fit(dict(parameters.bind(self, *args, **kwargs).arguments))
                     return result
                 said = f"{said} {problem}."
             except TypeError as error:

@@ -22,11 +22,11 @@ from rankwise.datasets.linting.table_hash import hash_table
 
 
 def clean(rng, n_queries=8, size=5, n_features=6, first_query=0, **columns):
-    """Judged rows with nothing wrong: every query has the grades 0, 1, 2, ..."""
+    """Judged rows with nothing wrong: every query has the grades 0, 1, 2, ..., not in order."""
     n = n_queries * size
     return RankingData(
         rng.standard_normal((n, n_features)),
-        np.tile(np.arange(size, dtype=float), n_queries),
+        np.tile(np.roll(np.arange(size, dtype=float), 2), n_queries),
         np.repeat(np.arange(first_query, first_query + n_queries), size),
         **columns,
     )
@@ -119,6 +119,36 @@ def test_scattered_rows(rng):
     order[[4, 5]] = [5, 4]  # the last of query 0 and the first of query 1
     report = lint(data.take(order))
     assert found(report) == {"queries whose rows are scattered": ("info", 2, ("0", "1"))}
+
+
+@pytest.mark.parametrize(("sign", "name"), [(-1, "descending"), (1, "ascending")])
+def test_rows_in_the_order_of_their_labels(sign, name, rng):
+    data = clean(rng)
+    what = f"queries whose rows are in {name} order of their labels"
+    sorted_rows = data.take(np.lexsort((sign * data.y, data.qid)))
+    assert found(lint(sorted_rows)) == {what: ("warning", 8, ("0", "1", "2", "3", "4"))}
+    some = data.take(np.concatenate([sorted_rows_of(data, sign, 6), np.arange(30, 40)]))
+    assert found(lint(some)) == {what: ("warning", 6, ("0", "1", "2", "3", "4"))}
+    few = data.take(np.concatenate([sorted_rows_of(data, sign, 2), np.arange(10, 40)]))
+    assert found(lint(few)) == {}  # most are not sorted
+    overall = data.take(np.argsort(sign * data.y, kind="stable"))
+    findings = found(lint(overall))
+    assert findings[f"rows in {name} order of their labels"][:2] == ("warning", 40)
+    assert findings[what][:2] == ("warning", 8)
+    (other,) = {"ascending", "descending"} - {name}
+    assert not any(other in finding for finding in findings)
+
+
+def sorted_rows_of(data, sign, n_queries):
+    rows = np.flatnonzero(data.qid < n_queries)
+    return rows[np.lexsort((sign * data.y[rows], data.qid[rows]))]
+
+
+def test_short_queries_in_order_are_chance(rng):
+    """Half of all queries of one relevant and one other row are in order."""
+    data = clean(rng)
+    pairs = changed(data, qid=np.arange(40) // 2, y=np.tile([1.0, 0.0, 0.0, 1.0], 10))
+    assert not any("order" in what for what in found(lint(pairs)))
 
 
 def test_equal_rows(rng):

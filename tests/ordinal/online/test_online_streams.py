@@ -108,6 +108,7 @@ def test_rows_are_shuffled_by_default_in_every_pass(learner, kind, kernel, squar
 
 
 @each
+@pytest.mark.filterwarnings("ignore:.* sees row after row:UserWarning")
 def test_rows_sorted_by_class_are_learnt(learner, rng):
     """In their order the last class wins, and a constant is better."""
     X = rng.normal(size=(600, 5)) / np.sqrt(5)

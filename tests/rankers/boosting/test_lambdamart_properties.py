@@ -99,7 +99,6 @@ def differing(number: int) -> list[str]:
     return [what for what, values in found.items() if (values != expected).any()]
 
 
-@pytest.mark.filterwarnings("ignore:LambdaMART gives every row:UserWarning")
 @pytest.mark.parametrize("number", range(N_CASES))
 def test_the_same_rows_give_the_same_model(number):
     assert differing(number) == []

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.linting.part import N_EXAMPLES, HashedRows, join, lint_part, summarize
+from rankwise.datasets.linting.part import (
+    N_EXAMPLES,
+    HashedRows,
+    check_label_order,
+    join,
+    lint_part,
+    summarize,
+)
 from rankwise.datasets.linting.report import LEVELS, Finding, LintReport, PartSummary
 
 
@@ -29,7 +36,8 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     error    a query in two parts; infinite features
     warning  queries without relevant rows, or with one grade; queries with one row; constant or
              duplicate features; NaN; documents twice in a query; equal rows of a query with
-             different labels; equal rows in two parts
+             different labels; equal rows in two parts; most queries in the order of their
+             labels; all rows of a part in that order
     info     documents in two parts (of different queries); equal rows of a query; queries whose
              rows are scattered
     ======== ======================================================================================
@@ -62,6 +70,8 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
         if queries not in seen:
             seen.append(queries)
             findings += lint_part(everything)
+            for part in parts:
+                findings += check_label_order(part)
         if len(parts) > 1:
             findings += _constant_in_train(parts[0], everything, fold_name)
             findings += _leaks(parts, fold_name)

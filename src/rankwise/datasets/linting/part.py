@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.checks.label_order import RARE, label_orders, order_of_labels
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.linting.report import Finding, PartSummary
 from rankwise.datasets.linting.table_hash import TableHash, hash_table, mix
@@ -20,6 +21,10 @@ from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 N_EXAMPLES = 5
+ORDERED_NOTE = {
+    -1: "where ties keep this order, equal scores look like a good ranking: shuffle the rows",
+    1: "where ties keep this order, equal scores look like a bad ranking: shuffle the rows",
+}
 MOST_LABELS = 20
 
 
@@ -153,12 +158,32 @@ def check_queries(part: HashedRows) -> Iterator[Finding]:
         "warning", "queries of one grade", where, same, query,
         "any order is correct, and pairwise losses have no pairs",
     )  # fmt: skip
+    direction, log_chance = label_orders(y, groups.indptr)
+    n_mixed = int((highest != lowest).sum())
+    for sign, name in ((-1, "descending"), (1, "ascending")):
+        ordered = direction == sign
+        # One or two rows are often in order, so the queries are judged together.
+        if 2 * ordered.sum() > n_mixed and log_chance[ordered].sum() < RARE:
+            yield _found(
+                "warning", f"queries whose rows are in {name} order of their labels", where,
+                ordered, query, ORDERED_NOTE[sign],
+            )  # fmt: skip
     if groups.order is not None:
         codes = groups.codes()
         runs = np.bincount(codes[np.append(True, codes[1:] != codes[:-1])])
         yield _found(
             "info", "queries whose rows are scattered", where, runs > 1, query,
             "grouped by id; programs that read group sizes see other queries",
+        )  # fmt: skip
+
+
+def check_label_order(part: HashedRows) -> Iterator[Finding]:
+    """Find tables of several queries whose rows are all in the order of their labels."""
+    if part.groups.n_queries > 1 and (name := order_of_labels(part.y)):
+        everything = np.ones(len(part.y), dtype=bool)
+        yield _found(
+            "warning", f"rows in {name} order of their labels", part.name, everything, part.row,
+            "online learners see one label after another: shuffle the rows",
         )  # fmt: skip
 
 

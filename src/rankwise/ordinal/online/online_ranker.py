@@ -7,6 +7,7 @@ to one ``fit`` with ``shuffle=False``.
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.classes import order_labels
 from rankwise.checks.dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
+from rankwise.checks.label_order import order_of_labels
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel
@@ -45,6 +47,7 @@ from rankwise.ordinal.ordinal_ranker import (
     check_ordinal_fit,
 )
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
+from rankwise.runtime.callers import callers_level
 from rankwise.structure.rules import (
     Number,
     Optional,
@@ -150,12 +153,19 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         ValueError
             If an input is invalid (the message names it), or if scores would exceed the range of
             float64. The model then keeps its state from before the call.
+
+        Warns
+        -----
+        UserWarning
+            If ``shuffle=False`` and the rows are sorted by class.
         """
         self._validate_params()
         data = check_ordinal_fit(self, X, y, qid, column_limit=column_limit(self.kernel))
         rng = check_random_state(self.random_state)
         self._start(data.X, rng, streams=False)
         codes = data.y.astype(np.int64)
+        if not self.shuffle:
+            _warn_of_label_order(self, data.y, "Shuffle the rows, or set shuffle=True.")
         for _ in range(self.n_epochs):
             order = rng.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
             self._see(data.X, codes[order], order)
@@ -191,6 +201,11 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
             If classes are not declared, or if y contains an undeclared class; if a parameter in
             ``began_with_`` has changed since training began; if ``probability=True``; or if scores
             would exceed the range of float64. The model then keeps its state from before the call.
+
+        Warns
+        -----
+        UserWarning
+            If the rows are sorted by class.
         """
         self._validate_params()
         self._add(X, y, classes, qid)
@@ -244,6 +259,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         self.classes_ = declare(classes, self.classes, y, known)
         self.score_name_ = SCORE_NAME
         codes = numbers_of(data, self.classes_)
+        _warn_of_label_order(self, codes, "Shuffle the rows.")
         if first:
             self._start(data.X, check_random_state(self.random_state), streams=True)
         else:
@@ -429,6 +445,17 @@ def check_range(bound: float) -> None:
     """
     if not bound < np.inf:
         raise FloatingPointError("products of the rows with the weights overflow")
+
+
+def _warn_of_label_order(estimator: Any, codes: NDArray[Any], fix: str) -> None:
+    """Warn if the rows, which count more the later they come, are sorted by class."""
+    if order := order_of_labels(codes):
+        warnings.warn(
+            f"{type(estimator).__name__} sees row after row, but y is in {order} order, so the "
+            f"classes come one after another and the last ones count most. {fix}",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -53,6 +53,10 @@ class TreeRanker(OrdinalRanker):
     A subclass has the parameters of ``TREE_CONSTRAINTS`` and defines ``_class_weights(X)``.
     """
 
+    _limits: ClassVar[dict[str, Any]] = {
+        "min_samples_leaf": 1, "min_samples_split": 2, "min_gain": 0.0, "ccp_alpha": 0.0,
+    }  # fmt: skip
+
     _structure: ClassVar[dict[str, Rule]] = {
         "columns_": Part((ColumnTable,)),
         "distance_": floats("n_classes", "n_classes"),

@@ -161,6 +161,7 @@ class CatBoostRanker(BoostedRanker):
         "od_type", "od_wait", "use_best_model", "cat_features", "text_features",
         "monotone_constraints", "one_hot_max_size",
     })  # fmt: skip
+    _limits: ClassVar[dict[str, Any]] = {"params": None}
     _library: ClassVar[str] = "CatBoost"
     _errors: ClassVar[tuple[type[Exception], ...]] = (catboost.CatBoostError,)
 

@@ -177,6 +177,9 @@ class LightGBMRanker(BoostedRanker):
         "reg_lambda", "early_stopping_rounds", "n_jobs", "random_state", "categorical_feature",
         "monotone_constraints",
     })  # fmt: skip
+    _limits: ClassVar[dict[str, Any]] = {
+        "min_child_samples": 1, "min_child_weight": 0.0, "reg_alpha": 0.0, "params": None,
+    }  # fmt: skip
     _library: ClassVar[str] = "LightGBM"
     _errors: ClassVar[tuple[type[Exception], ...]] = (lightgbm.basic.LightGBMError,)
     _machines: dict[str, Any] = {}  # noqa: RUF012 (never written to)

@@ -181,6 +181,7 @@ class XGBoostRanker(BoostedRanker):
         "lambdarank_num_pair_per_sample", "ndcg_exp_gain", "eval_metric", "nthread", "n_jobs",
         "seed", "random_state", "early_stopping_rounds", "monotone_constraints",
     })  # fmt: skip
+    _limits: ClassVar[dict[str, Any]] = {"min_child_weight": 0.0, "reg_alpha": 0.0, "params": None}
     _library: ClassVar[str] = "XGBoost"
     _errors: ClassVar[tuple[type[Exception], ...]] = (XGBoostError,)
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"position": True}

@@ -254,6 +254,10 @@ class LambdaMART(Ranker):
         "position_bias_": Sometimes(floats("n_positions", dtype="f8")),
     }
 
+    _limits: ClassVar[dict[str, Any]] = {
+        "min_samples_leaf": 1, "min_hessian_leaf": 0.0, "min_split_gain": 0.0, "reg_alpha": 0.0,
+        "objective": "logistic",
+    }  # fmt: skip
     __metadata_request__fit: ClassVar[dict[str, Any]] = {
         "qid": True, "sample_weight": True, "position": True,
     }  # fmt: skip

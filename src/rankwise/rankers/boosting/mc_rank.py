@@ -131,6 +131,9 @@ class McRank(Ranker):
     }
 
     # The bins and leaves of the default classifier count rows and ignore their weights.
+    _limits: ClassVar[dict[str, Any]] = {
+        "estimator": HistGradientBoostingClassifier(min_samples_leaf=1)
+    }
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],

@@ -89,6 +89,7 @@ class ModelTree(Ranker):
         "n_leaves_": Number("i", low=1),
     }
 
+    _limits: ClassVar[dict[str, Any]] = {"min_samples_leaf": 1}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],

@@ -202,6 +202,17 @@ def test_damaged_arrays_are_refused(tmp_path, name):
         TextIndex.load(folder)
 
 
+def test_postings_of_other_tokens_are_refused(tmp_path):
+    """The counts of all terms and all documents agree, but which term is in which does not."""
+    documents = {"d": {"title": "a", "text": "a b c"}, "e": {"title": "b", "text": "c c a"}}
+    folder = TextIndex(FIELDS, analyzer=PLAIN).add(documents).save(tmp_path)
+    changed(folder / "tokens1.npy", lambda tokens: tokens[[0, 1, 5, 3, 4, 2]])
+    with pytest.raises(
+        ValueError, match=r"documents\.npy: the postings are not those of the texts"
+    ):
+        TextIndex.load(folder)
+
+
 JSON_DAMAGE = {
     "index.json": [
         lambda f: [], lambda f: {}, lambda f: 3, with_entry("format", 1), with_entry("format", "2"),

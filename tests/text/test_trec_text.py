@@ -140,6 +140,8 @@ def test_topics(tmp_path, name):
         ("<top><num>1</num>lost<title>a</top>", "text outside of its elements: 'lost'"),
         ("<top>lost<num>1<title>a</top>", "text outside of its elements: 'lost'"),
         ("<top><num>1<desc>a</top>", "query '1' has no text, but 'desc'"),
+        ("<top><num>1<title><topic>a</topic></top>", "line 1: a <top> is never closed"),
+        ("<topic number='1'><query>a <top> b</query></topic>", "a <topic> is never closed"),
         ("<top><num>1<title>a</top>" * 2, "query '1' comes a second time"),
         (document("a"), "has no id"),
     ],

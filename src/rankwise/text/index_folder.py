@@ -38,6 +38,7 @@ _OURS = re.compile(
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 # Files of saves that may still be under way are kept; a save takes less than this.
 _SECONDS = 3600.0
+_CHUNK = 1 << 20  # entries whose hashes are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def _read_parts(folder: Path, facts: dict[str, Any]) -> StoredIndex:
     starts = _read_bounds(files["starts"], *size)
     lengths = sum((np.diff(part) for part in bounds), np.zeros(len(texts["doc_ids"]), int))
     postings = Postings(starts, documents, counts, lengths)
-    _check_postings(postings, tokens, files)
+    _check_postings(postings, tokens, bounds, files)
     other = {name: facts[name] for name in ("analyzer", "sample", "is_default")}
     ranker = None if facts["ranker"] is None else (facts["ranker"], files["ranker"])
     if ranker and not ranker[1].is_file():
@@ -252,19 +253,54 @@ def _read_parts(folder: Path, facts: dict[str, Any]) -> StoredIndex:
     return StoredIndex(fields, *stored)
 
 
-def _check_postings(p: Postings, tokens: list[NDArray[np.int32]], files: dict[str, Path]) -> None:
+def _check_postings(
+    p: Postings,
+    tokens: list[NDArray[np.int32]],
+    bounds: list[Int64Array],
+    files: dict[str, Path],
+) -> None:
     """Raise if the postings are not those of the tokens."""
     inner = np.ones(max(len(p.documents) - 1, 0), dtype=bool)
     first = p.starts[1:-1]
     inner[first[(first > 0) & (first < len(p.documents))] - 1] = False
     if (np.diff(p.documents) <= 0)[inner].any():
         raise _damaged(files["documents"], "the documents of a term must ascend")
-    if not np.array_equal(np.bincount(p.documents, p.counts, p.n_documents), p.lengths):
-        raise _damaged(files["counts"], "the counts of a document must add up to its length")
-    n_terms = len(p.starts) - 1
-    in_fields = sum((np.bincount(part, minlength=n_terms) for part in tokens), np.zeros(n_terms))
-    if not np.array_equal(in_fields, p.collection_frequency):
-        raise _damaged(files["counts"], "the counts of a term must add up to its occurrences")
+    n = np.arange(p.n_documents, dtype=np.int32)
+    factors = [int.from_bytes(secrets.token_bytes(8)) | 1 for _ in range(2)]
+    in_fields = sum(
+        _fingerprint(part, np.repeat(n, np.diff(ends)), None, factors)
+        for part, ends in zip(tokens, bounds, strict=True)
+    )
+    terms = np.repeat(np.arange(len(p.starts) - 1, dtype=np.int32), p.document_frequency)
+    if in_fields % 2**64 != _fingerprint(terms, p.documents, p.counts, factors):
+        names = ", ".join(files[name].name for name in ("counts", "tokens0", "bounds0"))
+        raise _damaged(files["documents"], f"the postings are not those of the texts ({names})")
+
+
+def _fingerprint(
+    terms: NDArray[np.int32],
+    documents: NDArray[np.int32],
+    counts: NDArray[np.int32] | None,
+    factors: list[int],
+) -> int:
+    """Sum of a hash of every term and its document, modulo 2^64.
+
+    Equal for tokens in any order and for their postings; of others, equal by chance only, because
+    the factors are random.
+    """
+    total = 0
+    for lo in range(0, len(terms), _CHUNK):
+        part = slice(lo, lo + _CHUNK)
+        key = terms[part].astype(np.uint64) * np.uint64(factors[0])
+        key += documents[part].astype(np.uint64) * np.uint64(factors[1])
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            key ^= key >> np.uint64(shift)
+            key *= np.uint64(factor)
+        key ^= key >> np.uint64(31)
+        if counts is not None:
+            key *= counts[part].astype(np.uint64)
+        total += int(key.sum(dtype=np.uint64))
+    return total % 2**64
 
 
 def _read_bounds(path: Path, size: str, scope: Scope, end: str, entries: Path) -> Int64Array:

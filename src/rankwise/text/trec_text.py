@@ -116,7 +116,8 @@ def _entries(text: str, where: str) -> Iterator[tuple[str, int, int, int, int, s
         end = _END[kind].search(text, tag.end())
         stop = len(text) if end is None else end.start()
         following = _ENTRY.search(text, tag.end(), stop)
-        while following and following[1].lower() != kind:
+        # Elements <top> and <topic> may occur in a document, but no entries in a topic.
+        while following and kind == "doc" and following[1].lower() != kind:
             following = _ENTRY.search(text, following.end(), stop)
         if end is None or following is not None:
             line = text.count("\n", 0, found.start()) + 1

@@ -32,7 +32,7 @@ from importlib.metadata import version
 from inspect import Parameter, signature
 from pathlib import Path
 from sys import modules
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
@@ -84,6 +84,12 @@ RESULT_TYPES = (
     "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
 )
+_SPLITTERS = (
+    "GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut",
+    "LeavePGroupsOut", "LeavePOut", "PredefinedSplit", "RepeatedKFold", "RepeatedStratifiedKFold",
+    "ShuffleSplit", "StratifiedGroupKFold", "StratifiedKFold", "StratifiedShuffleSplit",
+    "TimeSeriesSplit", "_CVIterableWrapper",
+)  # fmt: skip
 # Types that need no rules of ours: dtypes of scikit-learn's imputer; sparse matrices, which skops
 # reads as plain arrays; the column selector by dtype; trees of histogram gradient boosting, which
 # are checked after they are created; and the splitters and the default scorer of searches.
@@ -95,9 +101,7 @@ PLAIN_TYPES = (
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._scorer._PassthroughScorer",
-    "sklearn.model_selection._split.GroupKFold",
-    "sklearn.model_selection._split.GroupShuffleSplit",
-    "sklearn.model_selection._split.KFold",
+    *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),
 )
 TRUSTED_TYPES = (
     *(entry.path.replace(":", ".") for entry in REGISTRY.values()),
@@ -125,6 +129,8 @@ _RENAMED_ATTRIBUTES = {
     "StackingRanker": {"final": "final_estimator", "final_": "final_estimator_"},
 }
 
+# Libraries of types that load either trusts or never reads.
+_LIBRARIES = ("builtins", "numpy", "scipy", "sklearn")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
 _PICKLE_START = b"\x80"
 _ZIP_START = b"PK"
@@ -156,8 +162,9 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TypeError
-        If ``estimator`` is not an estimator, or if it holds an object that a file cannot name: a
-        lambda, a nested function, a bound method or a ``partial``.
+        If ``estimator`` is not an estimator; if it holds an object that a file cannot name: a
+        lambda, a nested function, a bound method or a ``partial``; or if it holds an object of
+        another library that :func:`load` rejects, such as a distribution of SciPy in a search.
     ValueError
         If the estimator holds values that :func:`load` rejects, such as non-finite weights.
     FileNotFoundError
@@ -198,6 +205,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         buffer = io.BytesIO(skops.io.dumps(estimator, compression=ZIP_STORED))
     except UnsupportedTypeException as error:
         raise TypeError(f"{type(estimator).__name__} cannot be saved: {error}") from error
+    _check_types(estimator, buffer.getvalue())
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(HEADER, json.dumps(_header(estimator), indent=1))
@@ -397,6 +405,27 @@ def _check_can_be_named(where: str, value: Any) -> None:
         f"{where} is {what}, which a model file cannot name. Define it as a function at module "
         "level (and load with trusted=[that_function]), or use a named kernel."
     )
+
+
+def _check_types(estimator: BaseEstimator, data: bytes) -> None:
+    """Raise if a file holds types of other libraries that load does not trust.
+
+    Classes and functions of the user are left to load, which takes them in ``trusted``.
+    """
+    import skops.io
+
+    for name in skops.io.get_untrusted_types(data=data):
+        module, _, cls = name.rpartition(".")
+        # Types such as iterators have no name in their module.
+        is_type = module in modules and not isinstance(
+            getattr(modules[module], cls, None), FunctionType | BuiltinFunctionType
+        )
+        if name not in _TRUSTED and is_type and module.partition(".")[0] in _LIBRARIES:
+            raise TypeError(
+                f"{type(estimator).__name__} cannot be saved, because it holds a {name}, which "
+                "load does not trust. Pass lists and names to a search (of values, of splits, of "
+                "scorers), or save its best_estimator_."
+            )
 
 
 def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -13,11 +13,32 @@ import pandas as pd
 import pytest
 import sklearn
 import skops.io
+from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit, KFold
+from sklearn.metrics import make_scorer, mean_squared_error
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    LeavePGroupsOut,
+    LeavePOut,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+    check_cv,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -30,6 +51,7 @@ import rankwise
 from rankwise import PairwiseELM, RidgeRanker
 from rankwise.persistence import FORMAT, HEADER, ModelFileError, describe, load, save
 from rankwise.selection import QueryKFold
+from tests.common.states import assert_same
 from tests.persistence.model_files import rewrite
 
 
@@ -200,6 +222,46 @@ def test_searches_are_loaded_with_their_splitters(rows, tmp_path, cv):
     np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
     assert type(loaded.cv) is type(cv)
     assert vars(loaded.cv) == vars(cv)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        StratifiedKFold(2, shuffle=True, random_state=np.random.RandomState(0)),
+        StratifiedGroupKFold(2), LeaveOneGroupOut(), LeavePGroupsOut(1), LeaveOneOut(),
+        LeavePOut(1), ShuffleSplit(2, random_state=0), StratifiedShuffleSplit(2, random_state=0),
+        RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), TimeSeriesSplit(2),
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+        PredefinedSplit([0, 1] * 5), [(np.arange(5), np.arange(5, 10))], check_cv([([0], [1])]), 3,
+    ],
+)  # fmt: skip
+def test_all_splitters_come_back(cv, tmp_path):
+    search = GridSearchCV(RidgeRanker(), {"alpha": [0.1]}, cv=cv, scoring="neg_mean_squared_error")
+    loaded = load(save(search, tmp_path / "search"))
+    assert_same(loaded.cv, cv, "cv")
+
+
+@pytest.mark.parametrize(
+    ("search", "what"),
+    [
+        (
+            RandomizedSearchCV(RidgeRanker(), {"alpha": stats.uniform(0, 1)}),
+            r"param_distributions\['alpha'\].* is a method",
+        ),
+        (
+            GridSearchCV(RidgeRanker(), {"alpha": [1.0]}, cv=iter([])),
+            "builtins.list_iterator, which load does not trust. Pass lists",
+        ),
+        (
+            GridSearchCV(RidgeRanker(), {"alpha": [1.0]}, scoring=make_scorer(mean_squared_error)),
+            "_scorer._Scorer, which load does not trust. Pass lists and names",
+        ),
+    ],
+)
+def test_save_refuses_what_load_refuses(search, what, tmp_path):
+    with pytest.raises(TypeError, match=what):
+        save(search, tmp_path / "search")
+    assert not (tmp_path / "search").exists()
 
 
 def test_describe_looks_into_pipelines(rows, tmp_path):

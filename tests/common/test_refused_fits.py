@@ -196,6 +196,17 @@ def test_a_refused_warm_start_costs_nothing(key):
     check_refusal(key, model, lambda: model.fit(**bad), ValueError)
 
 
+@pytest.mark.parametrize("key", ["lambdamart", "rank_boost", "frank", "orboost"])
+def test_a_warm_start_that_adds_nothing_is_said(key):
+    model = small(key, n_estimators=3, warm_start=True).fit(**training_rows(key))
+    scores = getattr(model, "rank_score", model.predict)
+    said = scores(training_rows(key)["X"])
+    n_rounds = model.n_estimators_
+    with pytest.warns(UserWarning, match=f"adds no round to the {n_rounds} .*Raise n_estimators"):
+        model.set_params(n_estimators=n_rounds).fit(**training_rows(key, 5))
+    assert_same(scores(training_rows(key)["X"]), said, key)
+
+
 @pytest.mark.parametrize("key", WARM)
 def test_an_interrupted_warm_start_costs_nothing(key, monkeypatch):
     model = small(key, n_estimators=5).fit(**training_rows(key))

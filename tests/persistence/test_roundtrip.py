@@ -46,7 +46,8 @@ def test_every_option_comes_back(key, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "params", [{"reg_lambda": 1.0}, {"reg_alpha": 0.1}, {"monotonic_cst": [1, 0, -1]}]
+    "params",
+    [{"reg_lambda": 1.0}, {"reg_alpha": 0.1}, {"monotonic_cst": [1, 1, 1], "reg_lambda": 1.0}],
 )
 def test_symmetric_trees_come_back(params, rng, tmp_path):
     """A split that a level shares may lose in one node, and its feature still gains."""

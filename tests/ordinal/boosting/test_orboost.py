@@ -112,7 +112,8 @@ def test_warm_start_continues_to_the_bit(form, estimator, judged, tmp_path):
     assert (parts.loss_curve_ == whole.loss_curve_).all()
     assert (parts.threshold_curve_ == whole.threshold_curve_).all()
     assert (parts.rank_score(X) == whole.rank_score(X)).all()
-    again = parts.fit(X, y, qid=qid)
+    with pytest.warns(UserWarning, match="warm_start adds no round to the 30"):
+        again = parts.fit(X, y, qid=qid)
     assert (again.loss_curve_ == whole.loss_curve_).all()
 
 

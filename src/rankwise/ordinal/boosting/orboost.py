@@ -91,6 +91,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
+        The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
     random_state : int, RandomState or None, default=None
         Seed for training perceptrons. Stumps use no random numbers.
     probability : bool, default=False

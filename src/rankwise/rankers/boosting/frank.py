@@ -47,6 +47,7 @@ class FRank(StumpRanker):
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
+        The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
     max_pairs : int >= 1, default=10**8
         Largest number of pairs of training rows. ``fit`` raises ValueError if there are more,
         because a round makes several passes over all pairs.

@@ -155,6 +155,7 @@ class LambdaMART(Ranker):
         Whether ``fit`` continues from the existing trees, up to ``n_estimators`` in total. On the
         same rows the trees equal those of a single call (with dropout: up to rounding). Early
         stopping keeps the existing trees.
+        The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
     random_state : int, RandomState or None, default=None
         Seed for drawing queries, features and thresholds, and for the noise of "yetirank" and
         "xendcg".

@@ -47,6 +47,7 @@ class RankBoost(StumpRanker):
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
+        The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
 
     Attributes
     ----------

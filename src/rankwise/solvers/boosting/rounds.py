@@ -7,6 +7,7 @@ learner with its step.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
+from rankwise.runtime.callers import callers_level
 from rankwise.solvers.boosting.ensemble import Ensemble, SignEnsemble
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -207,9 +209,17 @@ def boost(
 
 
 def check_room(n_earlier: int, n_rounds: int) -> None:
-    """Raise if an earlier fit has more rounds than wanted."""
+    """Raise if an earlier fit has more rounds than wanted; warn if it has as many."""
     if n_earlier > n_rounds:
         raise ValueError(
             f"n_estimators must be at least the {n_earlier} rounds that are there with "
             f"warm_start, got {n_rounds}."
+        )
+    if n_earlier == n_rounds:
+        warnings.warn(
+            f"warm_start adds no round to the {n_earlier} of the earlier fit, because "
+            f"n_estimators={n_rounds}: no base learner is trained on these rows. Raise "
+            "n_estimators to learn from them, or set warm_start=False to start again.",
+            UserWarning,
+            stacklevel=callers_level(),
         )

@@ -14,6 +14,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults, names_its_class
+from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import TRAINED_ON, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
@@ -40,6 +41,8 @@ class RanksRows:
         OneQueryWarning
             If ``qid`` is missing but the model was fitted on several queries.
         """
+        if isinstance(X, RowStream):
+            raise X.refused(f"{type(self).__name__}.rank")
         scores = np.asarray(self._predict_within(X, qid))
         warn_of_one_query(self, f"{type(self).__name__}.rank", qid, len(scores))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)

@@ -278,7 +278,7 @@ def test_errors_name_the_place_and_the_fix(case):
     changing = iter([(X, y, qid), (X, y, qid[::-1])])
     with pytest.raises(ValueError, match="same rows each time"):
         RidgeRanker("cv").fit(stream(lambda: [next(changing)]))
-    with pytest.raises(TypeError, match="Closed forms"):
+    with pytest.raises(TypeError, match="fit streams"):
         np.asarray(once)
 
 

@@ -24,7 +24,7 @@ from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import publish
 from rankwise.rankers.streamed import check_rereadable, read_head, stream_path
-from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.finite import FiniteResults, names_its_class
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign
 from rankwise.solvers.least_squares.gram import Gram
@@ -282,6 +282,7 @@ class PartialFitOfColumns(PartialFit):
         )
 
     @available_if(_adds_batches)
+    @names_its_class
     def partial_fit(  # type: ignore[override]  # a descriptor
         self,
         X: FrameLike,

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
-from inspect import signature
+from inspect import Signature, signature
 from traceback import walk_tb
 from typing import Any, ParamSpec, TypeVar
 
@@ -158,7 +158,7 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 said = f"{said} {problem}."
             except TypeError as error:
                 if _is_of_the_call(error):
-                    raise TypeError(wrong_call(said, parameters, kwargs, error)) from None
+                    raise _call_error(said, parameters, args, kwargs, error) from None
                 raise
             except RangeError as error:
                 # Of an inner estimator, whose X may differ from the caller's.
@@ -185,10 +185,21 @@ def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             if _is_of_the_call(error):
                 said = f"{type(args[0]).__name__}.{method.__name__}"
-                raise TypeError(wrong_call(said, parameters, kwargs, error)) from None
+                raise _call_error(said, parameters, args, kwargs, error) from None
             raise
 
     return named
+
+
+def _call_error(
+    said: str, parameters: Signature, args: Any, kwargs: dict[str, Any], error: TypeError
+) -> TypeError:
+    """Error for arguments that do not fit a signature; a stream without y explains itself."""
+    for value in (*args, *kwargs.values()):
+        if hasattr(type(value), "refused"):
+            stream: Any = value
+            return stream.refused(said)
+    return TypeError(wrong_call(said, parameters, kwargs, error))
 
 
 def _is_of_the_call(error: TypeError) -> bool:

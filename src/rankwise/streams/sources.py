@@ -60,6 +60,12 @@ class Chunk:
         return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+# Named in errors of all other estimators.
+FIT_STREAMS = "LinearRegressionRanker, RidgeRanker, PointwiseELM, PairwiseELM and ELMRank"
+ALSO = "RankRLS, LSRRank, MPRank and LSSVRanker"
+EVALUATES = "rankwise.evaluate_stream(ranker, stream)"
+
+
 class RowStream:
     """Stream of judged rows in chunks; created by :func:`rankwise.stream`.
 
@@ -85,9 +91,19 @@ class RowStream:
         return iter(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(
-            "X must be rows in memory here, got a RowStream. Closed forms whose model does not "
-            "grow with the rows (linear ones, landmarks, ELMs) fit, predict and score streams."
+        raise self.refused("This method")
+
+    def refused(self, method: str) -> TypeError:
+        """Error of a method that takes no streams, such as ``LambdaMART.fit``."""
+        name = method.rpartition(".")[2]
+        fix = "Read the rows into memory, or use one of these."
+        if name == "partial_fit":
+            fix = "Pass the chunks one by one: partial_fit(chunk.X, chunk.y, qid=chunk.qid)."
+        elif name != "fit":
+            fix = f"Pass the X of each chunk, or score any ranker with {EVALUATES}."
+        return TypeError(
+            f"{method} needs rows in memory, got a RowStream. {FIT_STREAMS} fit streams; {ALSO} "
+            f"too, unless they store rows for a kernel. They predict and score streams. {fix}"
         )
 
     def __repr__(self) -> str:

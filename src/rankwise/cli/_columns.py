@@ -57,7 +57,8 @@ _OPTIONS = {
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Label column of tables (default: label, relevance, rel, y or target).",
+            help="Label column of tables (default: label, relevance, rel, y, target, grade, "
+            "rating, judgement or judgment).",
         ),
     ],
     "qid": Annotated[

@@ -99,7 +99,7 @@ class RankingData:
             required columns only.
         label : str, optional
             Column of grades or targets; larger is better. Default: the column called label,
-            relevance, rel, y or target, in any case.
+            relevance, rel, y, target, grade, rating, judgement or judgment, in any case.
         qid : str or False, optional
             Column of query ids of any type (default: qid, query_id, query or q). False: all rows
             are one query.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64, order_keeping_float64
 from rankwise.groups import QueryGroups
+from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, as_rows
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
@@ -18,16 +19,21 @@ from rankwise.metrics.tie_order import Rows, refuse_ties_without_ids, tie_rule, 
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import as_values
 
+if TYPE_CHECKING:
+    from rankwise.datasets.data import RankingData
+    from rankwise.datasets.readers.judged_run import JudgedRun
+    from rankwise.datasets.readers.trec import Run
+
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
 # them are whole and each value occurs in at least _PER_GRADE rows on average.
 _READ, _PER_GRADE = 256, 2
 
 
 def evaluate(
-    y: ArrayLike,
-    scores: ArrayLike,
+    y: ArrayLike | RankingData | Run | JudgedRun | Any,
+    scores: Any = None,
     qid: ArrayLike | QueryGroups | None = None,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURES,
     *,
     preset: str | None = None,
     doc_ids: ArrayLike | None = None,
@@ -36,15 +42,24 @@ def evaluate(
 ) -> EvaluationResult:
     """Evaluate scores against labels, per query and on average.
 
+    Objects that carry their queries are passed without ``qid``: ``evaluate(run, qrels, measures)``,
+    ``evaluate(data, scores, measures)``, and ``evaluate(judged_run, measures)`` for the result of
+    :func:`rankwise.datasets.judge`. Their document ids break ties where a measure asks for it.
+
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Relevance grades or real-valued targets; larger is better. Class names are replaced by
-        their position, 0 for the lowest; they require ``classes`` or an ordered categorical.
-    scores : array-like of shape (n_samples,)
-        Finite numbers; a higher score ranks higher within its query. For measures of predicted
-        ranks (MAE, ZeroOne, MacroMAE, Within, Kappa), pass the predicted labels: numbers, or class
-        names if y has them.
+    y : array-like of shape (n_samples,), RankingData, JudgedRun, or a run
+        A run is a :class:`~rankwise.datasets.Run`, a path, ``{query: {document: score}}`` or
+        anything else that :func:`rankwise.fusion.as_run` takes; its documents are ordered and
+        counted as by trec_eval, see :func:`rankwise.datasets.judge`. Otherwise, relevance grades or
+        real-valued targets; larger is better. Class names are replaced by their position, 0 for the
+        lowest; they require ``classes`` or an ordered categorical.
+    scores : array-like of shape (n_samples,), or judgements
+        For a run, its judgements in any form that :func:`rankwise.text.read_judgements` takes.
+        Otherwise, finite numbers; a higher score ranks higher within its query. Whole numbers
+        beyond 2^53 keep their order, or are refused if a measure reads their distances. For
+        measures of predicted ranks (MAE, ZeroOne, MacroMAE, Within, Kappa), pass the predicted
+        labels: numbers, or class names if y has them.
     qid : array-like of shape (n_samples,) or QueryGroups, optional
         Query of each row: any dtype, in any order. None: all rows are one query. Existing
         QueryGroups are used directly, which avoids grouping again.
@@ -96,10 +111,15 @@ def evaluate(
     0.6667
     >>> result.per_query["AP"].round(4).tolist()
     [0.8333, 0.5]
+    >>> evaluate({"q1": {"d1": 0.9, "d2": 0.4}}, {"q1": {"d2": 1}}, "RR")["RR"]
+    0.5
     >>> y, predicted = ["poor", "good", "fair"], ["fair", "good", "fair"]
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
+    y, scores, qid, measures, doc_ids, retrieved = as_rows(
+        Given(y, scores, qid, measures, doc_ids, retrieved)
+    )
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = as_values(y), as_values(scores)

@@ -12,7 +12,7 @@ from rankwise._registry import REGISTRY, Entry
 from rankwise.datasets.readers.trec import Run
 from rankwise.runtime.routing import check_ranker
 from rankwise.selection.fingerprint import canonical
-from rankwise.selection.given_scores import COLUMN, ColumnScores, GivenScores, RunScores
+from rankwise.selection.given_scores import COLUMN, ColumnScores, GivenScores, run_scores
 from rankwise.selection.origin import origin
 
 _RANKING_KINDS = ("ranker", "ordinal")
@@ -73,8 +73,9 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     ----------
     rankers : key or estimator, sequence of them, or mapping from name to either
         Rankers to compare. A key gets the registry's parameters and grid, and the comparison's
-        ``random_state``. An estimator is used unchanged and named after its class. A Run or a key
-        "column:NAME" stands for existing scores.
+        ``random_state``. An estimator is used unchanged and named after its class. A run (also a
+        Path, a frame or ``{query: {document: score}}`` with a name) or a key "column:NAME" stands
+        for existing scores.
     random_state : int
         Seed of estimators from keys.
 
@@ -114,8 +115,8 @@ def _own_name(ranker: Any) -> str:
 
 
 def _candidate(name: str, ranker: Any, random_state: int) -> Candidate:
-    if isinstance(ranker, Run):
-        return Candidate(name, RunScores(ranker))
+    if not isinstance(ranker, str) and (run := run_scores(ranker)) is not None:
+        return Candidate(name, run)
     if isinstance(ranker, str) and ranker.startswith(COLUMN):
         return Candidate(name, ColumnScores(ranker.removeprefix(COLUMN)))
     if isinstance(ranker, str):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +14,8 @@ from sklearn.frozen import FrozenEstimator
 
 from rankwise.checks.named_columns import frame_for
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.columns import is_frame
+from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.typing import Float64Array
@@ -160,6 +164,17 @@ class ArrayScores:
     def describe(self) -> str:
         """Number of scores."""
         return f"{len(self.scores)} given scores"
+
+
+def run_scores(system: Any) -> RunScores | None:
+    """Scores of a run in any form that names queries and documents; None for anything else."""
+    is_list = isinstance(system, list) and bool(system) and _is_run(system[0])
+    return RunScores(as_run(system)) if is_list or _is_run(system) else None
+
+
+def _is_run(system: Any) -> bool:
+    several = is_frame(system) and len(getattr(system, "columns", [])) > 1
+    return several or isinstance(system, Run | str | Path | Mapping)
 
 
 def unfrozen(model: Any) -> Any:

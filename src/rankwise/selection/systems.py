@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,9 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import IgnoredColumnsWarning
+from rankwise.datasets.readers.columns import IgnoredColumnsWarning, is_frame
 from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.predicting import Predicted, predictions
@@ -28,6 +30,7 @@ from rankwise.selection.given_scores import (
     GivenScores,
     RunScores,
     model_rows,
+    run_scores,
     unfrozen,
 )
 from rankwise.selection.leaderboard import Leaderboard
@@ -60,11 +63,14 @@ def evaluate_systems(
 
     Parameters
     ----------
-    systems : mapping of str to Run, "column:NAME", fitted model or array-like of scores
-        Systems by name. An array holds one score per row of ``data``; "column:NAME" is a column of
-        ``data``. Columns for a model are chosen by name if both the model and the data have names.
-    data : RankingData, frame or Qrels
-        Judged rows; ``Qrels`` suffice if all systems are runs.
+    systems : mapping of str to run, "column:NAME", fitted model or array-like of scores
+        Systems by name. A run is anything that :func:`rankwise.fusion.as_run` takes, such as a
+        path or ``{query: {document: score}}``. An array holds one score per row of ``data``;
+        "column:NAME" is a column of ``data``. Columns for a model are chosen by name if both the
+        model and the data have names.
+    data : RankingData, frame or judgements
+        Judged rows. Judgements in any form that :func:`rankwise.text.read_judgements` takes
+        suffice if all systems are runs.
     label, qid, doc_id : str, optional
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
@@ -127,13 +133,17 @@ def evaluate_systems(
         raise ValueError("measures must name at least one measure, got none.")
     parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
     measured = with_curve(list(parsed.values()))
+    are_runs = all(isinstance(system, RunScores) for system in known.values())
+    unnamed = label is None and qid is None and doc_id is None and features is None
+    if isinstance(data, str | Path | Mapping) or (are_runs and unnamed and is_frame(data)):
+        data = read_judgements(data)
     if not isinstance(data, Qrels):
         columns = [of.name for of in known.values() if isinstance(of, ColumnScores)]
         words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IgnoredColumnsWarning)  # models know their columns
             data = judged(data, score_columns=columns, **words)
-    if all(isinstance(system, RunScores) for system in known.values()):
+    if are_runs:
         runs = {name: system.run for name, system in known.items()}
         info, cells = _of_runs(runs, data, measured, all_queries=all_queries)
     else:
@@ -157,15 +167,15 @@ def evaluate_systems(
 
 def _system(name: str, system: Any) -> Any:
     """Convert a system to existing scores, or return a fitted model."""
-    if isinstance(system, Run):
-        return RunScores(system)
-    if isinstance(system, str):
-        if system.startswith(COLUMN):
-            return ColumnScores(system.removeprefix(COLUMN))
+    if isinstance(system, str) and system.startswith(COLUMN):
+        return ColumnScores(system.removeprefix(COLUMN))
+    if isinstance(system, str) and not Path(system).is_file():
         raise ValueError(
-            f"system {name!r} must be a Run, 'column:NAME', a fitted model or scores, got "
-            f"{system!r}. Use compare(…) to fit rankers by name."
+            f"system {name!r} must be a run, the path of a run, 'column:NAME', a fitted model or "
+            f"scores, got {system!r}. Use compare(…) to fit rankers by name."
         )
+    if (run := run_scores(system)) is not None:
+        return run
     if hasattr(system, "predict"):
         return FrozenEstimator(unfrozen(system))
     return ArrayScores(exact_float64(system, f"scores of {name!r}"))

@@ -347,3 +347,14 @@ def test_a_text_column_is_one_in_all_files_or_none(tmp_path):
     (tmp_path / "b.csv").write_text("qid,y,x,code\n1,0,1,A\n1,0,1,B\n1,0,1,C\n")
     with pytest.warns(IgnoredColumnsWarning, match="code"):
         assert read_table(f"{tmp_path}/*.csv").feature_names == ["x"]
+
+
+@pytest.mark.parametrize("name", ["rating", "grade", "Judgement", "judgment", "rel", "relevance"])
+def test_common_names_of_labels(name):
+    table = pd.DataFrame({"qid": [1, 1], name: [0, 2], "x": [0.5, 0.1]})
+    data = RankingData.from_frame(table)
+    assert data.y.tolist() == [0.0, 2.0] and data.feature_names == ["x"]
+    with pytest.raises(ValueError, match=f"label could be any of the columns .*{name}"):
+        RankingData.from_frame(table.assign(label=1))
+    both = RankingData.from_frame(table.assign(label=1), label="label", features=["x", name])
+    assert both.feature_names == ["x", name]

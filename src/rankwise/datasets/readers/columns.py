@@ -32,7 +32,17 @@ from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import as_array, as_values, is_missing
 from rankwise.typing import Float64Array
 
-LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
+LABEL_NAMES = (
+    "label",
+    "relevance",
+    "rel",
+    "y",
+    "target",
+    "grade",
+    "rating",
+    "judgement",
+    "judgment",
+)
 QUERY_NAMES = ("qid", "query_id", "query", "q")
 DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
 WEIGHT_NAMES = ("sample_weight",)

@@ -8,11 +8,14 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.judgements import read_judgements
+from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import string_codes, trec_order
 from rankwise.typing import Float64Array
@@ -71,7 +74,7 @@ def missed_documents(qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.st
 
 
 def judge(
-    run: Run, qrels: Qrels, *, all_queries: bool = False, single_precision: bool = True
+    run: Run | Any, qrels: Qrels | Any, *, all_queries: bool = False, single_precision: bool = True
 ) -> JudgedRun:
     """Join a run with judgments.
 
@@ -81,8 +84,10 @@ def judge(
 
     Parameters
     ----------
-    run : Run
-    qrels : Qrels
+    run : Run, path, frame, mapping or list of these
+        See :func:`rankwise.fusion.as_run`.
+    qrels : Qrels, path, frame, mapping, RankingData or list of these
+        See :func:`rankwise.text.read_judgements`.
     all_queries : bool
         Whether to include all judged queries, as ``trec_eval -c`` does. Otherwise only queries with
         both judgments and retrieved documents are included. Queries without judgments are never
@@ -95,13 +100,13 @@ def judge(
     -------
     JudgedRun
         Rows with queries in the order of the judgments, and documents by descending score, ties by
-        descending id. Breaking ties by row order therefore reproduces trec_eval: evaluate with
-        ``preset="trec_eval"``, ``ties='stable'`` and ``retrieved=judged_run.retrieved``.
+        descending id. :func:`rankwise.evaluate` takes it as it is.
 
     Notes
     -----
     O(n log n) for n lines in both files together.
     """
+    run, qrels = as_run(run), read_judgements(qrels)
     (judged_q, run_q), _ = string_codes(qrels.qid, run.qid)
     (judged_d, run_d), n_documents = string_codes(qrels.doc_ids, run.doc_ids)
     judged_keys, run_keys = judged_q * n_documents + judged_d, run_q * n_documents + run_d

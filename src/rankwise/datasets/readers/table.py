@@ -62,7 +62,8 @@ def read_table(
         table. A folder stands for all such files in it and its subfolders, sorted by name; names
         that start with ``_`` or ``.`` are skipped.
     label, qid : str, optional
-        Columns of labels and queries, in any case (default: label, relevance, rel, y or target,
+        Columns of labels and queries, in any case (default: label, relevance, rel, y, target,
+        grade, rating, judgement or judgment,
         and qid, query_id, query or q). ``qid=False``: all rows are one query.
     doc_id, sample_weight : str or False, optional
         Columns of document ids and weights (default: doc_id, docid, docno or document_id, and

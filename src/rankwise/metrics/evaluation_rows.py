@@ -1,0 +1,99 @@
+"""Arguments of :func:`rankwise.metrics.evaluate` as rows: of arrays, judged rows and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.columns import is_frame
+from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.metrics.measure import Measure
+
+DEFAULT_MEASURES = ("nDCG@10",)
+
+
+class Given(NamedTuple):
+    """Arguments of ``evaluate`` for rows."""
+
+    y: Any
+    scores: Any
+    qid: Any
+    measures: Any
+    doc_ids: Any
+    retrieved: Any
+
+
+def as_rows(given: Given) -> Given:
+    """Replace objects that carry several of the arguments by their columns.
+
+    Positional arguments move up: a run comes with its queries, so the measures follow.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is missing, is passed twice, or two of them have changed places.
+    """
+    y, scores = given.y, given.scores
+    if isinstance(y, JudgedRun):
+        measures = _measures(given, scores if given.qid is None else given.qid)
+        _refuse_extra(given, "a judged run")
+        return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved)
+    if isinstance(y, Qrels) or isinstance(scores, Run):
+        raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
+    if _is_run(y, scores):
+        if scores is None:
+            raise TypeError("a run needs judgements: evaluate(run, qrels, measures).")
+        _refuse_extra(given, "a run")
+        rows = judge(y, scores)
+        if not (rows.judged & rows.retrieved).any():
+            raise ValueError(
+                "the run and the judgements have no document of a query in common. Check that "
+                "both use the same query and document ids."
+            )
+        measures = _measures(given, given.qid)
+        return Given(rows.y, rows.scores, rows.qid, measures, rows.doc_ids, rows.retrieved)
+    if isinstance(y, RankingData):
+        if scores is None:
+            raise TypeError("scores are missing: evaluate(data, scores, measures).")
+        measures = _measures(given, given.qid)
+        doc_ids = y.doc_ids if given.doc_ids is None else given.doc_ids
+        return given._replace(y=y.y, qid=y.groups, measures=measures, doc_ids=doc_ids)
+    if scores is None:
+        raise TypeError("scores are missing: evaluate(y, scores, qid, measures).")
+    return given
+
+
+def _is_run(y: Any, judgements: Any) -> bool:
+    """Whether the first argument is a run, rather than one label per row."""
+    if isinstance(y, Run | str | Path | Mapping):
+        return True
+    if isinstance(y, list):
+        return bool(y) and (isinstance(y[0], Run | Path | Mapping) or is_frame(y[0]))
+    whole = isinstance(judgements, Qrels | str | Path | Mapping | RankingData)
+    return is_frame(y) and (whole or len(getattr(y, "columns", [])) > 1)
+
+
+def _measures(given: Given, moved: Any) -> Any:
+    """Measures, which may stand in the place of an argument that the data replace."""
+    if moved is None:
+        return given.measures
+    several = [moved] if isinstance(moved, str | Measure) else moved
+    if not isinstance(several, list | tuple) or not all(
+        isinstance(measure, str | Measure) for measure in several
+    ):
+        raise TypeError(
+            f"the first argument has its own query ids, got {type(moved).__name__} beside it. Pass "
+            "the measures next."
+        )
+    if given.measures is not DEFAULT_MEASURES:
+        raise TypeError("measures are passed twice. The first argument has its own query ids.")
+    return moved
+
+
+def _refuse_extra(given: Given, what: str) -> None:
+    for name in ("doc_ids", "retrieved"):
+        if getattr(given, name) is not None:
+            raise TypeError(f"{what} has its own {name}. Leave out {name}.")

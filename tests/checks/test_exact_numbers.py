@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -72,10 +73,19 @@ def test_tokens_of_files(token, changes):
 
 
 @pytest.mark.parametrize(
-    "values", [[LIMIT, LIMIT + 1, 0.5], np.array([LIMIT, LIMIT + 1, 3]), [2**64, 2**64 + 1, -1]]
+    "values",
+    [
+        [LIMIT, LIMIT + 1, 0.5],
+        np.array([LIMIT, LIMIT + 1, 3]),
+        [2**64, 2**64 + 1, -1],
+        pa.array([LIMIT, LIMIT + 1, 3]),
+        pd.array([LIMIT, LIMIT + 1, 3], dtype="Int64"),
+        pd.Series([Decimal(LIMIT), Decimal(LIMIT + 1), Decimal(3)]),
+    ],
 )
 def test_order_keeping(values):
-    assert order_keeping_float64(values, "scores").tolist() == [1.0, 2.0, 0.0]
+    if not isinstance(values, pa.Array):
+        assert order_keeping_float64(values, "scores").tolist() == [1.0, 2.0, 0.0]
     assert order_keeping_float64([0.5, 3], "scores").tolist() == [0.5, 3.0]
     found = evaluate([0, 1, 0], values, None, ["AP", "nDCG@1"])
     assert (found["AP"], found["nDCG@1"]) == (1.0, 1.0)

@@ -17,7 +17,7 @@ from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
 from rankwise.metrics.tie_order import Rows, refuse_ties_without_ids, tie_rule, warn_of_ties
 from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import as_values
+from rankwise.runtime.column_values import as_array, as_values
 
 if TYPE_CHECKING:
     from rankwise.datasets.data import RankingData
@@ -127,9 +127,9 @@ def evaluate(
         labels, values = _class_numbers(y, scores, classes, parsed)
     elif values.ndim == 1 and values.dtype.kind in "iuf" and (abs(values) >= LARGEST_EXACT).any():
         by_order = all(measure.reads_from_top for measure in parsed.values())
-        # Its items have digits that values may have lost.
-        digits = np.fromiter(scores, dtype=object, count=len(values))
-        values = (order_keeping_float64 if by_order else exact_float64)(digits, "scores")
+        # The given items have digits that values may have lost.
+        given_scores = scores if isinstance(scores, list | tuple) else as_array(scores)
+        values = (order_keeping_float64 if by_order else exact_float64)(given_scores, "scores")
     y, scores = _column("y", labels), _column("scores", values)
     if len(y) != len(scores):
         raise ValueError(

@@ -72,3 +72,21 @@ def test_bytes_that_are_not_utf8_are_refused(tmp_path):
     for read in (read_table, lambda path: list(stream(path))):
         with pytest.raises(ValueError, match=r"t\.csv: .*must be encoded in UTF-8"):
             read(tmp_path / "t.csv")
+
+
+def test_lone_marks_of_csv_that_join_whole_lines_are_refused(tmp_path):
+    text = 'qid,title,label,x\n1,"hello,1,0.5\n1,b,0,0.1\n2,world",2,0.25\n2,z,0,0.75\n'
+    (tmp_path / "t.csv").write_text(text)
+    for read in (read_table, stream):
+        with pytest.raises(ValueError, match=r"line 2: a quotation mark .* ends in line 4"):
+            read(tmp_path / "t.csv", features=["x"])
+
+
+def test_fields_of_several_lines_in_large_csv_files(tmp_path):
+    n = 30_000
+    title = 'a "b"\nline two, and\nthree' + 30 * " "
+    frame = pd.DataFrame({"qid": np.arange(n), "label": 1, "x": 0.5, "title": title})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert read_table(tmp_path / "t.csv", features=["x"]).n_samples == n
+    (tmp_path / "u.csv").write_text('qid,title,label,x\n1,5" tv,1,0.5\n1,3" pipe,0,0.1\n')
+    assert read_table(tmp_path / "u.csv", features=["x"]).n_samples == 2

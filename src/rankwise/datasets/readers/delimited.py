@@ -89,7 +89,11 @@ class DelimitedFile:
     def _parse_options(self) -> Any:
         from pyarrow import csv
 
-        return csv.ParseOptions(delimiter=self.delimiter, quote_char=self.quote_char)
+        head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
+        several_lines = bool(self.quote_char) and b'"' in head  # slower
+        return csv.ParseOptions(
+            delimiter=self.delimiter, quote_char=self.quote_char, newlines_in_values=several_lines
+        )
 
     def _unquote(self, table: Any) -> Any:
         """Text of fields that were quoted because they hold marks, as pandas writes TSV."""
@@ -112,6 +116,8 @@ class DelimitedFile:
         if b"\0" in text:
             number = text.count(b"\n", 0, text.index(b"\0")) + 1
             raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
+        if self.quote_char:
+            _check_marks(text, self.delimiter, len(self.header()))
         return text
 
     def header(self) -> list[str]:
@@ -119,6 +125,9 @@ class DelimitedFile:
         stop = after_newline(self.file, self.file.start + 1)
         names = self._read(self.file.read(self.file.start, stop), None, False).column_names
         check_unique(names)
+        if self.quote_char:
+            head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
+            _check_marks(head, self.delimiter, len(names))
         others = [sign for sign in _OTHERS if len(names) == 1 and sign in names[0]]
         if others:
             raise ValueError(
@@ -259,7 +268,7 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        if "Expected" in str(error) and '"' in str(error):
+        if "Expected" in str(error) and '"' in str(error) and ".csv" not in path.suffixes:
             raise ValueError(
                 f"{path}: {error}. Without quotation marks around the names in its first line, a "
                 "TSV file cannot hold tabs and line ends in its fields. Write such a table as CSV "
@@ -348,6 +357,39 @@ def told_by_cells(
         )
         for counts in counted
     ]
+
+
+def _check_marks(text: bytes, delimiter: str, n_columns: int) -> None:
+    """Raise if a quoted field of several lines could as well be whole lines with lone marks.
+
+    Both readings fit if every one of these lines has all columns. The check ends where a mark opens
+    no field, because all later ones count from it.
+    """
+    if b'"' not in text:
+        return
+    values = np.frombuffer(text, dtype=np.uint8)
+    marks = np.flatnonzero(values == ord('"'))
+    ends = np.flatnonzero(values == ord("\n"))
+    before = np.searchsorted(marks, ends)
+    delimiters = np.flatnonzero(values == ord(delimiter))
+    starts = np.append(0, ends[:-1] + 1)
+    counts = np.searchsorted(delimiters, ends) - np.searchsorted(delimiters, starts)
+    opens = {ord(delimiter), ord("\n"), ord("\r"), ord('"')}
+    irregular = [mark for mark in marks[::2].tolist() if mark and values[mark - 1] not in opens]
+    limit = irregular[0] if irregular else len(text)
+    inside = np.flatnonzero((before % 2 == 1) & (ends < limit))
+    for first in inside.tolist():
+        if first and before[first - 1] == before[first]:
+            continue  # not the first line of the field
+        last = first
+        while last < len(ends) and before[last] == before[first]:
+            last += 1
+        if last < len(ends) and (counts[first : last + 1] == n_columns - 1).all():
+            raise ValueError(
+                f"line {first + 1}: a quotation mark opens a field that ends in line {last + 1}, "
+                "but each of these lines has all columns. If the marks are text, write them twice "
+                "in a field in quotation marks, or write the table as TSV or Parquet"
+            )
 
 
 def _check_labels(cells: Any, name: str, first_row: int) -> None:

@@ -242,3 +242,11 @@ def test_sizes_that_wrap_around_are_refused(put):
 def test_an_unreadable_parquet_file_is_named(put):
     with pytest.raises(ValueError, match=r"x\.parquet does not read as Parquet"):
         read_table(put(b"PAR1" + b"x" * 100, "x.parquet"))
+
+
+@pytest.mark.parametrize("token", ["cost:2", "sid:3"])
+def test_weights_and_slacks_of_svmlight_are_refused_by_name(put, token):
+    with pytest.raises(
+        ValueError, match=f"'{token}' sets the weight or the slack .* sample_weight"
+    ):
+        letor(put(f"1 qid:1 {token} 1:1\n".encode()))

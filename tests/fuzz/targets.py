@@ -13,6 +13,7 @@ GROUPS = {
     "judged_files": "tests.fuzz.judged_files",
     "kernels": "tests.fuzz.kernels",
     "models": "tests.fuzz.models",
+    "fits": "tests.fuzz.fits",
     "fusion": "tests.fuzz.fusion",
 }
 

@@ -19,9 +19,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-# Kernels are of interest with bounds checks only: make boundscheck. Exports have their own test.
+# Kernels are of interest with bounds checks only: make boundscheck. Exports and fits have their own
+# tests.
 @pytest.mark.parametrize(
-    "group", [group for group in GROUPS if group not in ("kernels", "models", "exports")]
+    "group", [group for group in GROUPS if group not in ("kernels", "models", "exports", "fits")]
 )
 def test_every_case_gives_a_value_or_a_documented_refusal(group):
     names = [target.name for target in find_targets(group)]

@@ -31,6 +31,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.model_width import check_columns_read
 from rankwise.checks.row_hash import distinct_rows
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
@@ -74,6 +75,7 @@ def project(X: Matrix, weights: FloatArray) -> Float64Array:
     """Project rows on directions (n_features, n_nodes), or select features by number (n_nodes,)."""
     if weights.ndim == 2:
         return np.asarray(X @ weights)
+    check_columns_read(weights, X.shape[1])
     rows = as_dense(X)
     return rows[:, weights].astype(np.float64)
 

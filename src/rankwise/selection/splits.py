@@ -38,6 +38,9 @@ class QueryKFold(BaseCrossValidator):
     The splitter requests both ``groups`` and ``qid`` from metadata routing, so that
     ``GridSearchCV(..., cv=QueryKFold()).fit(X, y, qid=qid)`` needs no separate groups. O(n).
 
+    Folds depend on the order in which the queries first appear, also with ``shuffle=True``, but not
+    on the order of the other rows or on the names of the queries.
+
     Examples
     --------
     >>> import numpy as np

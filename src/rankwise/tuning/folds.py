@@ -1,4 +1,8 @@
-"""Cross-validation folds that depend on the content of the rows, not on their order."""
+"""Cross-validation folds that do not depend on the order of the rows.
+
+Folds of queries are drawn by query id, so renaming queries may change them and what is chosen on
+them; folds of rows are drawn by content.
+"""
 
 from __future__ import annotations
 

@@ -206,7 +206,10 @@ class LambdaMART(Ranker):
     Missing values go to the side with the larger gain; at nodes without missing values in training,
     to the side with more second derivatives. Nominal splits use the best subset of categories
     without penalties [2]_. Categories without training rows in the node go to the heavier side,
-    unknown categories are treated as missing. The order of the rows does not change the model.
+    unknown categories are treated as missing; these include categories of rows of weight 0 only.
+    Neither the order of rows and queries nor the names of the queries change the model, because
+    random numbers are drawn by the content of the queries. The order of validation rows does not
+    matter either.
 
     Differs from LightGBM's LambdaRank: pairs and discounts end at the same rank;
     ``lambdarank_truncation_level`` of LightGBM limits only the pairs. Bins have equal weights, and

@@ -139,7 +139,7 @@ def test_the_text_says_how_many_queries_count_for_each_measure(board, rng):
         values["AP"][:2] = values["nDCG@5"][0] = np.nan
     some = board_of(of, [3, 3], specs)
     assert [some.n_counted(measure) for measure in (None, "nDCG@5", "P@3")] == [4, 5, 6]
-    first = "made: 6 queries (4 count for AP, 5 for nDCG@5) in 2 folds, ordered by AP"
+    first = "made: 6 queries (4 count for AP, 5 for nDCG@5, 6 for P@3) in 2 folds, ordered by AP"
     assert str(some).splitlines()[0] == first
 
 

@@ -218,3 +218,23 @@ def test_score_columns_follow_their_rows(data):
     assert scored.take(rows).score_columns["now"].tolist() == rows.tolist()
     with pytest.raises(ValueError, match=r"score_columns\['now'\] must have n_samples"):
         RankingData(data.X, data.y, data.qid, score_columns={"now": np.zeros(3)})
+
+
+def test_intervals_of_bounded_measures_stay_in_bounds(data):
+    few = data.queries([0, 1])
+    noise = np.random.default_rng(1).random(few.n_samples)
+    systems = {"a": few.y, "b": -few.y, "c": noise}
+    measures = ["nDCG@10", "AP", "Tau", "Misranking", "DCG"]
+    board = evaluate_systems(systems, few, measures=measures, correction="holm")
+    cut = 0
+    for row in board.rows():
+        for spec, (low, high) in {
+            "nDCG@10": (0, 1), "AP": (0, 1), "Tau": (-1, 1), "Misranking": (0, 1),
+            "DCG": (0, np.inf),
+        }.items():  # fmt: skip
+            of = row["measures"][spec]
+            assert low <= of["low"] <= of["mean"] <= of["high"] <= high
+            cut += of["low"] == low or of["high"] == high
+            if of["diff_low"] is not None:
+                assert low - high <= of["diff_low"] <= of["diff_high"] <= high - low
+    assert cut > 2

@@ -157,7 +157,7 @@ def _show_board(
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:
     (cell,) = board.cells
     found = [
-        _found(spec, str(measure), measure.aggregate(values), values)
+        _found(spec, measure, values)
         for spec, measure in wanted.items()
         for values in [cell.values[str(measure)]]
     ]
@@ -224,7 +224,7 @@ def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
         return load(*arguments, **words)
 
 
-def _found(spec: str, convention: str, mean: float, values: Any) -> _Found:
+def _found(spec: str, measure: Any, values: Any) -> _Found:
     import numpy as np
 
     from rankwise.metrics.significance import t_intervals
@@ -233,8 +233,10 @@ def _found(spec: str, convention: str, mean: float, values: Any) -> _Found:
     interval = None
     if len(known) > 1:
         low, high = t_intervals(known[:, None])[0]
-        interval = float(low), float(high)
-    return _Found(spec, convention, mean, interval, len(known), values)
+        lowest, highest = measure.bounds  # a mean cannot lie beyond them
+        interval = max(float(low), lowest), min(float(high), highest)
+    mean = measure.aggregate(values)
+    return _Found(spec, str(measure), mean, interval, len(known), values)
 
 
 def _as_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:

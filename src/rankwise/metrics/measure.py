@@ -32,6 +32,8 @@ class Measure:
 
     name: ClassVar[str]
     greater_is_better: ClassVar[bool] = True
+    # Lowest and highest possible value per query, which cut intervals of means.
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     # Whether rows without a score can rank below all others.
     reads_from_top: ClassVar[bool] = False
     # Whether the scores are read as predicted labels rather than ranked.

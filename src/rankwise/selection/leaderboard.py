@@ -304,6 +304,7 @@ class Leaderboard:
                 confidence=self.settings.confidence,
                 random_state=self.settings.random_state,
                 baseline=baseline,
+                bounds=parse(self.specs[name]).bounds,
             )
             for name in self.measures
         }

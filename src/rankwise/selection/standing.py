@@ -69,6 +69,7 @@ def standings(
     confidence: float,
     random_state: int,
     baseline: str | None = None,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Standing]:
     """Standing of every ranker; incomplete rankers have fold means only.
 
@@ -84,7 +85,11 @@ def standings(
     baseline : str, optional
         Ranker that takes the place of the best one, see
         :func:`rankwise.metrics.significance.compare_to_baseline`.
+    bounds : tuple of float
+        Lowest and highest possible value of the measure. Intervals are cut there, and those of
+        differences at plus and minus the distance of the two.
     """
+    width = bounds[1] - bounds[0]
     folds = {
         name: [_number(stratified_mean(values[fold_of_query == i])) for i in range(n_folds)]
         for name, values in per_query.items()
@@ -107,12 +112,12 @@ def standings(
             is_best = row is table[0] if baseline is None else row.name == baseline
             found[row.name] = Standing(
                 mean=row.mean,
-                low=_number(row.low),
-                high=_number(row.high),
+                low=_number(max(row.low, bounds[0])),
+                high=_number(min(row.high, bounds[1])),
                 folds=folds[row.name],
                 diff=row.difference,
-                diff_low=_number(row.difference_low),
-                diff_high=_number(row.difference_high),
+                diff_low=_number(max(row.difference_low, -width)),
+                diff_high=_number(min(row.difference_high, width)),
                 p=_number(row.p_value),
                 p_corrected=_number(row.p_corrected),
                 separable=None

@@ -119,9 +119,10 @@ def joint_interval(settings: Settings) -> str:
 
 
 def queries_that_count(board: Results) -> str:
-    """In parentheses, the number of counted queries per measure, if some do not count."""
+    """In parentheses, the number of counted queries of every measure, if some do not count."""
     counts = {name: board.n_counted(name) for name in board.measures}
-    fewer = [f"{n} for {name}" for name, n in counts.items() if n < len(board.qids)]
+    told = any(n < len(board.qids) for n in counts.values())
+    fewer = [f"{n} for {name}" for name, n in counts.items() if told]
     return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
 
 
@@ -200,7 +201,8 @@ def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
     means = []
     for name in measures:
         of = row["measures"][name]
-        half = None if of["low"] is None else (of["high"] - of["low"]) / 2
+        # Where the measure ends, the interval is cut on one side.
+        half = None if of["low"] is None else max(of["high"] - of["mean"], of["mean"] - of["low"])
         means.append(_number(of["mean"], ".4f") + ("" if half is None else f" ± {half:.4f}"))
     memory = row["memory_bytes"]
     return [

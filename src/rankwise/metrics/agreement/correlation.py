@@ -40,6 +40,7 @@ class Pearson(AgreementMeasure):
     """
 
     name: ClassVar[str] = "Pearson"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     empty: Empty = "skip"
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
@@ -72,6 +73,7 @@ class Rho(AgreementMeasure):
     """
 
     name: ClassVar[str] = "Rho"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     empty: Empty = "skip"
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:

@@ -43,6 +43,7 @@ class Tau(AgreementMeasure):
     """
 
     name: ClassVar[str] = "Tau"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     variant: str = "b"
     empty: Empty = "skip"
 

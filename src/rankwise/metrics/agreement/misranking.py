@@ -44,6 +44,7 @@ class Misranking(AgreementMeasure):
     """
 
     name: ClassVar[str] = "Misranking"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     greater_is_better: ClassVar[bool] = False
     ties: float = 1.0
     empty: Empty = "skip"

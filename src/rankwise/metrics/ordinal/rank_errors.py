@@ -78,6 +78,7 @@ class ZeroOne(RankLoss):
     """
 
     name: ClassVar[str] = "ZeroOne"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def _loss(self, scored: ScoredGroups) -> Float64Array:
         missed = (scored.y != scored.scores).astype(np.float64)
@@ -141,6 +142,7 @@ class Within(AgreementMeasure):
     """
 
     name: ClassVar[str] = "Within"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     reads_labels: ClassVar[bool] = True
     ranks: float = 1
     empty: Empty = "skip"

@@ -10,6 +10,7 @@ References: Järvelin and Kekäläinen 2002; Burges et al. 2005 (exponential gai
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -60,6 +61,7 @@ class DCG(GainMeasure):
     """
 
     name: ClassVar[str] = "DCG"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
 
     gain: Gain = "exp2"
     discount: str = "log2"

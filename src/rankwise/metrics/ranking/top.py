@@ -33,6 +33,7 @@ class TopMeasure(Measure):
     """
 
     reads_from_top: ClassVar[bool] = True
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     tie_rules: ClassVar[tuple[str, ...]] = TIES
 
     empty: Empty

@@ -329,3 +329,9 @@ def test_other_labels_and_scores_are_not(y, scores):
 
 def test_measures_of_agreement_take_real_labels_and_any_scores():
     evaluate([0.1, 1.7, 0.3, 0.2], [0, 2, 1, 0], [0, 0, 1, 1], "KendallTau")
+
+
+def test_the_text_says_why_no_query_counts():
+    text = repr(evaluate([0.4, 0.8], [1, 2], 0, ["AP", "AP(rel=0.5)"]))
+    assert "(no label is at least rel=1: set AP(rel=...))" in text.splitlines()[1]
+    assert "no label" not in text.splitlines()[2]

@@ -51,6 +51,11 @@ class EvaluationResult(Mapping[str, float]):
         for spec, mean in self.means.items():
             skipped = int(np.isnan(self.per_query[spec]).sum())
             note = f"  (without {_queries(skipped)})" if skipped else ""
+            rel = getattr(self.measures[spec], "rel", None)
+            if skipped and skipped == len(self.qids) and rel is not None:
+                note = (
+                    f"  (no label is at least rel={rel:g}: set {self.measures[spec].name}(rel=...))"
+                )
             full = str(self.measures[spec])
             lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
         return "\n".join(line.rstrip() for line in lines)

@@ -279,7 +279,17 @@ def collected(X: Any) -> Any:
     if type(X).__name__ == "RecordBatch":
         import pyarrow as pa
 
-        return pa.Table.from_batches([X])
+        X = pa.Table.from_batches([X])
+    if hasattr(X, "column_names") and "string_view" in map(str, X.schema.types):
+        import pyarrow as pa
+
+        # Arrow cannot select rows of string views.
+        return X.cast(
+            pa.schema(
+                field.with_type(pa.large_string()) if field.type == pa.string_view() else field
+                for field in X.schema
+            )
+        )
     return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
 
 

@@ -245,6 +245,19 @@ def test_a_refused_batch_costs_nothing(key, monkeypatch):
     check_refusal(key, model, lambda: model.partial_fit(**more), KeyboardInterrupt)
 
 
+def test_generators_of_refused_fits_are_not_advanced(monkeypatch):
+    model = small("orboost", estimator="perceptron", random_state=np.random.RandomState(3))
+    expected = copy.deepcopy(model).fit(**training_rows("orboost"))
+
+    def interrupt(estimator):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(finite, "_not_finite_attribute", interrupt)
+        model.fit(**training_rows("orboost", 2))
+    assert_same(vars(model.fit(**training_rows("orboost"))), vars(expected), "orboost")
+
+
 def test_a_transform_that_fails_costs_nothing():
     """``fit_transform`` of numbers that can be learnt from but not transformed."""
     model = fitted("polynomial_terms")

@@ -23,6 +23,7 @@ from tests.common.options import attributes, draw_options, fit_options, results,
 from tests.common.states import assert_same
 from tests.fuzz.harness import Target
 
+_SINGLE_COLUMNS = ("polynomial_terms", "random_perceptrons")  # which may not read the last ones
 _SLOW = ("auto", "boltz_rank", "stacking_ranker")  # a tenth as often as the others
 
 
@@ -83,6 +84,8 @@ def _check_refused(path: Path) -> bool:
     if refused:
         assert_same(attributes(model), state, f"{key} {options} fault {fault}")
         assert_same(results(key, model, form), said, f"{key} {options} fault {fault}")
+    if key in _SINGLE_COLUMNS:
+        return True
     model.n_features_in_ = max(1, model.n_features_in_ - 1)
     X = np.ones((9, model.n_features_in_))
     for name in ("predict", "rank_score", "transform"):

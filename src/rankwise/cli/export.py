@@ -128,5 +128,6 @@ def _names(features: str | None) -> list[str] | None:
         return None
     path = Path(features)
     if path.is_file():
-        return path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")  # str.splitlines ends lines within names, too
+        return text.removesuffix("\n").split("\n") if text else []
     return [part.strip() for part in features.split(",")]

@@ -105,7 +105,7 @@ def _check_topics(path):
     """Every topic of the file is a query."""
     text = path.read_text("utf-8", "replace")
     queries = as_queries(path)
-    if not re.search(r"<!|<\?|<doc", text, re.IGNORECASE):
+    if not re.search(r"<!|<\?|<doc|=\s*'[^']*<", text, re.IGNORECASE):
         assert len(queries) == len(re.findall(r"<top>|<topic\s", text, re.IGNORECASE))
     assert all(name and isinstance(value, str) for name, value in queries.items())
     return True
@@ -217,7 +217,7 @@ def _make_index(rng):
             change = _changed_json if name.endswith(".json") else _changed_array
             try:
                 files[name] = change(rng, files[name])
-            except (ValueError, TypeError, IndexError, KeyError, OverflowError):
+            except Exception:  # NumPy's parser of headers raises several
                 continue  # changed before
     return json.dumps({name: data.hex() for name, data in files.items()}).encode()
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rankwise.text import TextIndex, TextRanker, read_beir
+from rankwise.text import QueryDocumentFeatures, TextIndex, TextRanker, read_beir
 from rankwise.text.documents import as_documents, as_id, as_queries
 
 MISSING = [None, float("nan"), np.nan, pd.NA, pd.NaT, np.float32("nan")]
@@ -124,6 +124,23 @@ def test_bad_lines_are_named(tmp_path, line, said):
     path.write_text('{"id": "a", "text": "cat"}\n' + line + "\n")
     with pytest.raises(ValueError, match=rf"docs\.jsonl.*{said}"):
         TextIndex().add(path)
+
+
+def test_empty_files_are_reported(tmp_path):
+    for name in ("empty.trec", "empty.jsonl"):
+        (tmp_path / name).write_text("\n \n")
+        with pytest.warns(UserWarning, match=rf"{name} has no documents"):
+            assert len(TextIndex().add(tmp_path / name)) == 0
+        with pytest.raises(ValueError, match=rf"{name} has no queries"):
+            as_queries(tmp_path / name)
+
+
+def test_missing_ids_of_pairs():
+    index = TextIndex().add({"None": "cat", "nan": "dog"})
+    features = QueryDocumentFeatures(index)
+    for qid, doc_id in ((None, "nan"), ("None", None), ("None", float("nan")), (pd.NA, "nan")):
+        with pytest.raises(ValueError, match=r"(query|document) id 0 is missing"):
+            features.compute({"None": "cat"}, [qid], [doc_id])
 
 
 def test_bytes_of_another_encoding(tmp_path):

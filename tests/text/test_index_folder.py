@@ -218,6 +218,7 @@ JSON_DAMAGE = {
         lambda f: [], lambda f: {}, lambda f: 3, with_entry("format", 1), with_entry("format", "2"),
         with_entry("format", True), with_entry("fields", []), with_entry("fields", "text"),
         with_entry("fields", ["text", "text"]), with_entry("fields", [3]),
+        with_entry("fields", [""]),
         with_entry("fields", ["text", "title"]), with_entry("analyzer", []),
         with_entry("analyzer", {"lowercase": 1}), with_entry("analyzer", {"pattern": 3}),
         with_entry("analyzer", {"stemmer": "klingon"}), with_entry("analyzer", {"stop_words": 3}),

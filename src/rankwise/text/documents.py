@@ -96,6 +96,8 @@ def as_documents(
             yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
     if n_documents:
         _report_fields(fields, missing, other, n_documents, is_default, documents)
+    elif isinstance(documents, Path):
+        warnings.warn(f"{documents} has no documents.", UserWarning, stacklevel=callers_level())
 
 
 def _report_fields(
@@ -144,8 +146,8 @@ def as_queries(queries: Any) -> dict[str, str]:
     Raises
     ------
     TypeError, ValueError
-        If ``queries`` is none of these, a query has no id or no text, an id occurs twice, or a str
-        is the name of a file.
+        If ``queries`` is none of these, a query has no id or no text, an id occurs twice, a file
+        has no queries, or a str is the name of a file.
     """
     if isinstance(queries, str):
         _check_no_file(queries)
@@ -169,6 +171,8 @@ def as_queries(queries: Any) -> dict[str, str]:
             elif _is_missing(texts):
                 raise ValueError(f"query {identifier!r} has no text, got {texts!r}.")
             found[identifier] = _text(texts, identifier, "query")
+    if not found and isinstance(queries, Path):
+        raise ValueError(f"{queries} has no queries. Check the file.")
     return found
 
 

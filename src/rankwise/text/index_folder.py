@@ -209,8 +209,8 @@ def _read_facts(folder: Path) -> dict[str, Any]:
             raise _damaged(path, f"{name} must be a dict or null, got {facts.get(name)!r:.60}")
     _check_texts(facts["fields"], f"{path}: fields", distinct=True)
     _check_texts(facts["sample"], f"{path}: sample", distinct=False)
-    if not facts["fields"]:
-        raise _damaged(path, "fields must name a field, got []")
+    if not facts["fields"] or "" in facts["fields"]:
+        raise _damaged(path, f"fields must be names, got {facts['fields']!r:.60}")
     wanted = [*_array_names(facts["fields"]), "texts", *(["ranker"] if facts["ranker"] else [])]
     for name in wanted:
         file = facts["files"].get(name)

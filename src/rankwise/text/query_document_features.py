@@ -28,7 +28,7 @@ from rankwise.datasets.readers.judged_run import grades_of, missed_documents
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_pairs import NAMES, pair_features
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.text.documents import as_queries
+from rankwise.text.documents import as_id, as_queries
 from rankwise.text.models import check_count, check_number, idf, inverse_norm
 from rankwise.text.postings import Postings
 from rankwise.text.text_index import TextIndex
@@ -215,11 +215,12 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         """
         texts = as_queries(queries)
         number = {name: place for place, name in enumerate(texts)}
-        unknown = next((name for name in map(str, qid) if name not in number), None)
+        names = [as_id(name, f"query id {place}") for place, name in enumerate(qid)]
+        unknown = next((name for name in names if name not in number), None)
         if unknown is not None:
             raise ValueError(f"query {unknown!r} has no text. Pass the texts of all queries.")
-        query_of = np.array([number[str(name)] for name in qid], dtype=np.int64)
-        document_of = self.index.positions(list(map(str, doc_ids)))
+        query_of = np.array([number[name] for name in names], dtype=np.int64)
+        document_of = self.index.positions(list(doc_ids))
         if len(query_of) != len(document_of):
             raise ValueError(
                 f"qid and doc_ids must have one entry per pair, got {len(query_of)} and "

@@ -6,6 +6,7 @@ RANKWISE = $(BIN)/rankwise
 OUT ?= out
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+MUTANTS_ARGS ?=
 FUZZ_TARGETS ?= all
 FUZZ_CASES ?= 10000
 FUZZ_FIRST ?= 0
@@ -22,11 +23,12 @@ INSTALL_newest = $(PIP) install
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
 export PYTHONUTF8 = 1
 
-.PHONY: help demo run-demo test fuzz boundscheck lint bench docs dist wheel-demo run-built-demo release-check version notes clean
+.PHONY: help demo run-demo test mutants fuzz boundscheck lint bench docs dist wheel-demo run-built-demo release-check version notes clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
 	@echo "make test    run the test suite"
+	@echo "make mutants  count the faults put into the library that its tests notice"
 	@echo "make fuzz    attack every reader and model loading: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
 	@echo "make boundscheck  test kernels, and run models on fuzzed inputs, with checks of every index"
 	@echo "make lint    check style, types and import layers"
@@ -55,6 +57,9 @@ test: $(VENV)/.test
 	@rm -rf .numba-cache
 	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache OPENBLAS_NUM_THREADS=1 \
 		$(BIN)/python -m pytest -n logical --dist worksteal $(PYTEST_ARGS)
+
+mutants: $(VENV)/.test
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 fuzz: $(VENV)/.test
 	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m tests.fuzz \

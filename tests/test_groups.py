@@ -263,3 +263,8 @@ def test_split_needs_enough_queries(n_splits):
     groups = QueryGroups.from_sizes([1, 2, 3])
     with pytest.raises(ValueError, match=f"between 2 and n_queries=3, got {n_splits}"):
         groups.split(n_splits)
+
+
+def test_ranks_start_at_one_in_every_query_and_ties_keep_their_order():
+    groups = QueryGroups.from_qid(["b", "a", "b", "a", "b"], 5)
+    assert groups.ranks(np.array([1.0, 5.0, 3.0, 9.0, 3.0])).tolist() == [3, 2, 1, 1, 2]

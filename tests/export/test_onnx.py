@@ -102,6 +102,7 @@ def test_what_is_exportable_is_named():
         ("ordinal_svm", {"kernel": "linear"}),
         ("ordinal_svm", {"kernel": "rbf"}),
         ("poly_ordinal_svm", {"terms": "random", "degree": 3}),
+        ("poly_ordinal_svm", {"terms": "powers", "degree": 3}),
         ("prank", {"degree": 2}),
         ("prank", {"kernel": "rbf"}),
         ("widrow_hoff", {"degree": 2}),

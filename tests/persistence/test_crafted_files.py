@@ -217,3 +217,13 @@ def test_the_list_names_classes():
         )
         module, _, cls = name.rpartition(".")
         assert isinstance(getattr(__import__(module, fromlist=[cls]), cls), type)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_entry_that_is_there_twice_is_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    save(rankwise.RidgeRanker().fit([[0.0], [1.0]], [0, 1], qid=0), path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("schema.json", archive.read("schema.json"))
+    with pytest.raises(ModelFileError, match="contains an entry twice"):
+        load(path)

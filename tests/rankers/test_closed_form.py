@@ -436,3 +436,11 @@ def test_held_out_scores_come_in_chunks(case, monkeypatch):
     np.testing.assert_allclose(
         pieces.cv_results_["fold_test_scores"], whole.cv_results_["fold_test_scores"]
     )
+
+
+def test_weights_of_rows_count_in_score(rng):
+    X, y, qid = rng.normal(size=(60, 3)), rng.integers(0, 3, 60), np.arange(60) // 10
+    ranker = RidgeRanker().fit(X[:30], y[:30], qid=qid[:30])
+    first = (qid < 3).astype(float)  # rows without weight are left out
+    assert ranker.score(X, y, first, qid=qid) == ranker.score(X[:30], y[:30], qid=qid[:30])
+    assert ranker.score(X, y, first, qid=qid) != ranker.score(X, y, qid=qid)

@@ -9,7 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from rankwise.runtime.threads import query_chunks, thread_map
+from rankwise.runtime import threads
+from rankwise.runtime.threads import query_chunks, thread_map, threads_asked
 
 
 @pytest.mark.parametrize("n_threads", [None, 1, 2, 5])
@@ -66,3 +67,10 @@ def test_chunks_hold_whole_queries():
     assert chunks[0] == (0, 2)
     assert [q for first, last in chunks for q in range(first, last)] == list(range(5))
     assert query_chunks(np.zeros(1, dtype=np.int64), 4) == []
+    # Queries that fill a chunk exactly belong to it.
+    assert query_chunks(np.array([0, 1, 4, 5]), 4) == [(0, 2), (2, 3)]
+
+
+def test_negative_numbers_of_jobs_count_from_all_threads(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 4)
+    assert [threads_asked(n) for n in (None, -1, -2, -4, -9, 1, 7)] == [4, 4, 3, 1, 1, 1, 7]

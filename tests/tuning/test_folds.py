@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.groups import QueryGroups
-from rankwise.tuning.folds import stratified_splits
+from rankwise.tuning.folds import content_folds, stratified_splits
 
 
 def splits_of(X, y, qid=None):
@@ -55,3 +55,10 @@ def test_queries_without_rows_are_in_no_fold():
     groups = QueryGroups.from_sizes([3, 0, 3])
     splits = stratified_splits(np.zeros((6, 1)), np.arange(6.0), groups, 5)
     assert [len(test) for _, test in splits] == [3, 3]
+
+
+def test_distinct_rows_are_dealt_out_evenly_and_equal_rows_share_a_fold(rng):
+    X = np.repeat(rng.normal(size=(13, 2)), 2, axis=0)
+    folds = content_folds(X, np.zeros(26), 5)
+    assert sorted(len(fold) for fold in folds) == [4, 4, 6, 6, 6]
+    assert all((fold[::2] + 1 == fold[1::2]).all() for fold in folds)

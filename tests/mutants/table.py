@@ -1,0 +1,406 @@
+"""Mutations of the library, each with the tests that must notice it.
+
+A mutation replaces a short piece of a line that occurs once in its file. The tests are those of the
+mirrored folder that are expected to fail: files or single tests, so that a mutation costs seconds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """A fault to put into a file below ``src/rankwise``."""
+
+    path: str
+    before: str
+    after: str
+    tests: str  # below tests/, separated by blanks
+
+
+# fmt: off
+TABLE = [
+    Mutation(
+        "base.py",
+        '__metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True',
+        '__metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": False',
+        "common/test_routing.py",
+    ),
+    Mutation(
+        "base.py",
+        "return default_score(y, scores, groups, weight)",
+        "return default_score(y, scores, groups, None)",
+        "rankers/test_closed_form.py",
+    ),
+    Mutation(
+        "groups.py",
+        "np.arange(len(scores)) - self.indptr[query] + 1",
+        "np.arange(len(scores)) - self.indptr[query]",
+        "test_groups.py",
+    ),
+    Mutation(
+        "groups.py",
+        "np.lexsort((-self.sort(scores), query))",
+        "np.lexsort((self.sort(scores), query))",
+        "test_groups.py",
+    ),
+    Mutation(
+        "persistence.py",
+        "if len({entry.filename for entry in entries}) < len(entries):",
+        "if len({entry.filename for entry in entries}) > len(entries):",
+        "persistence",
+    ),
+    Mutation(
+        "_registry/entry.py",
+        'return self.path.partition(":")[2]',
+        'return self.path.partition(":")[0]',
+        "common/test_registry.py",
+    ),
+    Mutation(
+        "checks/queries.py",
+        "differs[indptr[1:-1] - 1] = False",
+        "differs[indptr[1:-1]] = False",
+        "checks/test_queries.py",
+    ),
+    Mutation("checks/row_hash.py", 'groups.sizes[np.argsort(query_key, kind="stable")]',
+             "groups.sizes", "checks/test_row_hash.py"),
+    Mutation(
+        "checks/dominant_columns.py",
+        "(len(varying) - 1) // 2",
+        "len(varying) - 1",
+        "checks/test_dominant_columns.py",
+    ),
+    Mutation(
+        "cli/_scores.py",
+        "np.lexsort((-scores, codes))",
+        "np.lexsort((scores, codes))",
+        "cli/test_predict.py",
+    ),
+    Mutation("cli/_scores.py", "ranks <= top", "ranks < top", "cli/test_predict.py"),
+    Mutation(
+        "cli/_data.py",
+        "key=lambda child: int(child.name[4:])",
+        "key=lambda child: child.name",
+        "cli/test_compare.py",
+    ),
+    Mutation("datasets/catalog/synthetic.py", "return 1 + np.searchsorted(SQUARE_THRESHOLDS",
+             "return np.searchsorted(SQUARE_THRESHOLDS", "datasets/catalog/test_synthetic.py"),
+    Mutation(
+        "datasets/ratings_task/split.py",
+        "(ratings.counts + 1) // 2",
+        "ratings.counts // 2",
+        "datasets/test_ratings_task.py",
+    ),
+    Mutation(
+        "datasets/ratings_task/neighbours.py",
+        "cosine * common / (common + _COMMON)",
+        "cosine * common / _COMMON",
+        "datasets/test_ratings_task.py",
+    ),
+    Mutation(
+        "datasets/writers/write.py",
+        "np.arange(n_rows + 1, dtype=np.int64) * n_features",
+        "np.arange(n_rows + 1, dtype=np.int64) * (n_features - 1)",
+        "datasets/writers/test_write.py",
+    ),
+    Mutation(
+        "distributed/sums.py",
+        "if ranges and part.first == ranges[-1].last + 1:",
+        "if ranges and part.first == ranges[-1].last + 2:",
+        "distributed/test_steps.py",
+    ),
+    Mutation(
+        "distributed/sums.py",
+        "n_samples=a.n_samples + b.n_samples",
+        "n_samples=a.n_samples",
+        "distributed/test_steps.py",
+    ),
+    Mutation(
+        "experiments/base.py",
+        "abs(difference) <= self.tolerance + _FUZZ",
+        "abs(difference) < self.tolerance",
+        "experiments/test_base.py",
+    ),
+    Mutation(
+        "experiments/text.py",
+        "self.texts.index(text) + 1",
+        "self.texts.index(text)",
+        "experiments/test_text.py",
+    ),
+    Mutation(
+        "explain/games.py",
+        "worth[without + (1 << j)] - worth[without]",
+        "worth[without] - worth[without + (1 << j)]",
+        "explain/test_explain.py",
+    ),
+    Mutation(
+        "explain/feature_effect.py",
+        "return self.values.mean(axis=0)",
+        "return self.values.mean(axis=1)",
+        "explain/test_feature_effect.py",
+    ),
+    Mutation(
+        "explain/importances.py",
+        'np.argsort(-self.values, kind="stable")',
+        "np.argsort(self.values)",
+        "explain/test_importances.py explain/test_permutation.py",
+    ),
+    Mutation(
+        "export/ranklib.py",
+        "int(tree.feature[node]) + 1",
+        "int(tree.feature[node])",
+        "export/test_engines.py",
+    ),
+    Mutation(
+        "export/float32.py",
+        "return values <= thresholds",
+        "return values < thresholds",
+        "export/test_float32.py export/test_engines.py",
+    ),
+    Mutation(
+        "export/expansions.py",
+        "range(1, estimator.degree + 1)",
+        "range(1, estimator.degree)",
+        "export/test_onnx.py::test_settings",
+    ),
+    Mutation(
+        "features/query_scaling.py",
+        "_per_query(np.add, (above - mean) ** 2, indptr) / count",
+        "_per_query(np.add, (above - mean) ** 2, indptr)",
+        "features/test_query_scaling.py",
+    ),
+    Mutation(
+        "features/query_ranks.py",
+        "(below - above) / (2 * size)",
+        "(below - above) / size",
+        "features/test_query_scaling.py",
+    ),
+    Mutation(
+        "features/affine_powers.py",
+        "(self.n_features + 1) * (self.n_features + 2) // 2",
+        "(self.n_features + 1) * self.n_features // 2",
+        "features/test_affine_powers.py",
+    ),
+    Mutation(
+        "fusion/normalization.py",
+        "1.0 - (pool.ranks - 1) / np.maximum(_lengths(pool), 1)",
+        "1.0 - pool.ranks / np.maximum(_lengths(pool), 1)",
+        "fusion/test_rules.py",
+    ),
+    Mutation("fusion/rules.py", "_isr_sum(pool) * np.log(_count(pool) + sigma)",
+             "_isr_sum(pool) * np.log(_count(pool) - sigma)", "fusion/test_rules.py"),
+    Mutation(
+        "fusion/position_probabilities.py",
+        "np.lexsort((lists.rank, lists.query))",
+        "np.lexsort((-lists.rank, lists.query))",
+        "fusion/test_probabilistic_fusion.py",
+    ),
+    Mutation(
+        "kernels/perceptron_ranking.py",
+        "score >= thresholds[number]",
+        "score > thresholds[number]",
+        "ordinal/online/test_online.py",
+    ),
+    Mutation(
+        "kernels/lambda_gradients.py",
+        "(scores[above] == score and above < row)",
+        "(scores[above] == score and above > row)",
+        "kernels/test_lambda_gradients.py",
+    ),
+    Mutation(
+        "kernels/tree_paths.py",
+        "if categories[middle] < value:",
+        "if categories[middle] <= value:",
+        "trees/test_tree.py trees/test_growth.py",
+    ),
+    Mutation(
+        "labels/cost_sensitive/pair_votes.py",
+        "(3.0 * (np.abs(total) + 1.0))",
+        "(np.abs(total) + 1.0)",
+        "labels/cost_sensitive/test_csovo.py labels/cost_sensitive/test_cost_regression.py",
+    ),
+    Mutation("labels/multi_label/splits.py", "missing = 1.0 - counts", "missing = 1.0 + counts",
+             "labels/multi_label/test_label_splits.py labels/multi_label/test_label_space.py"),
+    Mutation(
+        "losses/pair_costs.py",
+        "steps /= np.arange(1, max(n_classes, 1))",
+        "steps /= np.arange(2, max(n_classes, 1) + 1)",
+        "labels/cost_sensitive/test_pair_costs.py",
+    ),
+    Mutation("losses/laplacian.py", "u[self.tied_rows] += self.weight",
+             "u[self.tied_rows] -= self.weight", "losses/test_laplacian.py"),
+    Mutation("losses/cumulative_link.py", "np.diff(below), -np.diff(above)",
+             "np.diff(below), np.diff(above)", "losses/test_cumulative_link.py"),
+    Mutation(
+        "metrics/ranking/ndcg.py",
+        "values[scored.sizes < self.depth] = 0.0",
+        "values[scored.sizes <= self.depth] = 0.0",
+        "metrics/test_letor.py metrics/test_convention_table.py metrics/ranking",
+    ),
+    Mutation(
+        "metrics/ranking/rbp.py",
+        "(1.0 - self.p) * self.p **",
+        "self.p **",
+        "metrics/ranking metrics/test_convention_table.py metrics/test_peers_ir.py",
+    ),
+    Mutation(
+        "metrics/statistics/effects.py",
+        'np.searchsorted(b, a, side="right")',
+        'np.searchsorted(b, a, side="left")',
+        "metrics/statistics metrics/test_significance.py",
+    ),
+    Mutation(
+        "ordinal/boosting/boosted_rows.py",
+        "weight *= 2.0**data.y",
+        "weight *= data.y",
+        "ordinal/boosting/test_orboost.py",
+    ),
+    Mutation(
+        "ordinal/online/rank_votes.py",
+        "np.arange(len(self.classes_) - 1) + 0.5",
+        "np.arange(len(self.classes_) - 1) + 1.0",
+        "ordinal/online/test_online.py",
+    ),
+    Mutation(
+        "rankers/boosting/mc_rank.py",
+        "(classes >= k).astype(np.int64)",
+        "(classes > k).astype(np.int64)",
+        "rankers/boosting/test_mc_rank.py",
+    ),
+    Mutation(
+        "rankers/ensemble/reciprocal_rank_blend.py",
+        "(sizes + 1) / 2 - sizes * scaled",
+        "(sizes + 1) / 2 + sizes * scaled",
+        "rankers/ensemble/test_ensemble.py",
+    ),
+    Mutation(
+        "rankers/stream_scores.py",
+        "kept = weight > 0",
+        "kept = weight >= 0",
+        "rankers/test_stream.py streams",
+    ),
+    Mutation(
+        "report/ranks.py",
+        'np.searchsorted(classes, cell["classes"])',
+        'np.arange(len(cell["classes"]))',
+        "report/test_rank_plots.py report/test_plots.py",
+    ),
+    Mutation(
+        "report/figures.py",
+        "len(finished) < _FEWEST_RANKED",
+        "len(finished) <= _FEWEST_RANKED",
+        "report/test_report.py",
+    ),
+    Mutation(
+        "runtime/threads.py",
+        "available_threads() + 1 + n_jobs",
+        "available_threads() + n_jobs",
+        "runtime/test_threads.py",
+    ),
+    Mutation(
+        "runtime/threads.py",
+        'indptr[first] + rows_per_chunk, side="right"',
+        'indptr[first] + rows_per_chunk, side="left"',
+        "runtime/test_threads.py",
+    ),
+    Mutation(
+        "selection/splits.py",
+        "turn = [parts[(i + j) % k] for j in range(k)]",
+        "turn = [parts[(i + j + 1) % k] for j in range(k)]",
+        "selection/test_splits.py",
+    ),
+    Mutation(
+        "selection/edges.py",
+        "best[float(value)] > best[neighbour]",
+        "best[float(value)] < best[neighbour]",
+        "selection/test_edges.py",
+    ),
+    Mutation(
+        "selection/tuning.py",
+        "score if select.greater_is_better else -score",
+        "score",
+        "selection/test_tuning.py",
+    ),
+    Mutation(
+        "selection/ranks.py",
+        "np.cumsum(shares[:, ::-1], axis=1)[:, -2::-1]",
+        "np.cumsum(shares, axis=1)[:, :-1]",
+        "selection/test_ordinal.py",
+    ),
+    Mutation(
+        "solvers/boosting/dropout.py",
+        "len(dropped) / (len(dropped) + 1)",
+        "len(dropped) / (len(dropped) + 2)",
+        "rankers/boosting/test_lambdamart_sampling.py",
+    ),
+    Mutation(
+        "solvers/least_squares/pcg.py",
+        "rho = np.inf",
+        "rho = 1.0",
+        "rankers/kernel/test_kernel_rankers.py",
+    ),
+    Mutation("solvers/newton/hinge_newton.py", "value = 0.5 * float(w @ w) + C * hinge",
+             "value = 0.25 * float(w @ w) + C * hinge", "rankers/svm/test_rank_svm.py"),
+    Mutation(
+        "solvers/labels/sparse_recovery.py",
+        "< size[:, None]",
+        "<= size[:, None]",
+        "labels/multi_label/test_compressed_sensing.py",
+    ),
+    Mutation("streams/cutter.py", "chosen = fold_of_row == fold", "chosen = fold_of_row != fold",
+             "rankers/test_stream.py"),
+    Mutation(
+        "structure/rules/arrays.py",
+        "self.low is not None and low < self.low",
+        "self.low is not None and low > self.low",
+        "structure",
+    ),
+    Mutation(
+        "structure/rules/arrays.py",
+        "limit is not None and high >= limit",
+        "limit is not None and high > limit",
+        "structure persistence",
+    ),
+    Mutation(
+        "text/models.py",
+        "weight * part.counts / norm",
+        "part.counts / norm",
+        "text/test_search.py text/test_text_index.py",
+    ),
+    Mutation(
+        "text/postings.py",
+        "return self.n_tokens / max(self.n_documents, 1)",
+        "return self.n_tokens / max(self.n_documents - 1, 1)",
+        "text/test_search.py text/test_text_index.py",
+    ),
+    Mutation(
+        "trees/frontier.py",
+        "gains >= gains.max(axis=0) - ties",
+        "gains > gains.max(axis=0) - ties",
+        "trees/test_growth.py",
+    ),
+    Mutation(
+        "trees/leaves.py",
+        "np.arange(weights.shape[1])).sum(axis=1)",
+        "np.arange(1, weights.shape[1] + 1)).sum(axis=1)",
+        "ordinal/trees/test_ranking_tree.py trees/test_text.py",
+    ),
+    Mutation(
+        "trees/pruning.py",
+        "splits[parent[node]] += splits[node]",
+        "splits[parent[node]] += 1",
+        "trees/test_pruning.py",
+    ),
+    Mutation(
+        "tuning/folds.py",
+        "np.arange(len(distinct)) % n_folds",
+        "np.arange(len(distinct)) // n_folds % n_folds",
+        "tuning/test_folds.py",
+    ),
+    Mutation(
+        "tuning/held_out.py",
+        "np.where(defined, values, 0.0).sum(axis=0)",
+        "np.where(defined, values, 1.0).sum(axis=0)",
+        "tuning rankers/kernel/test_kernel_search.py",
+    ),
+]

@@ -23,10 +23,10 @@ def test_tampered_files_are_refused_or_predict(tmp_path, monkeypatch):
     for name in MAKERS:
         (tmp_path / f"{name}.skops").write_bytes(model_file(name))
     monkeypatch.setenv("FUZZ_MODELS", str(tmp_path))
-    report = run_campaign(list(MAKERS), 2, find="tests.fuzz.models:find")
+    report = run_campaign(list(MAKERS), 1, find="tests.fuzz.models:find")
     assert not report.failures, str(report)
     refused = sum(counts.refused for counts in report.counts.values())
-    assert refused > len(MAKERS), "the mutations do not damage"
+    assert refused > len(MAKERS) / 2, "the mutations do not damage"
 
 
 def test_archive_entries_are_dropped_renamed_and_repeated():

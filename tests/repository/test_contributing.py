@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from numba.core.caching import UserProvidedCacheLocator
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "CONTRIBUTING.md"
@@ -94,7 +95,22 @@ def workplace(tmp_path_factory):
         shutil.copytree(ROOT / name, root / name, ignore=ignore)
     for name in ("pyproject.toml", "conftest.py"):
         shutil.copy(ROOT / name, root)
+    take_compiled_kernels(root)
     return Workplace(root)
+
+
+def take_compiled_kernels(root):
+    """Copy what Numba has cached for the kernels of these sources to the place of the copy's."""
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    if not folder:
+        return
+    kernels = "src/rankwise/kernels/topk.py"
+    cached, copied = (
+        Path(folder, UserProvidedCacheLocator.get_suitable_cache_subpath(str(tree / kernels)))
+        for tree in (ROOT, root)
+    )
+    if cached.exists():
+        shutil.copytree(cached, copied, dirs_exist_ok=True)
 
 
 def test_every_recipe_is_tested():

@@ -24,6 +24,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "lightgbm": {"n_estimators": 10, "min_child_samples": 5, "n_jobs": 1},
     "xgboost": {"n_estimators": 10, "n_jobs": 1},
     "catboost": {"n_estimators": 10, "n_jobs": 1},
+    "rank_lr": {"n_steps": 2000},  # for solver="sgd" only
     "orboost": {"n_estimators": 40},
     "rank_boost": {"n_estimators": 40},
     "frank": {"n_estimators": 40},

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.checks.row_hash import LeastRows, distinct_rows, row_hashes
+from rankwise.checks.row_hash import LeastRows, canonical_order, distinct_rows, row_hashes
+from rankwise.groups import QueryGroups
 
 
 @pytest.fixture
@@ -68,3 +69,22 @@ def test_rows_in_parts_give_the_rows_of_least_key(salt, form, rng):
             least.add(X[lo:hi])
         expected = X[distinct_rows(X, most, salt)]
         assert (abs(least.rows() - expected)).max() == 0
+
+
+def test_canonical_order_holds_whole_queries_of_its_sizes_whatever_the_order(rows):
+    X, y, qid = (
+        rows[:200],
+        np.arange(200.0) % 3,
+        np.repeat(np.arange(12), np.arange(12) * 3 + 1)[:200],
+    )
+    found = []
+    for order in (np.arange(200), np.random.default_rng(3).permutation(200)):
+        groups = QueryGroups.from_qid(qid[order], 200)
+        places, sizes = canonical_order(X[order], y[order], groups)
+        ordered = qid[order][places]
+        starts = np.append(0, np.cumsum(sizes))
+        assert starts[-1] == 200
+        assert np.flatnonzero(np.diff(ordered)).tolist() == (starts[1:-1] - 1).tolist()
+        found.append((ordered, X[order][places] + 0.0, y[order][places]))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -219,8 +219,9 @@ TABLE = [
         "(np.abs(total) + 1.0)",
         "labels/cost_sensitive/test_csovo.py labels/cost_sensitive/test_cost_regression.py",
     ),
-    Mutation("labels/multi_label/splits.py", "missing = 1.0 - counts", "missing = 1.0 + counts",
-             "labels/multi_label/test_label_splits.py labels/multi_label/test_label_space.py"),
+    Mutation("labels/multi_label/splits.py", "return total - label_statistics(",
+             "return total + label_statistics(",
+             "labels/multi_label/test_label_splits.py"),
     Mutation(
         "losses/pair_costs.py",
         "steps /= np.arange(1, max(n_classes, 1))",
@@ -335,8 +336,8 @@ TABLE = [
     ),
     Mutation(
         "solvers/least_squares/pcg.py",
-        "rho = np.inf",
-        "rho = 1.0",
+        "x += (rho / curvature) * direction",
+        "x -= (rho / curvature) * direction",
         "rankers/kernel/test_kernel_rankers.py",
     ),
     Mutation("solvers/newton/hinge_newton.py", "value = 0.5 * float(w @ w) + C * hinge",

@@ -81,7 +81,7 @@ TABLE = [
         "cli/_data.py",
         "key=lambda child: int(child.name[4:])",
         "key=lambda child: child.name",
-        "cli/test_compare.py",
+        "cli/test_fold_folders.py",
     ),
     Mutation("datasets/catalog/synthetic.py", "return 1 + np.searchsorted(SQUARE_THRESHOLDS",
              "return np.searchsorted(SQUARE_THRESHOLDS", "datasets/catalog/test_synthetic.py"),

@@ -89,8 +89,8 @@ def _split(content: bytes) -> list[bytes]:
 def _query_ids(qids: list[bytes | None]) -> list[int] | list[str]:
     if qids[0] is None:
         return [0] * len(qids)
-    if all(re.fullmatch(rb"[+-]?0*[0-9]{1,19}", qid) for qid in qids):
-        numbers = [int(re.sub(rb"^([+-]?)0*([0-9])", rb"\1\2", qid)) for qid in qids]
+    if all(re.fullmatch(rb"0|-?[1-9][0-9]{0,18}", qid) for qid in qids):  # as usually written
+        numbers = [int(qid) for qid in qids]
         if all(-(2**63) <= value < 2**63 for value in numbers):
             return numbers
     return [qid.decode() for qid in qids]
@@ -98,10 +98,19 @@ def _query_ids(qids: list[bytes | None]) -> list[int] | list[str]:
 
 def read_trec(text: bytes, n_fields: int) -> list[list[str]]:
     """The fields of every line that is not blank; ids are UTF-8 without NUL."""
-    rows = [fields for fields in map(_split, _text(text).split(b"\n")) if fields]
-    if b"\0" in text or any(len(fields) != n_fields for fields in rows):
+    return _ids_decoded([_split(line) for line in _filled_lines(text)], n_fields, {0, 2, 5})
+
+
+def _filled_lines(text: bytes) -> list[bytes]:
+    lines = [line for line in _text(text).split(b"\n") if _split(line)]
+    if b"\0" in text or not lines:
+        raise ValueError("NUL or nothing")
+    return lines
+
+
+def _ids_decoded(rows: list[list[bytes]], n_fields: int, ids: set[int]) -> list[list[str]]:
+    if any(len(fields) != n_fields for fields in rows):
         raise ValueError("fields")
-    ids = {0, 2, 5} & set(range(n_fields))
     return [
         [field.decode("utf-8", "strict" if i in ids else "replace") for i, field in enumerate(row)]
         for row in rows
@@ -109,10 +118,19 @@ def read_trec(text: bytes, n_fields: int) -> list[list[str]]:
 
 
 def read_qrels(text: bytes) -> list[tuple[str, str, int]]:
-    """Query, document, relevance."""
-    rows = read_trec(text, 4)
-    out = [(row[0], row[2], _integer(row[3].encode())) for row in rows]
-    if len({row[:2] for row in out}) < len(out):
+    """Query, document, relevance, of four columns or of three."""
+    lines = _filled_lines(text)
+    voters = [line for line in lines if not line.lstrip().startswith(b"#")] or lines
+    widths = [len(_split(line)) for line in voters]
+    if all(line.count(b"\t") == 2 for line in lines) and set(widths) != {4}:
+        rows = [line.removesuffix(b"\r").split(b"\t") for line in lines]
+        triples = _ids_decoded(rows, 3, {0, 1})
+    elif widths.count(3) > widths.count(4):
+        triples = _ids_decoded([_split(line) for line in lines], 3, {0, 1})
+    else:
+        triples = [[row[0], row[2], row[3]] for row in read_trec(text, 4)]
+    out = [(row[0], row[1], _grade(row[2].encode())) for row in triples]
+    if len({row[:2] for row in out}) < len(out) or not all(all(row[:2]) for row in out):
         raise ValueError("twice")
     return out
 
@@ -120,7 +138,7 @@ def read_qrels(text: bytes) -> list[tuple[str, str, int]]:
 def read_run(text: bytes) -> list[tuple[str, str, float, str]]:
     """Query, document, score, tag."""
     rows = read_trec(text, 6)
-    out = [(row[0], row[2], number(row[4].encode()), row[5]) for row in rows]
+    out = [(row[0], row[2], _score(row[4].encode()), row[5]) for row in rows]
     if len({row[:2] for row in out}) < len(out) or not all(math.isfinite(row[2]) for row in out):
         raise ValueError("twice")
     return out
@@ -155,6 +173,25 @@ def read_extreme(
         labels.append(set(of))
         rows.append({column: value for column, value in row.items() if value != 0})
     return (n, d, k), labels, rows
+
+
+def _grade(token: bytes) -> int:
+    """A whole number; one with a point or an exponent must be below 2^53."""
+    if re.fullmatch(rb"[+-]?[0-9]+", token.strip()):
+        return _integer(token.strip())
+    value = number(token.strip())
+    if not abs(value) < 2**53 or value != int(value):
+        raise ValueError(token)
+    return int(value)
+
+
+def _score(token: bytes) -> float:
+    """A number; a whole number without an exponent must be one of float64."""
+    value = number(token)
+    whole = re.fullmatch(rb"([+-]?[0-9]+)(\.0*)?", token)
+    if whole and int(whole[1]) != value:
+        raise ValueError(token)
+    return value
 
 
 def _text(text: bytes) -> bytes:

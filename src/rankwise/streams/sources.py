@@ -26,7 +26,7 @@ from rankwise.datasets.readers.columns import (
     listed,
 )
 from rankwise.datasets.readers.delimited import naming
-from rankwise.datasets.readers.table import check_row_groups, open_parquet
+from rankwise.datasets.readers.table import check_row_groups, open_parquet, valid
 from rankwise.typing import FrameLike
 
 # Role of each column in a table with columns of the given kinds.
@@ -206,7 +206,7 @@ class ParquetFiles(RowStream):
         names = columns.names() or None
         for path in self.paths:
             with open_parquet(path) as file, naming(path):
-                batches = file.iter_batches(self.chunk_rows, columns=names)
+                batches = map(valid, file.iter_batches(self.chunk_rows, columns=names))
                 yield from chunks_of(batches, columns, self.dtype)
 
 

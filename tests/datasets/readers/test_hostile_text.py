@@ -6,9 +6,12 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
+import rankwise
 from rankwise.datasets import (
     RankingData,
     from_frame,
@@ -242,6 +245,17 @@ def test_sizes_that_wrap_around_are_refused(put):
 def test_an_unreadable_parquet_file_is_named(put):
     with pytest.raises(ValueError, match=r"x\.parquet does not read as Parquet"):
         read_table(put(b"PAR1" + b"x" * 100, "x.parquet"))
+
+
+def test_text_in_parquet_must_be_utf8(tmp_path):
+    path = tmp_path / "x.parquet"
+    ids = ["doc-a", "doc-b", "doc-c"]
+    columns = {"qid": ["q", "q", "q"], "doc_id": ids, "label": [0, 1, 2], "f": [1.0, 2.0, 3.0]}
+    pq.write_table(pa.table(columns), path, compression=None, use_dictionary=False)
+    path.write_bytes(path.read_bytes().replace(b"doc-b", b"doc\xff\xfe"))
+    for read in (read_table, read_qrels, lambda name: list(rankwise.stream(name, doc_id="doc_id"))):
+        with pytest.raises(ValueError, match=r"x\.parquet.*UTF8"):
+            read(path)
 
 
 @pytest.mark.parametrize("token", ["cost:2", "sid:3"])

@@ -62,6 +62,9 @@ def listed(found):
         ("", Format.empty),
         ("\ufeff\r\n", Format.empty),
         ("a b c d e f g\n", Format.unknown),
+        ("7\tQ0\ra\t1\t2.5\tt\n", Format.run),
+        ("7\r0 a 1\n", Format.qrels),
+        ("qid," + "x" * 200_000 + "\n", Format.scores),
     ],
 )
 def test_format_does_not_depend_on_the_name(tmp_path, text, kind, name):

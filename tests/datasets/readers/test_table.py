@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -358,3 +359,37 @@ def test_common_names_of_labels(name):
         RankingData.from_frame(table.assign(label=1))
     both = RankingData.from_frame(table.assign(label=1), label="label", features=["x", name])
     assert both.feature_names == ["x", name]
+
+
+BIG = 2**53 + 1
+
+
+@pytest.mark.parametrize("text", [str(BIG), f"-{BIG}", f"{BIG}.0"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_scores_in_text_that_float64_changes_are_refused(tmp_path, name, text):
+    sep = "," if name == "t.csv" else "\t"
+    rows = [["qid", "label", "f", "s"], ["1", "0", "2", "5"], ["1", "1", "3", text]]
+    (tmp_path / name).write_text("".join(f"{sep.join(row)}\n" for row in rows))
+    said = rf"{name}: scores in column 's' must hold numbers that float64 keeps, got .* at row 1"
+    with pytest.raises(ValueError, match=said):
+        read_table(tmp_path / name, score_columns=["s"])
+    assert read_table(tmp_path / name, dtype=np.float64).X[1, 1] == float(text)  # features round
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([5, BIG]),
+        pd.Series([5, BIG], dtype="Int64"),
+        pd.Series([5, BIG], dtype="int64[pyarrow]"),
+        pd.Series([Decimal(5), Decimal(BIG)]),
+        pd.Series([5, BIG], dtype=object),
+    ],
+    ids=lambda column: str(column.dtype),
+)
+def test_scores_in_frames_that_float64_changes_are_refused(column):
+    frame = pd.DataFrame({"qid": [1, 1], "label": [0, 1], "s": column})
+    with pytest.raises(ValueError, match=r"scores in column 's' must hold .* at row 1"):
+        RankingData.from_frame(frame, score_columns=["s"])
+    small = RankingData.from_frame(frame.assign(s=column - 1), score_columns=["s"])
+    assert small.score_columns["s"].tolist() == [4.0, 2.0**53]

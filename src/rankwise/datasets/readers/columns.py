@@ -508,9 +508,9 @@ def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
 
 
 def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
-    if what == "scores" and column.dtype.is_integer() and not column.is_null().any():
-        exact_float64(column.to_numpy(), f"scores in column {name!r}")
     values = _numbers(what, name, column).astype(np.float64, copy=False)
+    if what == "scores" and not column.dtype.is_float() and np.isfinite(values).all():
+        exact_float64(as_array(column.to_native()), f"scores in column {name!r}")
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())

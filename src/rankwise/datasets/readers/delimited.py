@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
 from rankwise.datasets.readers.columns import (
     LABEL_FIX,
@@ -224,6 +225,7 @@ def read_delimited(
     for file, table in zip(files, tables, strict=True):
         with naming(file.path):
             _check_infinite(file, table)
+            _check_exact(file, table, columns.score_columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
         ids = table[columns.qid]
@@ -450,3 +452,14 @@ def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
                     f"column {name!r} has {cells[row].as_py()!r} at row {row}, too large for "
                     "float64. Write inf if infinity is meant"
                 )
+
+
+def _check_exact(file: DelimitedFile, table: pa.Table, names: Sequence[str]) -> None:
+    """Raise if float64 changes a whole number in a column of scores."""
+    for name in names:
+        values = table[name].to_numpy()
+        rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
+        if len(rows):
+            cells = file.table({name: pa.string()})[name].take(pa.array(rows)).to_pylist()
+            where = [f"row {row}" for row in rows.tolist()].__getitem__
+            exact_float64(cells, f"scores in column {name!r}", where)

@@ -127,7 +127,10 @@ def _header(line: bytes) -> FileFormat | None:
         if separator is None:
             names = [word.decode() for word in line.split()]
         else:
-            names = next(csv.reader([text], delimiter=separator))
+            try:
+                names = next(csv.reader([text], delimiter=separator))
+            except csv.Error:  # a carriage return inside, or a field beyond the limit of csv
+                continue
         known = {name.lower() for name in names} & _NAMES
         if len(known) >= 2 and not any(NUMBER.fullmatch(name.encode()) for name in names):
             return FileFormat(Format.table, separator, tuple(names))

@@ -22,7 +22,7 @@ from rankwise.datasets.readers.result_frames import column_named, qrels_of_frame
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.sidefiles import read_grouped
 from rankwise.datasets.readers.svmlight import read_letor
-from rankwise.datasets.readers.table import open_parquet
+from rankwise.datasets.readers.table import open_parquet, valid
 from rankwise.datasets.readers.text_columns import TextColumns, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import Qrels, Run
@@ -171,7 +171,7 @@ def _of_letor(path: Path, max_decompressed_bytes: int) -> Qrels:
 
 def _parquet(path: Path) -> Any:
     with open_parquet(path) as file:
-        return file.read()
+        return valid(file.read())
 
 
 def _table(

@@ -223,7 +223,7 @@ def _read_parquet(
     parts = []
     for path in paths:
         with open_parquet(path) as file:
-            table = file.read(columns=columns.names()).select(columns.names())
+            table = valid(file.read(columns=columns.names())).select(columns.names())
         with naming(path):
             parts.append(columns.read(nw.from_native(table, eager_only=True), dtype))
     return columns, join_rows(parts)
@@ -241,6 +241,12 @@ def open_parquet(path: Path) -> Iterator[Any]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ValueError(f"{path} does not read as Parquet ({error}).") from None
+
+
+def valid(part: Any) -> Any:
+    """A table or record batch, once checked; text that is not UTF-8 raises ArrowInvalid."""
+    part.validate(full=True)
+    return part
 
 
 def check_row_groups(path: Path, metadata: Any, max_bytes: int) -> None:

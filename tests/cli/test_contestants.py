@@ -50,17 +50,21 @@ def test_a_baseline_may_be_one_of_the_rankers(rankwise, letor_file):
     [
         (["--rankers", "ridge,ridge"], "names ridge twice"),
         (["--rankers", "missing.run"], "'missing.run' is not a file"),
-        (["--rankers", "DATA"], "holds LETOR text, not a run: expected 6 fields"),
         (["--rankers", "ridge", "--baseline", "bm25"], "'bm25' is not a ranker"),
         (["--rankers", "rigde"], "Did you mean 'ridge'?"),
         (["--rankers", ","], "must name at least one ranker"),
     ],
 )
 def test_wrong_contestants(rankwise, letor_file, words, told):
-    words = [letor_file if word == "DATA" else word for word in words]
     result = rankwise("compare", letor_file, *words)
     assert result.code == 2
     assert told in result.err
+
+
+def test_a_contestant_that_is_no_run(rankwise, letor_file):
+    result = rankwise("compare", letor_file, "--rankers", letor_file)
+    assert result.code == 1
+    assert "holds LETOR text, not a run: expected 6 fields" in result.err
 
 
 def test_six_rankers_without_a_word(rankwise, letor_file):

@@ -107,7 +107,7 @@ def _scores(estimator: Any, X: Any, rows: Int64Array) -> Float64Array:
 
 def _differ(scores: Float64Array) -> bool:
     """Whether scores differ by more than rounding."""
-    low, high = scores.min(), scores.max()
+    low, high = 0.5 * scores.min(), 0.5 * scores.max()  # halves, as the range could overflow
     return not high - low <= _NOISE * max(abs(low), abs(high))
 
 

@@ -62,7 +62,9 @@ def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng
         judgments.setdefault(q, {})[d] = grade
     for (q, d), score in zip(found, ranks.tolist(), strict=True):
         results.setdefault(q, {})[d] = score
-    peer = pytrec_eval.RelevanceEvaluator(judgments, {"map", "ndcg_cut.10"}).evaluate(results)
+    peer = pytrec_eval.RelevanceEvaluator(
+        judgments, {"map", "ndcg_cut.10", "bpref", "P.5", "recall.5", "recip_rank"}
+    ).evaluate(results)
     arguments = ("evaluate", tmp_path / "r.run", tmp_path / "q.qrels", "--json")
     run = rankwise(*arguments, "--preset", "trec_eval")
     assert run.code == 0, run.err
@@ -71,6 +73,15 @@ def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng
         assert run.json["measures"][spec]["mean"] == pytest.approx(expected, abs=1e-12)
         assert "docid" in run.json["measures"][spec]["convention"]
     assert run.json["queries"] == len(peer) == 11
+    names = ["map", "ndcg_cut_10", "bpref", "P_5", "recall_5", "recip_rank"]
+    own = rankwise(*arguments, "--preset", "trec_eval", "--measures", ",".join(names))
+    for name in names:
+        expected = np.mean([of[name] for of in peer.values()])
+        assert own.json["measures"][name]["mean"] == pytest.approx(expected, abs=1e-12)
+    refused = rankwise(*arguments, "--preset", "trec_eval", "--measures", "num_ret")
+    assert refused.code == 2 and "'set_P' is num_rel_ret / num_ret" in refused.err
+    refused = rankwise(*arguments, "--measures", "P_5")
+    assert refused.code == 2 and "read under the preset 'trec_eval'" in refused.err
     with_all = rankwise(*arguments, "--preset", "trec_eval", "--all-queries")
     assert with_all.json["queries"] == 12
     assert with_all.json["measures"]["AP"]["mean"] == pytest.approx(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.metrics import evaluate
+from rankwise.selection import evaluate_systems
 from tests.metrics import _peers as peers
 from tests.metrics._cases import ragged
 
@@ -14,7 +15,8 @@ LEVELS = (None, 6, 1)  # distinct scores, ties, all tied
 
 def ours(y, f, qid, spec, preset=None):
     ids = [f"d{row:06}" for row in range(len(y))]
-    return evaluate(y, f, qid, [spec], preset=preset, doc_ids=ids).per_query[spec]
+    words = {"preset": preset, "doc_ids": ids, "judged": np.ones(len(y), dtype=bool)}
+    return evaluate(y, f, qid, [spec], **words).per_query[spec]
 
 
 def assert_equal(got, wanted, what, tolerance=1e-12):
@@ -24,7 +26,8 @@ def assert_equal(got, wanted, what, tolerance=1e-12):
 @pytest.mark.parametrize("levels", LEVELS)
 def test_trec_eval(rng, levels):
     y, f, qid = ragged(rng, levels=levels, n_queries=60, most=25)
-    pairs = {"ndcg": "nDCG", "map": "AP", "recip_rank": "RR", "Rprec": "Rprec"}
+    names = ["ndcg", "map", "recip_rank", "Rprec", "bpref", "set_P", "set_recall"]
+    pairs = {name: name for name in names} | {"ndcg": "nDCG", "map": "AP", "recip_rank": "RR"}
     for k in (1, 2, 3, 5, 10, 40):
         pairs |= {
             f"ndcg_cut.{k}": f"nDCG@{k}",
@@ -35,7 +38,31 @@ def test_trec_eval(rng, levels):
         }
     for theirs, spec in pairs.items():
         wanted = peers.trec_eval(y, f, qid, theirs)
-        assert_equal(ours(y, f, qid, spec, "trec_eval"), wanted, theirs)
+        for name in (spec, theirs, theirs.replace(".", "_")):
+            assert_equal(ours(y, f, qid, name, "trec_eval"), wanted, name)
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize("rel", [1, 2])
+def test_bpref_of_unjudged_and_missed_documents(rng, levels, rel):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = {}, {}
+    for q in map(str, range(60)):
+        names = rng.permutation([f"d{number}" for number in range(30)]).tolist()
+        scores = rng.random(20) if levels is None else rng.integers(0, levels, 20) / 4
+        run[q] = dict(zip(names[:20], scores.tolist(), strict=False))
+        n = int(rng.integers(1, 20))
+        lowest, most = [(-2, 4), (0, 1), (1, 3), (-1, 2)][int(q) % 4]
+        qrels[q] = dict(zip(names[30 - n :], rng.integers(lowest, most, n).tolist(), strict=True))
+        qrels[q][names[0]] = 0  # a run without a judged document is refused
+    peer = pytrec_eval.RelevanceEvaluator(qrels, {"bpref"}, relevance_level=rel).evaluate(run)
+    for spec in (f"Bpref(rel={rel})", f"bpref(rel={rel})"):
+        result = evaluate(run, qrels, spec, preset="trec_eval")
+        wanted = [peer[q]["bpref"] for q in result.qids.tolist()]
+        assert_equal(result.per_query[spec], wanted, spec)
+    assert 0 < np.mean(wanted) < 1
+    board = evaluate_systems({"a": run}, qrels, measures=spec, preset="trec_eval")
+    assert_equal(board.per_query()["a"], wanted, "board")
 
 
 def test_trec_eval_sees_the_ties_of_float32():

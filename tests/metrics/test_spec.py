@@ -29,7 +29,7 @@ CHOICES = {
     "max_grade": NUMBERS,
     "cutoff": st.none() | st.integers(1, 10**6),
 }
-TOP = ["nDCG", "DCG", "MeanNDCG", "AP", "P", "R", "Rprec", "Success", "RR", "ERR", "RBP"]
+TOP = ["nDCG", "DCG", "MeanNDCG", "AP", "P", "R", "Rprec", "Success", "RR", "Bpref", "ERR", "RBP"]
 
 
 @st.composite
@@ -175,3 +175,66 @@ def test_presets_name_known_measures_and_values():
         assert set(table) == {*TOP, *({"Kappa"} if preset == "sklearn" else ())}
         for name, params in table.items():
             assert parse(name, preset) == measure_class(name)(**params)
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        ("recip_rank", "RR"),
+        ("P_10", "P@10"),
+        ("P.10", "P@10"),
+        ("recall_100", "R@100"),
+        ("ndcg", "nDCG"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("map", "AP"),
+        ("map_cut_10", "AP@10"),
+        ("Rprec", "Rprec"),
+        ("success_1", "Success@1"),
+        ("bpref", "Bpref"),
+        ("set_P", "P"),
+        ("set_recall", "R"),
+        (" RECIP_RANK ", "RR"),
+    ],
+)
+def test_names_of_trec_eval(name, spec):
+    assert parse(name, "trec_eval") == parse(spec, "trec_eval")
+
+
+@pytest.mark.parametrize("name", ["recip_rank", "P_10", "recall_100", "ndcg_cut_10", "set_P"])
+def test_names_of_trec_eval_need_its_preset(name):
+    for preset in (None, "letor3"):
+        with pytest.raises(ValueError, match=f"unknown measure '{name}'. It is trec_eval's name"):
+            parse(name, preset)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("num_rel_ret", "'num_rel_ret' of trec_eval is not computed; 'set_P' and 'set_recall'"),
+        ("num_q", "not computed; the number of queries stands beside every mean"),
+        ("gm_map", "not computed; 'map' has the values"),
+        ("iprec_at_recall_0.10", "not computed; 'map' and 'P_10' are near"),
+        ("11pt_avg", "not computed; 'map' is near"),
+        ("infAP", "not computed; 'bpref' and 'map' are near"),
+        ("ndcg_cut", "needs a cut-off, as in 'ndcg_cut_10'"),
+        ("ndcg_10", "Write 'ndcg_cut_10'"),
+        ("map_5", "Write 'map_cut_5'"),
+        ("recip_rnk", "Did you mean 'recip_rank'"),
+        ("P_0", "the cut-off must be an integer >= 1"),
+    ],
+)
+def test_names_of_trec_eval_that_are_not_computed_name_the_nearest(name, message):
+    with pytest.raises(ValueError, match=message):
+        parse(name, "trec_eval")
+
+
+def test_every_name_of_trec_eval_is_computed_or_refused_by_name():
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    for name in pytrec_eval.supported_measures:
+        for text in (name, f"{name}_5"):
+            try:
+                parse(text, "trec_eval")
+            except ValueError as error:
+                if text == name:
+                    assert "is not computed" in str(error) or "needs a cut-off" in str(error)

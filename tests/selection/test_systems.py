@@ -204,7 +204,7 @@ def test_runs_without_a_common_query_or_document(data):
     with pytest.raises(ValueError, match="b and the judgments have no query in common"):
         evaluate_systems({"a": run, "b": other}, data)
     other = Run(run.qid, np.char.add(run.doc_ids, "x"), run.scores)
-    with pytest.raises(ValueError, match="have queries in common, but no document: b has"):
+    with pytest.raises(ValueError, match="have queries in common, but no document with a grade"):
         evaluate_systems({"a": run, "b": other}, data)
     with pytest.raises(ValueError, match="the data have none"):
         evaluate_systems({"a": run}, replace(data, doc_ids=None))

@@ -17,6 +17,5 @@ def measured(
     """
     rows = judge(run, qrels, all_queries=all_queries)
     specs = list(measures.values())
-    options = {"preset": "trec_eval", "retrieved": rows.retrieved}
-    result = evaluate(rows.y, rows.scores, rows.qid, specs, **options)
+    result = evaluate(rows, specs, preset="trec_eval")
     return {name: result.per_query[spec].tolist() for name, spec in measures.items()}

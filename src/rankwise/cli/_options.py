@@ -26,7 +26,8 @@ Measures = Annotated[
     str,
     typer.Option(
         metavar="A,B,…",
-        help="Comma-separated measures; the first one sorts the tables.",
+        help="Comma-separated measures; the first one sorts the tables. --preset trec_eval also "
+        "reads its own names: map, P_10, ndcg_cut_10.",
         autocompletion=complete.measures,
     ),
 ]

@@ -170,12 +170,14 @@ class _Measured:
     groups : QueryGroups
     source : ndarray of shape (n_rows,), int64
         Row of the pool, -1 for documents that no system returned.
+    judged : ndarray of shape (n_rows,), bool
     """
 
     measure: Measure
     y: Float64Array
     groups: QueryGroups
     source: NDArray[np.int64]
+    judged: NDArray[np.bool_]
 
     @classmethod
     def of(cls, pool: RunPool, qrels: Qrels, measure: str) -> _Measured:
@@ -190,12 +192,12 @@ class _Measured:
         found = parse(measure, "trec_eval")
         if getattr(found, "ties", None) == "docid":
             found = replace(found, **{"ties": "stable"})
-        return cls(found, judged.y, groups, source)
+        return cls(found, judged.y, groups, source, judged.judged)
 
     def values(self, scores: Float64Array) -> Float64Array:
         """The measure of every query, in the order of ``groups.ids``."""
         retrieved = self.source >= 0
         single = np.where(retrieved, scores[self.source], 0.0).astype(np.float32)
-        measures = {"retrieved": retrieved, "measures": [self.measure]}
-        result = evaluate(self.y, single.astype(np.float64), self.groups, **measures)
+        words = {"retrieved": retrieved, "judged": self.judged, "measures": [self.measure]}
+        result = evaluate(self.y, single.astype(np.float64), self.groups, **words)
         return result.per_query[str(self.measure)]

@@ -16,6 +16,7 @@ MEASURES: dict[str, str] = {
     "Rprec": "rankwise.metrics.ranking.precision:RPrecision",
     "Success": "rankwise.metrics.ranking.precision:Success",
     "RR": "rankwise.metrics.ranking.reciprocal_rank:ReciprocalRank",
+    "Bpref": "rankwise.metrics.ranking.bpref:BinaryPreference",
     "ERR": "rankwise.metrics.ranking.err:ExpectedReciprocalRank",
     "RBP": "rankwise.metrics.ranking.rbp:RankBiasedPrecision",
     "MSD": "rankwise.metrics.agreement.magnitude:MSD",

@@ -38,6 +38,7 @@ def evaluate(
     preset: str | None = None,
     doc_ids: ArrayLike | None = None,
     retrieved: ArrayLike | None = None,
+    judged: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> EvaluationResult:
     """Evaluate scores against labels, per query and on average.
@@ -74,6 +75,9 @@ def evaluate(
         False for judged rows that a run did not retrieve, see :func:`rankwise.datasets.judge`.
         They count in the ideal (ideal gain, number of relevant rows) but are not part of the
         ranking; their scores are not read. None: every row has a score.
+    judged : array-like of shape (n_samples,), bool, optional
+        False for rows without a judgement, which Bpref leaves out and other measures take as they
+        are; required by Bpref, see :func:`rankwise.datasets.judge`.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Required if y or predicted labels are text, unless one of them
         is an ordered categorical.
@@ -117,8 +121,8 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    y, scores, qid, measures, doc_ids, retrieved = as_rows(
-        Given(y, scores, qid, measures, doc_ids, retrieved)
+    y, scores, qid, measures, doc_ids, retrieved, judged = as_rows(
+        Given(y, scores, qid, measures, doc_ids, retrieved, judged)
     )
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
@@ -141,7 +145,8 @@ def evaluate(
     if any(measure.reads_from_top for measure in parsed.values()):
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
-    rows = Rows(y, scores, groups, may_miss=retrieved is not None)
+    known = None if judged is None else _mask("judged", judged, len(y))
+    rows = Rows(y, scores, groups, may_miss=retrieved is not None, judged=known)
     if doc_ids is None:
         refuse_ties_without_ids(parsed, rows, preset)
     per_query = {}
@@ -163,7 +168,7 @@ def _left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[st
     return {
         spec: measure
         for spec, measure in measures.items()
-        if tie_rule(measure) is not None and tie_rule(parse(spec)) != tie_rule(measure)
+        if tie_rule(measure) == "stable" and tie_rule(parse(spec)) != "stable"
     }
 
 
@@ -219,12 +224,7 @@ def _with_missing(
     scores: NDArray[Any], retrieved: ArrayLike, measures: dict[str, Measure]
 ) -> NDArray[np.float64]:
     """Scores with minus infinity for rows that were not retrieved."""
-    mask = np.asarray(retrieved)
-    if mask.dtype != bool or mask.shape != scores.shape:
-        raise ValueError(
-            f"retrieved must hold n_samples={len(scores)} truth values, got shape {mask.shape} "
-            f"of dtype {mask.dtype}. Pass one per row."
-        )
+    mask = _mask("retrieved", retrieved, len(scores))
     for spec, measure in measures.items():
         if not measure.reads_from_top:
             raise ValueError(
@@ -235,6 +235,17 @@ def _with_missing(
     scores[mask & (scores == -np.inf)] = np.nan  # a bad score, not a missing one
     scores[~mask] = -np.inf
     return scores
+
+
+def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
+    """One truth value per row."""
+    mask = np.asarray(values)
+    if mask.dtype != bool or mask.shape != (n_samples,):
+        raise ValueError(
+            f"{name} must hold n_samples={n_samples} truth values, got shape {mask.shape} "
+            f"of dtype {mask.dtype}. Pass one per row."
+        )
+    return mask
 
 
 def _column(name: str, values: Any) -> NDArray[Any]:

@@ -24,6 +24,7 @@ class Given(NamedTuple):
     measures: Any
     doc_ids: Any
     retrieved: Any
+    judged: Any
 
 
 def as_rows(given: Given) -> Given:
@@ -40,7 +41,7 @@ def as_rows(given: Given) -> Given:
     if isinstance(y, JudgedRun):
         measures = _measures(given, scores if given.qid is None else given.qid)
         _refuse_extra(given, "a judged run")
-        return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved)
+        return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved, y.judged)
     if isinstance(y, Qrels) or isinstance(scores, Run):
         raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
     if _is_run(y, scores):
@@ -50,11 +51,10 @@ def as_rows(given: Given) -> Given:
         rows = judge(y, scores)
         if not (rows.judged & rows.retrieved).any():
             raise ValueError(
-                "the run and the judgements have no document of a query in common. Check that "
-                "both use the same query and document ids."
+                "the run and the judgements have no document of a query in common, or none with a "
+                "grade of at least 0. Check that both use the same query and document ids."
             )
-        measures = _measures(given, given.qid)
-        return Given(rows.y, rows.scores, rows.qid, measures, rows.doc_ids, rows.retrieved)
+        return as_rows(given._replace(y=rows, scores=None))
     if isinstance(y, RankingData):
         if scores is None:
             raise TypeError("scores are missing: evaluate(data, scores, measures).")
@@ -94,6 +94,6 @@ def _measures(given: Given, moved: Any) -> Any:
 
 
 def _refuse_extra(given: Given, what: str) -> None:
-    for name in ("doc_ids", "retrieved"):
+    for name in ("doc_ids", "retrieved", "judged"):
         if getattr(given, name) is not None:
             raise TypeError(f"{what} has its own {name}. Leave out {name}.")

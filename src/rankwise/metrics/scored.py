@@ -61,6 +61,8 @@ class ScoredGroups:
         Query q holds rows ``indptr[q]:indptr[q + 1]``; ``indptr[0] == 0``.
     missing : ndarray of shape (n_rows,), bool, or None
         True for rows that a run did not retrieve, whose score is minus infinity.
+    judged : ndarray of shape (n_rows,), bool, or None
+        True for rows with a judgement; None if that is unknown.
     """
 
     def __init__(self, y: Float64Array, scores: Float64Array, indptr: Int64Array) -> None:
@@ -68,6 +70,7 @@ class ScoredGroups:
         self.scores = scores
         self.indptr = indptr
         self.missing: NDArray[np.bool_] | None = None
+        self.judged: NDArray[np.bool_] | None = None
         self._depth: dict[str, int] = {}
         self._ranked: dict[str, Ranked] = {}
         self._tops: dict[int, Int64Array] = {}
@@ -110,7 +113,7 @@ class ScoredGroups:
     def with_scores(self, scores: Float64Array) -> ScoredGroups:
         """The same rows with other scores; cached results that depend only on labels are kept."""
         other = ScoredGroups(self.y, scores, self.indptr)
-        other._depth, other._tops = self._depth, self._tops
+        other._depth, other._tops, other.judged = self._depth, self._tops, self.judged
         other._ranked = {what: self._ranked[what] for what in self._ranked if what == "ideal"}
         for name in _BY_LABELS & self.__dict__.keys():
             other.__dict__[name] = self.__dict__[name]
@@ -219,7 +222,11 @@ class ScoredGroups:
 
     def count(self, rel: float) -> Int64Array:
         """Number of rows of grade >= ``rel`` per query."""
-        down_to = np.concatenate([[0], np.cumsum(self.y >= rel)])
+        return self.sum(self.y >= rel)
+
+    def sum(self, rows: NDArray[np.bool_]) -> Int64Array:
+        """Number of rows per query for which a mask is True."""
+        down_to = np.concatenate([[0], np.cumsum(rows)])
         return np.diff(down_to[self.indptr])
 
     @cached_property
@@ -282,10 +289,12 @@ def compute(
     n_threads: int | None = None,
     *,
     may_miss: bool = False,
+    judged: NDArray[np.bool_] | None = None,
 ) -> list[Float64Array]:
     """Values per query of every measure, from rows in input order.
 
-    ``n_threads=None`` uses one thread for little work and all threads for more.
+    ``n_threads=None`` uses one thread for little work and all threads for more. ``judged`` is False
+    for rows without a judgement, and None if that is unknown.
 
     Raises
     ------
@@ -316,6 +325,8 @@ def compute(
         )
         if may_miss:
             scored.missing = scored.scores == -np.inf
+        if judged is not None:
+            scored.judged = judged[rows]
         if not _finite(scored):
             return None
         for measure in measures:

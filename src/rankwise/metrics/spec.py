@@ -18,6 +18,7 @@ from typing import Any
 
 from rankwise.metrics._table import ALIASES, MEASURES
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.trec_eval_names import TREC_EVAL_NAMES, spec_of_trec_eval
 
 _SPEC = re.compile(
     r"\s*(?P<name>[A-Za-z]\w*)\s*(?:\((?P<params>.*)\))?\s*(?:@\s*(?P<cutoff>\d+))?(?P<minus>-)?\s*"
@@ -45,7 +46,8 @@ def parse(
     ----------
     spec : str or Measure
         ``"nDCG@10"``, ``"AP"``, ``"P(rel=2)@5"``, ``"nDCG(gain='exp2',empty='skip')@10"``;
-        aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood.
+        aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood. With the preset of
+        trec_eval, its own names are too: ``"ndcg_cut_10"``, ``"P_5"``, ``"recip_rank"``.
     preset : str, optional
         Convention for parameters not in the string: a key of ``rankwise.metrics.PRESETS``.
     also : mapping from name to class path, optional
@@ -66,7 +68,8 @@ def parse(
         return spec
     if not isinstance(spec, str):
         raise TypeError(f"a measure must be a spec string or a Measure, got {spec!r}.")
-    match = _SPEC.fullmatch(spec)
+    text = (spec_of_trec_eval(spec) if preset == "trec_eval" else None) or spec
+    match = _SPEC.fullmatch(text)
     if match is None:
         raise ValueError(
             f"a measure must be Name(key=value,...)@k, got {spec!r}. "
@@ -109,8 +112,14 @@ def measure_class(name: str, also: Mapping[str, str] | None = None) -> type[Meas
     canonical = by_lower_name.get(name.lower())
     known = {**MEASURES, **beside}
     if canonical is None:
-        near = get_close_matches(name.lower(), by_lower_name, n=1)
-        hint = f"Did you mean {by_lower_name[near[0]]!r}?" if near else f"Known: {list(known)}."
+        ours = spec_of_trec_eval(name)
+        near = get_close_matches(name.lower(), {**TREC_EVAL_NAMES, **by_lower_name}, n=1)
+        if ours is not None:
+            hint = f"It is trec_eval's name of {ours!r}, read under the preset 'trec_eval'."
+        elif near:
+            hint = f"Did you mean {by_lower_name.get(near[0]) or TREC_EVAL_NAMES[near[0]]!r}?"
+        else:
+            hint = f"Known: {list(known)}."
         raise ValueError(f"unknown measure {name!r}. {hint}")
     module, _, cls = known[canonical].partition(":")
     return getattr(import_module(module), cls)

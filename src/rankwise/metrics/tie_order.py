@@ -37,19 +37,23 @@ class Rows:
     groups : QueryGroups
     may_miss : bool
         Whether a score of minus infinity marks a row that was not retrieved.
+    judged : ndarray of shape (n_samples,), bool, or None
+        Whether each row has a judgement; None if that is unknown.
     """
 
     y: NDArray[Any]
     scores: NDArray[Any]
     groups: QueryGroups
     may_miss: bool = False
+    judged: NDArray[np.bool_] | None = None
 
     def values(self, measures: Collection[Measure]) -> list[Float64Array]:
         """Values per query of every measure."""
         from rankwise.metrics.scored import compute  # loads numba
 
         measures = list(measures)
-        return compute(measures, self.y, self.scores, self.groups, may_miss=self.may_miss)
+        words: Any = {"may_miss": self.may_miss, "judged": self.judged}
+        return compute(measures, self.y, self.scores, self.groups, **words)
 
     def by_id(self, doc_ids: ArrayLike) -> Rows:
         """The rows of each query by ascending document id, the order that ``"docid"`` expects.

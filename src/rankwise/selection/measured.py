@@ -35,10 +35,12 @@ def values_by_query(
     told: Predicted,
     measures: Sequence[Measure],
     retrieved: NDArray[np.bool_] | None = None,
+    judged: NDArray[np.bool_] | None = None,
 ) -> dict[str, Float64Array]:
     """Values per query of every measure, which reads predicted labels or scores.
 
-    Missed documents count in measures that read a ranking from its top.
+    Missed documents count in measures that read a ranking from its top. ``judged`` is for data
+    without missed documents.
     """
     found: dict[str, Float64Array] = {}
     for kind in product((False, True), repeat=2):
@@ -51,7 +53,7 @@ def values_by_query(
             y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
             if doc_ids is not None:
                 doc_ids = _all_ids(doc_ids, test.missed)
-        words = {"doc_ids": doc_ids, "retrieved": mask}
+        words = {"doc_ids": doc_ids, "retrieved": mask, "judged": judged}
         found |= evaluate(y, scores, groups, wanted, **words).per_query
     return {str(measure): found[str(measure)] for measure in measures}
 

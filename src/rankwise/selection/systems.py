@@ -216,11 +216,13 @@ def _of_runs(
         told = judge(run, counted, all_queries=True)
         if not (told.judged & told.retrieved).any():
             raise ValueError(
-                f"{name} and the judgments have queries in common, but no document: {name} has "
+                f"{name} and the judgments have queries in common, but no document with a grade of "
+                f"at least 0: {name} has "
                 f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
             )
         table = _table(told)
-        values = values_by_query(table, Predicted(told.scores), measures, told.retrieved)
+        scores = Predicted(told.scores)
+        values = values_by_query(table, scores, measures, told.retrieved, told.judged)
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []

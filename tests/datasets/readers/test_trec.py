@@ -167,7 +167,7 @@ def test_judge_small_case():
     assert rows.doc_ids.tolist() == ["z", "b", "a", "c", "b", "a"]
     assert rows.y.tolist() == [0, 0, 2, 1, 0, 0]
     np.testing.assert_allclose(rows.scores, [0.5, 0.5, 0.1, -np.inf, 3.0, -np.inf])
-    assert rows.judged.tolist() == [False, True, True, True, True, True]
+    assert rows.judged.tolist() == [False, True, True, True, False, True]
     assert rows.retrieved.tolist() == [True, True, True, False, True, False]
     assert judge(run, qrels, all_queries=True).qid.tolist() == ["1"] * 4 + ["2"] + ["3"] * 2
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets import Qrels, Run, fetch, judge, read_qrels, read_run
+from rankwise.datasets import Qrels, Run, fetch, read_qrels, read_run
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise.fusion import LearnedFusion, RunPool, fuse, pool_runs
 from rankwise_papers.fusion_choice import fuse_nested
@@ -92,49 +92,7 @@ def _without(run: Run, pairs: set[tuple[str, str]]) -> Run:
 
 
 def _of_run(run: Run, qrels: Qrels) -> dict[str, list[float]]:
-    found = measured(run, qrels, {**MEASURES, **BIASED}, all_queries=True)
+    wanted = {**MEASURES, **BIASED, "bpref": "bpref"}
+    found = measured(run, qrels, wanted, all_queries=True)
     biased = np.mean([found.pop(name) for name in BIASED], axis=0).tolist()
-    return {**found, "RBP": biased, "bpref": bpref(run, qrels)}
-
-
-def bpref(run: Run, qrels: Qrels) -> list[float]:
-    """Binary preference of every judged query.
-
-    ``1/R sum_r (1 - min(n_r, R) / min(R, N))`` over the returned relevant documents r, with R
-    relevant and N not relevant documents judged and n_r of the latter ranked above r. Documents
-    without a judgement, or judged below 0, do not count. Buckley & Voorhees, "Retrieval evaluation
-    with incomplete information", SIGIR 2004, as trec_eval computes it.
-    """
-    rows = judge(run, qrels, all_queries=True)
-    negative = set(
-        zip(
-            qrels.qid[qrels.relevance < 0].tolist(),
-            qrels.doc_ids[qrels.relevance < 0].tolist(),
-            strict=True,
-        )
-    )
-    found: dict[str, list[tuple[bool, bool]]] = {}
-    for query, document, y, judged, returned in zip(
-        rows.qid.tolist(),
-        rows.doc_ids.tolist(),
-        rows.y.tolist(),
-        rows.judged.tolist(),
-        rows.retrieved.tolist(),
-        strict=True,
-    ):
-        of = found.setdefault(query, [])
-        if judged and (query, document) not in negative:
-            of.append((y > 0, returned))
-    return [_bpref(of) for of in found.values()]
-
-
-def _bpref(judged: Sequence[tuple[bool, bool]]) -> float:
-    n_relevant = sum(relevant for relevant, _ in judged)
-    n_other = len(judged) - n_relevant
-    total, above = 0.0, 0
-    for relevant, returned in judged:
-        if relevant and returned:
-            lost = min(above, n_relevant) / min(n_relevant, n_other) if above else 0.0
-            total += 1.0 - lost
-        above += returned and not relevant
-    return total / n_relevant if n_relevant else 0.0
+    return {**found, "RBP": biased}

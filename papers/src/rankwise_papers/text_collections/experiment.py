@@ -96,12 +96,5 @@ def folded(ranker: TextRanker, queries: Mapping[str, str], qrels: Qrels, seed: i
 def measured(run: Run, qrels: Qrels) -> dict[str, list[float]]:
     """The measures of every judged query."""
     rows = judge(run, qrels, all_queries=True)
-    result = evaluate(
-        rows.y,
-        rows.scores,
-        rows.qid,
-        list(MEASURES.values()),
-        preset="trec_eval",
-        retrieved=rows.retrieved,
-    )
+    result = evaluate(rows, list(MEASURES.values()), preset="trec_eval")
     return {name: result.per_query[spec].tolist() for name, spec in MEASURES.items()}

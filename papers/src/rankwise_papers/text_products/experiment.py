@@ -52,7 +52,7 @@ class TextProducts(Experiment):
                 for kept in ((fold != number) & (fold != vali), fold == vali, fold == number)
             )
             scores = _scores(cell.params["method"], train, held, test)
-            result = evaluate(test.y, scores, test.qid, MEASURE, preset="trec_eval")
+            result = evaluate(test, scores, MEASURE, preset="trec_eval")
             values = np.array(result.per_query[MEASURE], float)
             found += values[_counts(test)].tolist()
         return found

@@ -32,7 +32,10 @@ class JudgedRun:
     scores : ndarray of shape (n_rows,), float64
         Score; −inf if the run did not retrieve the document.
     qid, doc_ids : ndarray of shape (n_rows,) of str
-    judged, retrieved : ndarray of shape (n_rows,), bool
+    judged : ndarray of shape (n_rows,), bool
+        Whether the document has a grade of at least 0; a negative one means in trec_eval that it
+        was not judged.
+    retrieved : ndarray of shape (n_rows,), bool
     """
 
     y: Float64Array
@@ -131,7 +134,7 @@ def judge(
     scores = np.append(scores[counted].astype(np.float64), np.full(n_missed, -np.inf))
     qid = np.append(run.qid[counted], qrels.qid[missed])
     doc_ids = np.append(run.doc_ids[counted], qrels.doc_ids[missed])
-    judged = np.append(judged[counted], np.ones(n_missed, dtype=bool))
+    judged = np.append((judged & (grades >= 0))[counted], qrels.relevance[missed] >= 0)
     retrieved = np.arange(n_counted + n_missed) < n_counted
     order = trec_order(np.append(run_q[counted], judged_q[missed]), scores, doc_ids)
     return JudgedRun(

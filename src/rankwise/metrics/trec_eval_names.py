@@ -1,0 +1,86 @@
+"""Names of measures in trec_eval, e.g. ``ndcg_cut_10`` and ``recip_rank``, as our spec strings."""
+
+from __future__ import annotations
+
+import re
+
+# trec_eval's name → ours; a cut-off follows as "_10", or as ".10" in trec_eval's option -m.
+WHOLE: dict[str, str] = {
+    "map": "AP",
+    "ndcg": "nDCG",
+    "recip_rank": "RR",
+    "Rprec": "Rprec",
+    "bpref": "Bpref",
+    "set_P": "P",
+    "set_recall": "R",
+}
+CUT: dict[str, str] = {
+    "P": "P",
+    "recall": "R",
+    "ndcg_cut": "nDCG",
+    "map_cut": "AP",
+    "success": "Success",
+}
+# What rankwise does not compute, with what comes near.
+_OTHERS: dict[str, str] = {
+    "num_q": "the number of queries stands beside every mean",
+    "num_ret": "'set_P' is num_rel_ret / num_ret",
+    "num_rel": "'set_recall' is num_rel_ret / num_rel",
+    "num_rel_ret": "'set_P' and 'set_recall' divide it by num_ret and num_rel",
+    "num_nonrel_judged_ret": "'bpref' compares with these documents",
+    "gm_map": "'map' has the values of which it is the geometric mean, see --per-query",
+    "gm_bpref": "'bpref' has the values of which it is the geometric mean, see --per-query",
+    "infAP": "'bpref' and 'map' are near",
+    "iprec_at_recall": "'map' and 'P_10' are near",
+    "11pt_avg": "'map' is near",
+    "Rndcg": "'ndcg' is near",
+    "ndcg_rel": "'ndcg' is near",
+    "Rprec_mult": "'Rprec' is near",
+    "relative_P": "'P_10' and 'recall_10' are near",
+    "set_relative_P": "'set_P' and 'set_recall' are near",
+    "set_map": "'set_P' and 'set_recall' are near",
+    "set_F": "'set_P' and 'set_recall' are what it averages",
+    "G": "'ndcg' is near",
+    "binG": "'map' is near",
+    "utility": "'set_P' is near",
+    "runid": "it names the run",
+    "relstring": "it lists the first grades",
+}
+TREC_EVAL_NAMES: dict[str, str] = {
+    name.lower(): name for name in (*WHOLE, *(f"{cut}_k" for cut in CUT))
+}
+_FORM = re.compile(r"\s*(?P<name>\w+?)(?:[_.](?P<number>\d+(?:\.\d+)?))?\s*", re.ASCII)
+_WHOLE, _CUT, _OTHER = ({name.lower(): name for name in of} for of in (WHOLE, CUT, _OTHERS))
+
+
+def spec_of_trec_eval(text: str) -> str | None:
+    """Spec string of a measure under its name in trec_eval; None for any other text.
+
+    Case does not count.
+
+    Raises
+    ------
+    ValueError
+        If trec_eval has the measure and rankwise does not, or a cut-off is missing or too much.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return None
+    name, number = match["name"].lower(), match["number"]
+    if name in _CUT and number is not None and number.isdigit():
+        return f"{CUT[_CUT[name]]}@{number}"
+    if name in _WHOLE and number is None:
+        return WHOLE[_WHOLE[name]]
+    if name in _CUT and "_" in name:
+        raise ValueError(f"measure {text!r} needs a cut-off, as in '{_CUT[name]}_10'.")
+    if name in _WHOLE and number is not None and f"{name}_cut" in _CUT:
+        raise ValueError(
+            f"measure {text!r}: {_WHOLE[name]} has no cut-off in trec_eval. Write "
+            f"'{name}_cut_{number}'."
+        )
+    if name in _OTHER:
+        raise ValueError(
+            f"measure {text!r} of trec_eval is not computed; {_OTHERS[_OTHER[name]]}. Computed "
+            f"under trec_eval's names: {', '.join([*WHOLE, *(f'{cut}_k' for cut in CUT)])}."
+        )
+    return None

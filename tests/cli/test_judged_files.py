@@ -96,3 +96,41 @@ def test_tables_of_any_width_with_named_columns(rankwise, tmp_path, sep, suffix)
     )  # fmt: skip
     assert found.code == 0, found.err
     assert found.json["measures"]["AP"]["mean"] == 1.0
+
+
+RESULTS = {
+    "qrels.txt": ("q1 0 d1 1\nq1 0 d2 0\n", "holds judgements, not judged rows"),
+    "qrels.tsv": ("q1\t0\td1\t1\nq1\t0\td2\t0\n", "holds judgements, not judged rows"),
+    "triples.csv": ("q1 d1 1\nq1 d2 0\n", "holds judgements, not judged rows"),
+    "beir.tsv": ("query-id\tcorpus-id\tscore\nq1\td1\t1\n", "holds judgements, not judged rows"),
+    "a.run": (RUN, "holds a run, not judged rows"),
+    "run.csv": ("qid,docno,score\nq1,d1,0.5\n", "holds a run, not judged rows"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("command", ["fit", "compare", "cv", "convert", "lint"])
+def test_judgements_and_runs_as_data(rankwise, tmp_path, command, name):
+    text, said = RESULTS[name]
+    (tmp_path / name).write_text(text, "utf-8")
+    words = {"fit": ("--out", tmp_path / "m"), "convert": ("--out", tmp_path / "o.csv")}
+    words |= {"compare": ("--rankers", "ridge"), "cv": ("--ranker", "ridge")}
+    found = rankwise(command, tmp_path / name, *words.get(command, ()))
+    assert (found.code, said in found.err) == (2, True), found.err
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    {"a.csv": "qid,docno,label\nq1,d1,1\nq1,d2,0\n", "scores.txt": "0.5\n1\n"}.items(),
+)
+def test_rows_without_features_are_refused_by_fit(rankwise, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    found = rankwise("fit", tmp_path / name, "--out", tmp_path / "m")
+    assert found.code == 2
+    assert f"{name} has no features" in found.err
+
+
+def test_errors_of_tables_with_features_stay(rankwise, tmp_path):
+    (tmp_path / "a.csv").write_text("qid,docno,label,f\nq1,d1,1,0.5\nq1,d2,0,2\n")
+    found = rankwise("fit", tmp_path / "a.csv", "--qid", "session", "--out", tmp_path / "m")
+    assert "'session' is not a column" in found.err

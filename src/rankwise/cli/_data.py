@@ -93,6 +93,11 @@ def load_training(
             loaded, own = fold.train, fold.vali
         else:
             own = None
+        if not loaded.n_features:
+            raise UsageError(
+                f"{data_name(data)} has no features, only labels, queries or ids of documents. "
+                "Name judged rows with features."
+            )
         if vali is None:
             return loaded, own
         return loaded, read_files([vali], loaded.n_features, columns, loaded.feature_names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from glob import glob
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,19 @@ def read_files(
     names : sequence of str, optional
         Features that tables must have.
     """
+    try:
+        return _read_files(paths, n_features, columns, names)
+    except ValueError:
+        _refuse_results(paths)
+        raise
+
+
+def _read_files(
+    paths: Sequence[str],
+    n_features: int | None,
+    columns: ColumnOptions,
+    names: Sequence[str] | None,
+) -> RankingData:
     from rankwise.datasets import read_grouped, read_letor, read_table
     from rankwise.datasets.readers.side_names import SIZES, side_file
 
@@ -54,6 +68,44 @@ def read_files(
             )
         return read_grouped(paths[0], n_features=n_features)
     return read_letor(list(paths), n_features=n_features)
+
+
+def _refuse_results(paths: Sequence[str]) -> None:
+    """Raise UsageError if a file that cannot be read as judged rows holds judgements or a run."""
+    from rankwise.datasets import read_qrels, read_run
+    from rankwise.datasets.readers.file_formats import (
+        DOCUMENT_NAMES,
+        GRADE_NAMES,
+        QUERY_NAMES,
+        Format,
+        file_format,
+    )
+    from rankwise.datasets.readers.side_names import SIZES, side_file
+
+    names = {*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES, "iteration", "rank", "tag"}
+    judgements = (
+        "They have no features to learn from. Name judged rows with features, such as LETOR text, "
+        "or use them in 'rankwise evaluate RUN QRELS' and 'rankwise fit INDEX --text ... --qrels "
+        "QRELS'."
+    )
+    run = (
+        "It has no labels and no features. Name judged rows with features, or use it in 'rankwise "
+        "evaluate RUN QRELS' and 'rankwise compare DATA --rankers RUN'."
+    )
+    for path in filter(isfile, expanded(paths)):
+        for read, what, fix in ((read_qrels, "judgements", judgements), (read_run, "a run", run)):
+            try:
+                found = file_format(path)
+                if (
+                    found.kind in (Format.letor, Format.parquet)
+                    or side_file(Path(path), SIZES)
+                    or not names.issuperset(name.lower() for name in found.columns)
+                ):
+                    break  # not results, or with columns besides
+                read(path)
+            except (ValueError, OSError):
+                continue
+            raise UsageError(f"{path} holds {what}, not judged rows. {fix}")
 
 
 def table_words(paths: Sequence[str], columns: ColumnOptions) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rankwise.datasets import (
     load_lambdarank,
     read_grouped,
     read_letor,
+    read_table,
     write_grouped,
     write_letor,
 )
@@ -172,3 +173,22 @@ def test_read_letor_points_to_sizes_that_lie_beside(tmp_path, text, sizes):
     assert read_grouped(tmp_path / text, cache=False).n_queries == 2
     write_letor(data, tmp_path / text)
     assert read_letor(tmp_path / text, cache=False).n_queries == 2
+
+
+@pytest.mark.parametrize(
+    "name, text, said",
+    [
+        ("a.tsv", "1\t0.5\t2\n0\t0.5\t3\n", "first line holds numbers, .*a.tsv.query"),
+        ("a.csv", "1,0.5,0.5\n0,0.5,nan\n", "first line holds numbers, .*a.csv.query"),
+        ("a.train", "1\t0.5\t2\n0\t0.5\t3\n", "first line holds numbers, .*a.train.query"),
+        ("a.tsv", "label\tf\n1\t0.5\n0\t0.25\n", "qid needs a column"),
+    ],
+)
+def test_delimited_text_with_a_file_of_sizes_says_what_to_do(tmp_path, name, text, said):
+    """LightGBM reads such files."""
+    path = tmp_path / name
+    path.write_text(text)
+    (tmp_path / f"{name}.query").write_text("2\n")
+    read = read_grouped if name == "a.train" else read_table
+    with pytest.raises(ValueError, match=f"(?s){said}.*SVMlight text .* whose first line names"):
+        read(path)

@@ -30,6 +30,12 @@ from rankwise.datasets.readers.columns import (
     choose_features,
 )
 from rankwise.datasets.readers.letor_errors import INFINITE
+from rankwise.datasets.readers.side_names import (
+    SIZES,
+    SIZES_FIX,
+    check_named_columns,
+    side_file,
+)
 from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_text
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -124,7 +130,9 @@ class DelimitedFile:
     def header(self) -> list[str]:
         """Names of the columns."""
         stop = after_newline(self.file, self.file.start + 1)
-        names = self._read(self.file.read(self.file.start, stop), None, False).column_names
+        line = self.file.read(self.file.start, stop)
+        check_named_columns(self.path, line)
+        names = self._read(line, None, False).column_names
         check_unique(names)
         if self.quote_char:
             head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
@@ -259,7 +267,12 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
             headers.append((file.path, {name: None for name in file.header() if name}))
     found = FileColumns.join(headers)
     with naming(files[0].path):
-        columns = roles(found.kinds)
+        try:
+            columns = roles(found.kinds)
+        except ValueError as error:
+            if side_file(files[0].path, SIZES) is None:
+                raise
+            raise ValueError(f"{error} {SIZES_FIX}") from None
     found.check(columns)
     return columns
 

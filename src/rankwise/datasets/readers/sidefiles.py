@@ -17,10 +17,22 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.side_names import SIZES, WEIGHT, side_file, side_files, stem
+from rankwise.datasets.readers.side_names import (
+    SIZES,
+    WEIGHT,
+    check_named_columns,
+    side_file,
+    side_files,
+    stem,
+)
 from rankwise.datasets.readers.svmlight import has_no_qid, read_rows
 from rankwise.datasets.readers.text_columns import lines_of, read_columns
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, check_there, open_text
+from rankwise.datasets.readers.textfiles import (
+    MAX_DECOMPRESSED_BYTES,
+    after_newline,
+    check_there,
+    open_text,
+)
 from rankwise.datasets.writers.output import compress, replace_files
 from rankwise.datasets.writers.write import letor_text
 from rankwise.groups import QueryGroups
@@ -76,6 +88,11 @@ def read_grouped(
             f"{path} has no file of group sizes beside it ({' or '.join(SIZES)} appended to the "
             "name). Pass sizes='…', or read files with qid by read_letor."
         )
+    text = open_text(path, max_decompressed_bytes)
+    try:
+        check_named_columns(path, text.read(text.start, after_newline(text, text.start + 1)))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     data = read_rows(
         path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based, cache=cache,
         max_decompressed_bytes=max_decompressed_bytes,

@@ -189,3 +189,11 @@ def test_a_model_scores_a_day_without_values(tmp_path, rankwise):
     frame.assign(x=pd.Series([None] * 3, dtype=object)).to_parquet(tmp_path / "day.parquet")
     done = rankwise("predict", tmp_path / "m", tmp_path / "day.parquet")
     assert done.code == 1 and "contains NaN at row 0, column 0" in done.err
+
+
+@pytest.mark.parametrize("command", ["lint", "convert", "fit"])
+def test_a_table_without_rows_is_refused(rankwise, tmp_path, command):
+    (tmp_path / "t.csv").write_text("label,qid,a\n")
+    more = () if command == "lint" else ("--out", tmp_path / "out.csv")
+    run = rankwise(command, tmp_path / "t.csv", *more)
+    assert run.code == 1 and "t.csv has a header, but no rows" in run.err

@@ -151,3 +151,17 @@ def test_update_and_encoding(rankwise, tmp_path):
     run = rankwise("index", titled, "--out", tmp_path / "other")
     assert run.code == 0 and "is left out (number of documents): 'title' (1)" in run.err
     assert "pass --fields A,B" in run.err
+
+
+def test_number_of_documents_and_fields_are_read_as_given(rankwise, tmp_path):
+    (tmp_path / "docs.jsonl").write_text('{"id": "1", "title": "red", "text": "wine"}\n')
+    folder = tmp_path / "index"
+    run = rankwise("index", tmp_path / "docs.jsonl", "--out", folder, "--fields", "title, text")
+    assert run.code == 0 and not run.err and "fields title, text" in run.out
+    assert TextIndex.load(folder).fields == ("title", "text")
+    for k in (0, -1):  # 0 is not the default
+        run = rankwise("search", folder, "wine", "-k", k)
+        assert run.code == 2 and "'-k'" in run.err
+    for query in ("", "  "):
+        run = rankwise("search", folder, query)
+        assert run.code == 2 and "QUERIES must name a file or be the text" in run.err

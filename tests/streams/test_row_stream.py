@@ -165,7 +165,10 @@ def test_text_files_come_in_chunks(frame, tmp_path):
     assert keys.tolist() == qid.tolist()
     with open(tmp_path / "t.txt", "a") as file:
         file.write("|".join(["x"] * len(big.columns)) + "\n")
-    with pytest.raises(ValueError, match=r"t\.txt: .*Row #200002.*'x'"):
+    with pytest.raises(
+        ValueError,
+        match=r"t\.txt: column '\w+' has 'x' at row 200000",
+    ):
         list(rows)
 
 

@@ -113,7 +113,8 @@ def test_json_lines_under_any_name(tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"id": "b"', "not valid JSON"), ("[1]", "must be a JSON object, got a list"),
+        ('{"id": "b"', "not valid JSON"),
+        ("[1]", "must be a JSON object, got a list. Write one object per line"),
         ('{"id": "b", "text": "x", "text": "y"}', "has the key 'text' twice"),
         ('{"id": "b", "text": "x\x0by"}', "not valid JSON"), ("[" * 10**5, "nested too deeply"),
         ('{"id": "b", "text": 3}', "text of 'b' must be text"), ('{"id": "a"}', "a second time"),
@@ -204,3 +205,37 @@ def test_names_of_files_are_no_queries(tmp_path, monkeypatch):
         index.search(text)
     with pytest.raises(ValueError, match="is the name of a file"):
         TextRanker(index).recall("queries.jsonl", {"1": {"a": 1}})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"PAR1....PAR1", "is a Parquet table, not text. Read it into a frame"),
+        (b"PK\x03\x04....", "is a zip archive"),
+        (b"doc_id,text\n1,wine\n", "neither <DOC> nor <top>.* Write JSON lines"),
+        (b'{"id": "1", "text": "a"}\r{"id": "2", "text": "b"}\r', "carriage returns end the lines"),
+        ('{"id": "1", "text": "a"}'.encode("utf-16"), "is UTF-16 text"),
+    ],
+)
+def test_files_of_other_formats_are_named(tmp_path, content, said):
+    path = tmp_path / "docs.jsonl" if content[:1] == b"{" else tmp_path / "docs.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"docs\.\w+.*{said}"):
+        TextIndex().add(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8"])
+def test_an_encoding_that_is_named_is_read(tmp_path, encoding):
+    path = tmp_path / "docs.jsonl"
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    path.write_bytes((mark + '{"id": "1", "text": "café"}\n').encode(encoding))
+    index = TextIndex().add(path, encoding=encoding)
+    assert (index.doc_ids, [*index.vocabulary]) == (["1"], ["café"])
+
+
+@pytest.mark.parametrize("empty", ["null", "NaN"])
+def test_a_query_whose_text_is_missing_is_refused_by_that_text(tmp_path, empty):
+    path = tmp_path / "queries.jsonl"
+    path.write_text(f'{{"_id": "q1", "text": {empty}}}\n')
+    with pytest.raises(ValueError, match=r"query 'q1' has no text, its 'text' is (None|nan)"):
+        as_queries(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import JobError, UsageError
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData
@@ -59,7 +59,10 @@ def _read_files(
     if are_tables(paths, columns):
         features: dict[str, Any] = {} if names is None else {"features": list(names)}
         words = table_words(paths, columns) | features
-        return replace(read_table(list(paths), **words), name=data_name(paths))
+        table = read_table(list(paths), **words)
+        if not table.n_samples:
+            raise JobError(f"{data_name(paths)} has a header, but no rows.")
+        return replace(table, name=data_name(paths))
     if any(side_file(Path(path), SIZES) for path in paths):
         if len(paths) > 1:
             raise UsageError(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rankwise.cli._arguments import split_list
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_target, make_folder, print_json
@@ -77,7 +78,7 @@ def index(
         if update:
             built = TextIndex.load(out)
         else:
-            names = None if fields is None else [name for name in fields.split(",") if name]
+            names = None if fields is None else split_list(fields)
             built = TextIndex(names, analyzer=analyzer)
         for path in files:
             try:
@@ -114,6 +115,7 @@ def search(
         int | None,
         typer.Option(
             "-k",
+            min=1,
             help="Number of documents per query (default: 10; with --out, 1000, or all candidates "
             "of a text ranker).",
         ),
@@ -149,17 +151,21 @@ def search(
     if by_ranker and parameters:
         raise UsageError("--set applies to a retrieval model. Name one: --model bm25.")
 
+    if not queries.strip():
+        raise UsageError("QUERIES must name a file or be the text of a query, got no text.")
     path = Path(queries)
     if not path.is_file() and (path.is_dir() or path.suffix.lower() in FILE_SUFFIXES):
         raise UsageError(f"{queries!r} is not a file. Check the path.")
+    depth = 10 if k is None and out is None else k
     with waiting("Searching"):
         given = as_queries(path if path.is_file() else queries)
         if by_ranker:
             ranker = TextRanker.load(folder)
-            run = ranker.rank(given, k or (10 if out is None else ranker.n_candidates))
+            run = ranker.rank(given, ranker.n_candidates if depth is None else depth)
         else:
-            depth = k or (10 if out is None else 1000)
-            run = TextIndex.load(folder).search(given, depth, model=model or "bm25", **parameters)
+            index = TextIndex.load(folder)
+            depth = 1000 if depth is None else depth
+            run = index.search(given, depth, model=model or "bm25", **parameters)
         if out is not None:
             make_folder(out)
             write_run(run, out)

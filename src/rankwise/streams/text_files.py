@@ -97,6 +97,8 @@ class DelimitedFiles(RowStream):
         for path, flags in zip(self.paths, self.flags, strict=True):
             with naming(path):
                 file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
+                names = file.header()
+            with naming(path, names):
                 types = arrow_types(replace(columns, flags=flags & {*columns.features}))
                 yield from chunks_of(file.batches(types), columns, self.dtype)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import narwhals as nw
 
-from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.textfiles import check_line_ends, read_text
 from rankwise.runtime.callers import callers_level
 from rankwise.text.trec_text import read_trec_text
 
@@ -31,6 +31,7 @@ FILE_SUFFIXES = (
     ".jsonl", ".json", ".trec", ".tsv", ".csv", ".txt", ".xml", ".gz", ".bz2", ".xz", ".zst"
 )  # fmt: skip
 _BLANKS = " \t\r\n"
+_PARQUET = b"PAR1"
 
 
 def as_documents(
@@ -162,6 +163,12 @@ def as_queries(queries: Any) -> dict[str, str]:
             if isinstance(texts, Mapping):
                 given = [texts[name] for name in QUERY_TEXTS if not _is_missing(texts.get(name))]
                 if not given:
+                    empty = [name for name in QUERY_TEXTS if name in texts]
+                    if empty:
+                        raise ValueError(
+                            f"query {identifier!r} has no text, its {empty[0]!r} is "
+                            f"{texts[empty[0]]!r}. Leave the query out, or give it a text."
+                        )
                     names = ", ".join(repr(str(name)) for name in texts if name not in QUERY_IDS)
                     raise ValueError(
                         f"query {identifier!r} has no text, but {names or 'only an id'}. Name its "
@@ -324,9 +331,15 @@ def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = Fa
         If the file has bytes that the encoding does not have, with the line of the first; or if
         there is no such encoding.
     """
-    data = read_text(path)
+    data = read_text(path, may_be_utf16=encoding is not None)
+    if data.startswith(_PARQUET):
+        raise ValueError(
+            f"{path} is a Parquet table, not text. Read it into a frame, and pass that."
+        )
+    if encoding is None:
+        check_line_ends(path, data)
     try:
-        return str(data, encoding or "utf-8")
+        return str(data, encoding or "utf-8").removeprefix("\ufeff")
     except LookupError:
         raise ValueError(
             f"encoding must be the name of an encoding of text, got {encoding!r}. Pass 'latin-1', "
@@ -355,7 +368,10 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     if not isinstance(row, dict):
-        raise ValueError(f"{where}: must be a JSON object, got a {type(row).__name__}.")
+        raise ValueError(
+            f"{where}: must be a JSON object, got a {type(row).__name__}. Write one object per "
+            "line."
+        )
     return row
 
 

@@ -101,7 +101,10 @@ def read_trec_text(
     if any_found:
         _check_between(text[place:], where, line)
     if not any_found and text.strip(_BLANKS):
-        raise ValueError(f"{where} has neither <DOC> nor <top>, so it is not a TREC file.")
+        raise ValueError(
+            f"{where} has neither <DOC> nor <top>, so it is not a TREC file. Write JSON lines, one "
+            "object with an id and its texts per line, or read a table into a frame."
+        )
 
 
 def _entries(text: str, where: str) -> Iterator[tuple[str, int, int, int, int, str]]:

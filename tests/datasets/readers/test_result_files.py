@@ -132,6 +132,16 @@ def test_bad_lines_of_judgements(tmp_path, text, line, reason):
         (read_scores, "1\nnan\n", "line 2: 'nan' is not a finite number"),
         (read_scores, "1\n9007199254740993.0\n", "line 2: .* float64 changes"),
         (read_scores, "", "is empty"),
+        (read_qrels, '{"q1": {"a": 1}}', "holds JSON, not judgements.* json.load"),
+        (read_qrels, "q1,a,1\nq1,b,0\n", "line 1: expected 4 fields .* got 1: 'q1,a,1'"),
+        (read_run, '\n[\n {"qid": 1}]', "holds JSON, not a run"),
+        (read_qrels, "{1} 0 a x\n", "line 1: 'x' is not a whole number"),
+        (read_scores, "1,5\n", "line 1: '1,5' is not a finite number"),
+        (read_run, RUN.replace("\n", "\r"), "carriage returns end the lines"),
+        (read_qrels, QRELS.replace("\n", "\r"), "carriage returns end the lines"),
+        (read_qrels, "a\rb,qid,docno\n" + QRELS, "line 1: expected 4 fields"),
+        (read_qrels, "a" * 200_000 + ",qid,docno\n" + QRELS, "line 1: expected 4 fields"),
+        (read_run, "PK\x03\x04....", "is a zip archive"),
     ],
 )
 def test_other_files_are_refused_by_name(tmp_path, read, text, reason):

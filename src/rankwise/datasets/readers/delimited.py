@@ -7,6 +7,7 @@ the first one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -48,6 +49,10 @@ _DECIMAL_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
 _DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 # Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+
+# Messages of pyarrow's parser.
+_RAGGED = re.compile(r"(?s)Row #(\d+): Expected (\d+) columns, got (\d+): (.*)")
+_BAD_CELL = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): .*invalid value ('.*')$")
 
 # A field in quotation marks that holds marks, each of them doubled, or nothing.
 _ENCLOSED = r'^"(([^"]*"")+[^"]*)?"$'
@@ -228,7 +233,7 @@ def read_delimited(
         columns = replace(layouts[0], flags=frozenset())
         tables = []
         for file, layout in zip(files, layouts, strict=True):
-            with naming(file.path):
+            with naming(file.path, file.header()):
                 tables.append(_without_flags(file.table(arrow_types(layout))))
     for file, table in zip(files, tables, strict=True):
         with naming(file.path):
@@ -278,8 +283,8 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Make errors inside the block name the file."""
+def naming(path: Path, names: Sequence[str] = ()) -> Iterator[None]:
+    """Make errors inside the block name the file, and its column if ``names`` are those read."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
@@ -293,12 +298,26 @@ def naming(path: Path) -> Iterator[None]:
             raise ValueError(
                 f"{path}: {error}. Text must be encoded in UTF-8. Convert the file."
             ) from None
-        raise ValueError(
-            f"{path}: {error}. The first line must name the columns; choose those that hold "
-            "numbers by features=[…]."
-        ) from None
+        raise ValueError(f"{path}: {_of_parser(str(error), names)}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _of_parser(message: str, names: Sequence[str]) -> str:
+    """An error of pyarrow's parser in our words."""
+    if message == "Empty CSV file":
+        return "the file is empty. Its first line must name the columns."
+    if ragged := _RAGGED.search(message):
+        row, wanted, got, text = ragged.groups()
+        return f"row {int(row) - 2}: expected {wanted} columns, got {got}: {text:.60}."
+    if cell := _BAD_CELL.search(message):
+        column, row, value = cell.groups()
+        name = repr(names[int(column)]) if int(column) < len(names) else f"number {column}"
+        return (
+            f"column {name} has {value} at row {int(row) - 2}, which is not a number. Leave cells "
+            "without a value empty, or choose the columns of numbers by features=[…]."
+        )
+    return f"{message}. The first line must name the columns."
 
 
 def arrow_types(columns: Columns) -> dict[str, Any]:

@@ -27,7 +27,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from rankwise.datasets.readers.letor_errors import NUMBER
-from rankwise.datasets.readers.textfiles import PathLike, TextFile, after_newline, open_text
+from rankwise.datasets.readers.textfiles import (
+    PathLike,
+    TextFile,
+    after_newline,
+    check_line_ends,
+    open_text,
+)
 
 QUERY_NAMES = ("qid", "query_id", "q_id", "query-id", "queryid", "query", "q", "topic")
 DOCUMENT_NAMES = (
@@ -49,6 +55,9 @@ _HEAD_BYTES = 1 << 16
 _PARQUET = b"PAR1"
 _SEPARATORS = ("\t", ",", ";", "|")
 _LETOR_WORD = re.compile(rb"qid:\S|[0-9]+:\S")
+_JSON = re.compile(rb'\s*(\{\s*"|\[\s*[{["])')
+# Fields without blanks between them, rather than an attempt at a number, such as 1,5.
+_NO_SCORE = re.compile(rb"[,;|].*[,;|]")
 _NAMES = frozenset((*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES))
 
 
@@ -62,6 +71,7 @@ class Format(StrEnum):
     triples = "judgements with three columns"
     letor = "LETOR text"
     scores = "scores, one per line"
+    json = "JSON"
     empty = "nothing"
     unknown = "text of an unknown format"
 
@@ -108,6 +118,9 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     head = file.read(file.start, file.start + _HEAD_BYTES)
     if head.startswith(_PARQUET):
         return FileFormat(Format.parquet)
+    if _JSON.match(head):
+        return FileFormat(Format.json)
+    check_line_ends(file.path, head)
     if file.start + _HEAD_BYTES < file.stop:  # whole lines only
         cut = head.rfind(b"\n") + 1
         head = head[:cut] or file.read(file.start, after_newline(file, file.start + 1))
@@ -160,4 +173,6 @@ def _vote(line: bytes) -> Format:
         return Format.letor
     if len(words) > 4 and words[1] == b"Q0":
         return Format.run
+    if len(words) == 1 and _NO_SCORE.search(words[0]):
+        return Format.unknown
     return _OF_WIDTH.get(len(words), Format.unknown)

@@ -149,10 +149,11 @@ def _refuse(
     """Raise if a file is empty, or holds something else."""
     if found.kind is Format.empty:
         raise ValueError(f"{path} is empty. Leave it out, or write {wanted} to it.")
-    if found.kind in others:
+    if found.kind in (*others, Format.json):
+        fix = " From Python, pass the mapping that json.load returns." * (found.kind is Format.json)
         raise ValueError(
             f"{path} holds {found.kind}, not {wanted}: expected {len(fields)} fields "
-            f"({' '.join(fields)}), or a table with named columns."
+            f"({' '.join(fields)}), or a table with named columns.{fix}"
         )
 
 

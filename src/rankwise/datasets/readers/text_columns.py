@@ -48,7 +48,9 @@ class TextColumns:
         try:
             return np.array(list(map(_integer, self.columns[field])), dtype=np.int64)
         except (ValueError, OverflowError):
-            self._fail(field, lambda token: np.int64(_integer(token)), "is not a whole number")
+            self._fail(
+                field, lambda token: np.int64(_integer(token)), "is not a whole number of 64 bits"
+            )
 
     def reals(self, field: int) -> Float64Array:
         """Column of a field as finite float64; whole numbers must keep their value."""

@@ -28,6 +28,7 @@ MAX_DECOMPRESSED_BYTES = 1 << 34
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_ZIP = b"PK\x03\x04"
 _SIZE = 2  # position of the size in a file's state
 
 
@@ -154,7 +155,12 @@ def check_limit(max_decompressed_bytes: int) -> None:
         )
 
 
-def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> TextFile:
+def open_text(
+    path: Path,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+    *,
+    may_be_utf16: bool = False,
+) -> TextFile:
     """Detect the compression of a file (by its first bytes) and the start of its text.
 
     Plain files are not read yet; all others are read completely.
@@ -165,7 +171,8 @@ def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) 
         If there is no such file.
     ValueError
         If compressed data are damaged, truncated or decompress to more than
-        ``max_decompressed_bytes``, if the file changes meanwhile, or if the text is UTF-16.
+        ``max_decompressed_bytes``, if the file changes meanwhile or is a zip archive, or if the
+        text is UTF-16 (unless ``may_be_utf16``).
     """
     check_limit(max_decompressed_bytes)
     check_there(path)
@@ -186,12 +193,22 @@ def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) 
     text = TextFile(path, len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0, size, data, state)
     if kind is not None:
         text.check_unchanged()
-    if head.startswith(_UTF16_MARKS):
+    if head.startswith(_ZIP):
+        raise ValueError(
+            f"{path} is a zip archive, such as a workbook or a saved model, not text. Unpack it, "
+            "or save the table in it as CSV."
+        )
+    if head.startswith(_UTF16_MARKS) and not may_be_utf16:
         raise ValueError(f"{path} is UTF-16 text. Save it as UTF-8.")
     return text
 
 
-def read_text(path: PathLike, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+def read_text(
+    path: PathLike,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+    *,
+    may_be_utf16: bool = False,
+) -> bytes:
     """Read the whole text of a file, without a byte order mark.
 
     Raises
@@ -199,10 +216,19 @@ def read_text(path: PathLike, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYT
     FileNotFoundError, IsADirectoryError, ValueError
         As in :func:`open_text`.
     """
-    file = open_text(Path(path), max_decompressed_bytes)
+    file = open_text(Path(path), max_decompressed_bytes, may_be_utf16=may_be_utf16)
     text = file.read(file.start, file.stop)
     file.check_unchanged()
     return text
+
+
+def check_line_ends(path: Path, text: bytes) -> None:
+    """Raise ValueError if carriage returns, without line feeds, end the lines of ``text``."""
+    if b"\n" not in text and b"\r" in text.rstrip(b"\r"):
+        raise ValueError(
+            f"{path}: carriage returns end the lines, as on old Macs. Save the file with line "
+            "feeds (Unix) or both (Windows)."
+        )
 
 
 def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> bytearray:

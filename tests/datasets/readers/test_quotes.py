@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rankwise import stream
-from rankwise.datasets import read_table
+from rankwise.datasets import read_qrels, read_run, read_table
 
 HEADER = "qid\tdoc_id\tlabel\tx\n"
 
@@ -90,3 +90,13 @@ def test_fields_of_several_lines_in_large_csv_files(tmp_path):
     assert read_table(tmp_path / "t.csv", features=["x"]).n_samples == n
     (tmp_path / "u.csv").write_text('qid,title,label,x\n1,5" tv,1,0.5\n1,3" pipe,0,0.1\n')
     assert read_table(tmp_path / "u.csv", features=["x"]).n_samples == 2
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC, csv.QUOTE_ALL])
+@pytest.mark.parametrize("sep", ["\t", ",", ";"])
+def test_judgements_and_runs_that_pandas_writes(tmp_path, sep, quoting):
+    ids = ["a", 'say "hi"', '"x', 'y"', "'z'"]
+    frame = pd.DataFrame({"qid": list("11122"), "docno": ids, "score": [3, 2, 1, 2, 1]})
+    frame.to_csv(tmp_path / "t", sep=sep, index=False, quoting=quoting)
+    assert read_run(tmp_path / "t").doc_ids.tolist() == ids
+    assert read_qrels(tmp_path / "t").doc_ids.tolist() == ids

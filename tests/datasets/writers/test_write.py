@@ -1,6 +1,7 @@
 """write_letor: what is written reads back bit for bit, by our reader and by scikit-learn's."""
 
 import gzip
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,3 +138,15 @@ def test_refusals(tmp_path):
     with pytest.raises(ValueError, match="X must hold numbers, got dtype object"):
         write_letor(X.astype(object), path, y=[1, 2], qid=[1, 1])
     assert not path.exists()
+
+
+def test_comments_name_the_documents_of_the_rows(tmp_path):
+    notes = np.array(["docid = a", "docid = b inc = 1"])
+    data = RankingData(np.eye(2), np.array([1, 0]), np.array([1, 1]), comments=notes)
+    other = replace(data, doc_ids=np.array(["a", "c"]))
+    with pytest.raises(ValueError, match=r"got 'c' and the comment 'docid = b inc = 1' at row 1"):
+        write_letor(other, tmp_path / "t.txt")
+    write_letor(other, tmp_path / "t.txt", comments=["", "docid = c"])
+    assert read_letor(tmp_path / "t.txt").doc_ids.tolist() == ["", "c"]
+    write_letor(replace(data, doc_ids=np.array(["a", "b"])), tmp_path / "t.txt")
+    assert read_letor(tmp_path / "t.txt").doc_ids.tolist() == ["a", "b"]

@@ -31,6 +31,7 @@ from rankwise.datasets.readers.columns import (
     choose_features,
 )
 from rankwise.datasets.readers.letor_errors import INFINITE
+from rankwise.datasets.readers.quotes import ENCLOSED, names_are_quoted
 from rankwise.datasets.readers.side_names import (
     SIZES,
     SIZES_FIX,
@@ -53,9 +54,6 @@ _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 # Messages of pyarrow's parser.
 _RAGGED = re.compile(r"(?s)Row #(\d+): Expected (\d+) columns, got (\d+): (.*)")
 _BAD_CELL = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): .*invalid value ('.*')$")
-
-# A field in quotation marks that holds marks, each of them doubled, or nothing.
-_ENCLOSED = r'^"(([^"]*"")+[^"]*)?"$'
 
 # Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
@@ -84,18 +82,11 @@ class DelimitedFile:
 
     @cached_property
     def quote_char(self) -> str | Literal[False]:
-        """Quotation mark; False if marks are text.
-
-        Most programs that write TSV, such as those that log queries, quote nothing, so one mark at
-        the start of a field would swallow all lines up to the next one. Programs that quote all
-        text also quote the names in the first line.
-        """
+        """Quotation mark; False if marks are text, see :mod:`rankwise.datasets.readers.quotes`."""
         if self.delimiter != "\t":
             return '"'
         stop = after_newline(self.file, self.file.start + 1)
-        names = self.file.read(self.file.start, stop).rstrip(b"\r\n").split(b"\t")
-        quoted = all(len(name) > 1 and name[:1] == name[-1:] == b'"' for name in names)
-        return '"' if quoted else False
+        return '"' if names_are_quoted(self.file.read(self.file.start, stop)) else False
 
     @property
     def _parse_options(self) -> Any:
@@ -114,7 +105,7 @@ class DelimitedFile:
         columns = []
         for column in table.columns:
             if column.type == pa.string():
-                enclosed = pc.match_substring_regex(column, _ENCLOSED)
+                enclosed = pc.match_substring_regex(column, ENCLOSED)
                 inner = pc.replace_substring(pc.utf8_slice_codeunits(column, 1, -1), '""', '"')
                 column = pc.if_else(enclosed, inner, column)
             columns.append(column)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
 from rankwise.datasets.readers.letor_text import text_array
+from rankwise.datasets.readers.quotes import names_are_quoted, unquote
 from rankwise.datasets.readers.textfiles import TextFile
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
@@ -94,8 +95,8 @@ def read_columns(
     fields : sequence of str
         Names of the fields, for messages.
     separator : str, optional
-        Character between fields; a comma and other marks may stand in quotes, tabs may not. None:
-        any amount of ASCII white space. LF and CRLF end lines.
+        Character between fields; a comma and other marks may stand in quotes, tabs only if the
+        header is quoted. None: any amount of ASCII white space. LF and CRLF end lines.
     header : bool
         Whether to skip the first line.
     skip_blank : bool
@@ -112,7 +113,8 @@ def read_columns(
     if b"\0" in text:
         number = text.count(b"\n", 0, text.index(b"\0")) + 1
         raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
-    if separator not in (None, "\t"):
+    is_quoted = header and separator == "\t" and names_are_quoted(text.partition(b"\n")[0])
+    if separator not in (None, "\t") or is_quoted:
         rows, numbers = _quoted_rows(path, text, separator)
         line_of: Callable[[int], int] = numbers.__getitem__
     elif separator is None:
@@ -122,6 +124,8 @@ def read_columns(
     else:
         lines = (line.removesuffix(b"\r") for line in text.split(b"\n"))
         rows = [line.split(b"\t") for line in lines if line.strip()]
+        if b'"' in text:
+            rows = [[unquote(field) for field in row] for row in rows]
         line_of = _LineNumbers(text)
     first = int(header)
     for row, tokens in enumerate(rows):

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.letor_text import doc_ids
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.typing import is_sparse
 
@@ -147,7 +148,10 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
             f"comments must have n_samples={data.n_samples} entries, got shape {notes.shape}. "
             "Pass one string per row."
         )
-    text = pa.array([str(note) for note in notes.tolist()], pa.string())
+    written = [str(note) for note in notes.tolist()]
+    if data.doc_ids is not None:
+        _check_document_ids(written, data.doc_ids, comments is None)
+    text = pa.array(written, pa.string())
     bad = pc.match_substring_regex(text, r"[\x00\r\n]")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
@@ -156,6 +160,18 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
             f"{text[row].as_py()!r} at row {row}."
         )
     return pc.if_else(pc.equal(text, ""), "", pc.binary_join_element_wise(" #", text, ""))
+
+
+def _check_document_ids(notes: list[str], ids: np.ndarray[Any, Any], strict: bool) -> None:
+    """Raise ValueError if a comment names another document than the row; strict: or none."""
+    found = doc_ids(notes) or [""] * len(notes)
+    for row, (in_note, wanted) in enumerate(zip(found, ids.tolist(), strict=True)):
+        if in_note != str(wanted) and (in_note or strict):
+            raise ValueError(
+                f"doc_ids and comments must name the same documents, got {str(wanted)!r} and the "
+                f"comment {notes[row]!r} at row {row}. Pass comments that "
+                "name them."
+            )
 
 
 def _document_notes(doc_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

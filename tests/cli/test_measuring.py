@@ -285,3 +285,24 @@ def test_classes_need_no_queries(rankwise, one_query_file, tmp_path):
     assert rankwise("evaluate", scores, one_query_file, "--measures", "MAE").code == 0
     run = rankwise("fit", one_query_file, "--ranker", "ranking_tree", "--out", tmp_path / "model")
     assert run.code == 0, run.err
+
+
+def test_notes_on_ties_and_on_measures_of_no_query(rankwise, tmp_path):
+    (tmp_path / "a.run").write_text("".join(f"q Q0 d{d} 1 1.0 t\n" for d in range(4)))
+    (tmp_path / "a.qrels").write_text("q 0 d1 1\nq 0 d2 0\n")
+    arguments = ("evaluate", tmp_path / "a.run", tmp_path / "a.qrels", "--measures", "AP,AP(rel=2)")
+    run = rankwise(*arguments, "--preset", "letor3")
+    assert "note: AP: rows with equal scores rank in the order of the rows" in run.out
+    run = rankwise(*arguments, "--json")
+    assert run.json["measures"]["AP(rel=2)"]["counted"] == 0
+    assert run.json["notes"] == [
+        "AP(rel=2): no query counts, since no label is at least rel=2: set AP(rel=...)."
+    ]
+    (tmp_path / "b.run").write_text((tmp_path / "a.run").read_text())
+    several = rankwise(*arguments, "--systems", tmp_path / "b.run")
+    assert "AP(rel=2): no query counts, since no label is at least rel=2" in several.out
+    board = rankwise(*arguments, "--systems", tmp_path / "b.run", "--json").json
+    counts = [
+        {name: of["counted"] for name, of in row["measures"].items()} for row in board["rows"]
+    ]
+    assert counts == [{"AP": 1, "AP(rel=2)": 0}] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise.groups import QueryGroups
-from rankwise.metrics import evaluate, make_scorer, parse
+from rankwise.metrics import UndefinedMeasureWarning, evaluate, make_scorer, parse
+from rankwise.metrics._table import MEASURES
 from rankwise.metrics.default import default_score, default_score_name
 from tests.metrics._cases import ragged
 
@@ -333,5 +335,49 @@ def test_measures_of_agreement_take_real_labels_and_any_scores():
 
 def test_the_text_says_why_no_query_counts():
     text = repr(evaluate([0.4, 0.8], [1, 2], 0, ["AP", "AP(rel=0.5)"]))
-    assert "(no label is at least rel=1: set AP(rel=...))" in text.splitlines()[1]
+    assert (
+        "(no query counts, since no label is at least rel=1: set AP(rel=...))"
+        in text.splitlines()[1]
+    )
     assert "no label" not in text.splitlines()[2]
+
+
+LABELS = {
+    "fractional": [0.0, 0.5, 0.5, 0.2, 0.5, 0.0],
+    "zero": [0.0] * 6,
+    "negative": [-1.0, -2.0, -1.0, -3.0, -1.0, -2.0],
+    "equal": [1.0] * 6,
+    "equal within queries": [2.0, 2.0, 2.0, 1.0, 1.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("name", [*MEASURES, "P@2", "nDCG@2"])
+def test_no_measure_is_nan_without_a_word(name, labels):
+    words = {"judged": np.ones(6, dtype=bool)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            value = evaluate(
+                LABELS[labels], [0.3, 0.2, 0.1, 0.15, 0.2, 0.3], [1, 1, 1, 2, 2, 2], name, **words
+            )
+        except ValueError as error:
+            assert name.partition("@")[0] in str(error)
+            return
+    told = [w for w in caught if w.category is UndefinedMeasureWarning]
+    assert not np.isnan(value[name]) or len(told) == 1
+    has_rel = hasattr(value.measures[name], "rel")
+    if has_rel and labels in ("fractional", "negative"):
+        assert str(told[0].message).startswith(f"{name}: ")
+        assert f"no label is at least rel=1 (the largest is {max(LABELS[labels]):g})" in str(
+            told[0].message
+        )
+    if has_rel and labels == "fractional":
+        assert f"set {value.measures[name].name}(rel=0.5)" in str(told[0].message)
+        fixed = f"{value.measures[name].name}(rel=.5)"
+        assert (
+            evaluate(LABELS[labels], [0.3, 0.2, 0.1, 0.15, 0.2, 0.3], None, fixed, **words)[fixed]
+            > 0
+        )
+    if labels in ("equal", "equal within queries") and has_rel:
+        assert not told

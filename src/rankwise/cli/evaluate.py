@@ -162,9 +162,22 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
         for values in [cell.values[str(measure)]]
     ]
     if json:
-        print_json(_as_dict(found, board.qids, per_query))
+        print_json(_as_dict(found, board.qids, per_query) | {"notes": _notes(cell, found)})
     else:
         _print(found, board.qids, per_query)
+        for note in _notes(cell, found):
+            typer.echo(f"note: {note}")
+
+
+def _notes(cell: Any, found: list[_Found]) -> list[str]:
+    from rankwise.metrics import parse
+    from rankwise.metrics.undefined_means import why_undefined
+
+    return cell.notes + [
+        f"{one.spec}: no query counts, since {why_undefined(parse(one.convention))}."
+        for one in found
+        if not one.counted
+    ]
 
 
 def _refuse_runs(data: list[str]) -> None:

@@ -16,3 +16,4 @@ from .scored import ScoredGroups as ScoredGroups
 from .scorer import make_scorer as make_scorer
 from .spec import parse as parse
 from .tie_order import TiedScoresWarning as TiedScoresWarning
+from .undefined_means import UndefinedMeasureWarning as UndefinedMeasureWarning

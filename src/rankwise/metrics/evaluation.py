@@ -16,6 +16,7 @@ from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
 from rankwise.metrics.tie_order import Rows, refuse_ties_without_ids, tie_rule, warn_of_ties
+from rankwise.metrics.undefined_means import warn_of_undefined
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import as_array, as_values
 
@@ -99,6 +100,8 @@ def evaluate(
     -----
     TiedScoresWarning
         If a preset ranks tied rows in the order of the rows, and that order decides a value.
+    UndefinedMeasureWarning
+        If no query counts for a measure, or no label reaches its ``rel``.
     UserWarning
         If ``y`` holds real numbers and ``scores`` holds grades, as if they were swapped.
 
@@ -157,6 +160,7 @@ def evaluate(
             per_query |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
     per_query = {spec: per_query[spec] for spec in parsed}
     warn_of_ties(_left_to_preset(parsed, preset), per_query, rows)
+    warn_of_undefined(parsed, per_query, y)
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     return EvaluationResult(means, per_query, groups.ids, parsed)
 

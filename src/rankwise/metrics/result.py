@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.undefined_means import why_undefined
 from rankwise.typing import Float64Array
 
 
@@ -51,11 +52,8 @@ class EvaluationResult(Mapping[str, float]):
         for spec, mean in self.means.items():
             skipped = int(np.isnan(self.per_query[spec]).sum())
             note = f"  (without {_queries(skipped)})" if skipped else ""
-            rel = getattr(self.measures[spec], "rel", None)
-            if skipped and skipped == len(self.qids) and rel is not None:
-                note = (
-                    f"  (no label is at least rel={rel:g}: set {self.measures[spec].name}(rel=...))"
-                )
+            if skipped and skipped == len(self.qids):
+                note = f"  (no query counts, since {why_undefined(self.measures[spec])})"
             full = str(self.measures[spec])
             lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
         return "\n".join(line.rstrip() for line in lines)

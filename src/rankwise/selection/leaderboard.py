@@ -159,9 +159,10 @@ class Leaderboard:
         -------
         list of dict
             ``rank`` (1-based; None if a fold is missing), ``ranker``, ``status``, ``message``;
-            ``measures``: by name a dict of ``mean``, ``low``, ``high``, ``folds`` (mean of every
-            fold), ``diff`` (to this measure's best), ``diff_low``, ``diff_high``, ``p``,
-            ``p_corrected``, ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, all as in
+            ``measures``: by name a dict of ``counted`` (queries that count), ``mean``, ``low``,
+            ``high``, ``folds`` (mean of every fold), ``diff`` (to this measure's best),
+            ``diff_low``, ``diff_high``, ``p``, ``p_corrected``, ``separable``, ``effect``,
+            ``wins``, ``ties``, ``losses``, all as in
             ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
             ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
             empty if no baseline finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
@@ -313,7 +314,10 @@ class Leaderboard:
         cells = [self._by_place[ranker, fold] for fold in self.folds]
         worst = next((c for c in cells if c.status == FAILED), None)
         worst = worst or next((c for c in cells if c.status == SKIPPED), cells[0])
-        by_measure = {name: asdict(self._standings[name][ranker]) for name in self.measures}
+        by_measure = {
+            name: {"counted": self.n_counted(name)} | asdict(self._standings[name][ranker])
+            for name in self.measures
+        }
         return {
             "rank": None,
             "ranker": ranker,

@@ -6,6 +6,7 @@ did not retrieve (:func:`rankwise.datasets.judge`): never found, but part of the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
 from rankwise.groups import QueryGroups
-from rankwise.metrics import Measure, evaluate
+from rankwise.metrics import Measure, TiedScoresWarning, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.predicting import Predicted
+from rankwise.metrics.tie_order import tie_rule
 from rankwise.typing import Float64Array
 
 CURVE_CUTOFFS = range(1, 11)
@@ -54,8 +56,33 @@ def values_by_query(
             if doc_ids is not None:
                 doc_ids = _all_ids(doc_ids, test.missed)
         words = {"doc_ids": doc_ids, "retrieved": mask, "judged": judged}
-        found |= evaluate(y, scores, groups, wanted, **words).per_query
+        with warnings.catch_warnings():  # the leaderboard says so once
+            warnings.simplefilter("ignore", UndefinedMeasureWarning)
+            found |= evaluate(y, scores, groups, wanted, **words).per_query
     return {str(measure): found[str(measure)] for measure in measures}
+
+
+def tie_notes(
+    test: RankingData,
+    told: Predicted,
+    measures: Sequence[str | Measure],
+    preset: str | None,
+    retrieved: NDArray[np.bool_] | None = None,
+) -> list[str]:
+    """Notes on measures whose value the order of tied rows decides, by the rule of the preset."""
+    if preset is None:
+        return []
+    by_row = [m for m in measures if tie_rule(parse(m, preset)) == "stable"]
+    if not by_row:
+        return []
+    y, scores, groups, mask = test.y, told.scores, test.groups, retrieved
+    if test.missed is not None:
+        y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", TiedScoresWarning)
+        evaluate(y, scores, groups, by_row, preset=preset, retrieved=mask)
+    return [str(warning.message) for warning in caught]
 
 
 def recall_of(data: RankingData) -> float | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +35,13 @@ from rankwise.selection.given_scores import (
     unfrozen,
 )
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import recall_of, unread_labels, values_by_query, with_curve
+from rankwise.selection.measured import (
+    recall_of,
+    tie_notes,
+    unread_labels,
+    values_by_query,
+    with_curve,
+)
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.splits import judged
 from rankwise.typing import ArrayLike
@@ -132,7 +139,10 @@ def evaluate_systems(
     if not given:
         raise ValueError("measures must name at least one measure, got none.")
     parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
-    measured = with_curve(list(parsed.values()))
+    measured, by_preset = (
+        with_curve(list(parsed.values())),
+        partial(tie_notes, measures=given, preset=preset),
+    )
     are_runs = all(isinstance(system, RunScores) for system in known.values())
     unnamed = label is None and qid is None and doc_id is None and features is None
     if isinstance(data, str | Path | Mapping) or (are_runs and unnamed and is_frame(data)):
@@ -145,9 +155,9 @@ def evaluate_systems(
             data = judged(data, score_columns=columns, **words)
     if are_runs:
         runs = {name: system.run for name, system in known.items()}
-        info, cells = _of_runs(runs, data, measured, all_queries=all_queries)
+        info, cells = _of_runs(runs, data, measured, by_preset, all_queries=all_queries)
     else:
-        info, cells = _of_rows(known, data, measured)
+        info, cells = _of_rows(known, data, measured, by_preset)
     return Leaderboard(
         measures={name: str(measure) for name, measure in parsed.items()},
         rankers={name: _described(system) for name, system in known.items()},
@@ -191,6 +201,7 @@ def _of_runs(
     runs: Mapping[str, Run],
     data: RankingData | Qrels,
     measures: tuple[Measure, ...],
+    ties: Callable[..., list[str]],
     *,
     all_queries: bool,
 ) -> tuple[FoldInfo, list[FoldResult]]:
@@ -226,12 +237,16 @@ def _of_runs(
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []
-        cells.append(_cell(name, notes + unread_labels(measures), values))
+        notes += ties(table, scores, retrieved=told.retrieved) + unread_labels(measures)
+        cells.append(_cell(name, notes, values))
     return _info(qids, len(counted), 0), cells
 
 
 def _of_rows(
-    systems: Mapping[str, Any], data: RankingData | Qrels, measures: tuple[Measure, ...]
+    systems: Mapping[str, Any],
+    data: RankingData | Qrels,
+    measures: tuple[Measure, ...],
+    ties: Callable[..., list[str]],
 ) -> tuple[FoldInfo, list[FoldResult]]:
     """Evaluate systems on the same judged rows."""
     if isinstance(data, Qrels):
@@ -243,23 +258,34 @@ def _of_rows(
     for name, system in systems.items():
         measure = _given if isinstance(system, GivenScores) else _predicted
         try:
-            cells.append(measure(name, system, data, measures))
+            cells.append(measure(name, system, data, measures, ties))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
     return replace(info, recall=recall_of(data)), cells
 
 
-def _given(name: str, system: Any, data: RankingData, measures: tuple[Measure, ...]) -> FoldResult:
+def _given(
+    name: str,
+    system: Any,
+    data: RankingData,
+    measures: tuple[Measure, ...],
+    ties: Callable[..., list[str]],
+) -> FoldResult:
     rows = system.of(data)
     values = values_by_query(data, Predicted(rows.scores), measures, rows.retrieved)
     notes = [rows.note] if rows.note else []
+    notes += ties(data, Predicted(rows.scores), retrieved=rows.retrieved)
     scores = None if rows.retrieved is not None else rows.scores
     return replace(_cell(name, notes + unread_labels(measures), values), scores=scores)
 
 
 def _predicted(
-    name: str, model: Any, data: RankingData, measures: tuple[Measure, ...]
+    name: str,
+    model: Any,
+    data: RankingData,
+    measures: tuple[Measure, ...],
+    ties: Callable[..., list[str]],
 ) -> FoldResult:
     X, names = model_rows(model, data)
     start = time.perf_counter()
@@ -267,6 +293,7 @@ def _predicted(
         told = predictions(model, X, data.qid)
     seconds = time.perf_counter() - start
     notes = unread_labels(measures) if told.labels is None else []
+    notes = ties(data, told) + notes
     cell = _cell(name, notes, values_by_query(data, told, measures))
     return replace(cell, predict_seconds=seconds, scores=told.scores)
 

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rankwise.metrics.spec import parse
 from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.metrics.undefined_means import why_undefined
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.provenance import Settings
 
@@ -68,6 +70,7 @@ def leaderboard_text(board: Results, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
+    text += none_counts(board)
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
     for row in rows:
@@ -124,6 +127,15 @@ def queries_that_count(board: Results) -> str:
     told = any(n < len(board.qids) for n in counts.values())
     fewer = [f"{n} for {name}" for name, n in counts.items() if told]
     return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
+
+
+def none_counts(board: Results) -> list[str]:
+    """A line for every measure for which no query counts."""
+    return [
+        f"{name}: no query counts, since {why_undefined(parse(board.specs[name]))}."
+        for name in board.measures
+        if not board.n_counted(name)
+    ]
 
 
 def recall_of_rows(board: Results) -> list[str]:

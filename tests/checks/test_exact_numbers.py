@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise import RankingData, evaluate
 from rankwise.checks.exact_numbers import exact_float64, order_keeping_float64, token_changes
+from rankwise.checks.rows import check_target
 from rankwise.datasets import Run
 from rankwise.selection import evaluate_systems
 
@@ -28,6 +29,8 @@ BAD = {
     "Decimal": [Decimal(0), Decimal(LIMIT + 1)],
     "long Decimal": [Decimal(0), Decimal("1e40")],
     "text": ["0", str(LIMIT + 1)],
+    "long double": np.array([0, LIMIT], dtype=np.longdouble)
+    + np.array([0, 1], dtype=np.longdouble),
 }
 GOOD = {
     "limits": np.array([-(2**63), LIMIT, LIMIT + 2]),
@@ -37,6 +40,7 @@ GOOD = {
     "float32": np.array([1e30, 0.1], dtype=np.float32),
     "Decimal": [Decimal("0.1"), Decimal("1e20")],
     "Fraction": [Fraction(1, 3), 1],
+    "long double": np.array([0.5, LIMIT, np.inf], dtype=np.longdouble),
     "truth": np.array([True, False]),
     "empty": [],
 }
@@ -81,6 +85,7 @@ def test_tokens_of_files(token, changes):
         pa.array([LIMIT, LIMIT + 1, 3]),
         pd.array([LIMIT, LIMIT + 1, 3], dtype="Int64"),
         pd.Series([Decimal(LIMIT), Decimal(LIMIT + 1), Decimal(3)]),
+        np.array([LIMIT, LIMIT, 3], dtype=np.longdouble) + np.array([0, 1, 0], np.longdouble),
     ],
 )
 def test_order_keeping(values):
@@ -91,6 +96,34 @@ def test_order_keeping(values):
     assert (found["AP"], found["nDCG@1"]) == (1.0, 1.0)
     with pytest.raises(ValueError, match="scores must hold numbers that float64 keeps"):
         evaluate([0, 1, 0], values, None, "MAE")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [Decimal("2.5"), Decimal("2.4"), Decimal(LIMIT + 1)],
+        [Fraction(5, 2), Fraction(12, 5), LIMIT + 1],
+        ["2.5", "2.4", str(LIMIT + 1)],
+        np.array([2.5, 2.4, LIMIT], dtype=np.longdouble) + np.array([0, 0, 1], np.longdouble),
+    ],
+    ids=["Decimal", "Fraction", "text", "long double"],
+)
+def test_order_of_fractions_beside_whole_numbers(values):
+    assert order_keeping_float64(values, "scores").tolist() == [1.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**5000), Fraction(10**400)], ids=range(3))
+def test_numbers_beyond_float64(value):
+    with pytest.raises(
+        ValueError, match=r"x must hold numbers up to 1\.8e308, .* at row 1\. Divide"
+    ):
+        exact_float64([0.5, value], "x")
+    with pytest.raises(ValueError, match=r"scores must hold"):
+        evaluate([0, 1], [1, value], None, "AP")
+    with pytest.raises(ValueError, match=r"scores must hold numbers up to .* document 'a'|row"):
+        evaluate({"q": {"a": value}}, {"q": {"a": 1}}, "AP")
+    with pytest.raises(ValueError, match=r"y must hold numbers, got dtype object \(int"):
+        check_target([0, 10**400])
 
 
 def test_scores_of_systems():

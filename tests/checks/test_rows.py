@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
+from rankwise import LambdaMART
 from rankwise.checks.rows import (
     check_fit,
     check_rows,
@@ -270,6 +272,29 @@ def test_bad_validation_part(given, message):
 def test_text_names_column_and_fix(given, message):
     with pytest.raises(ValueError, match=message):
         check_rows(Estimator(), given, reset=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.zeros((3, 2), "datetime64[D]"), r"got dtype datetime64\[D\]: dates are .* days since"),
+        (np.full((3, 2), np.timedelta64("NaT", "s")), "durations are neither .* length in seconds"),
+        (np.zeros(3, [("a", float), ("b", float)]), r"records of a, b\. Pass pandas.DataFrame"),
+        (pa.table([[1.0], [2.0]], names=["a", "a"]), "different names, but 'a' occur more than"),
+        (
+            pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]),
+            "different names, but 'a' occur more than",
+        ),
+    ],
+    ids=["dates", "durations", "records", "Arrow names", "pandas names"],
+)
+@pytest.mark.parametrize("fit", [check_rows, None], ids=["rows", "columns of categories"])
+def test_arrays_without_numbers(given, message, fit):
+    with pytest.raises(ValueError, match=message):
+        if fit is None:
+            LambdaMART().fit(given, np.arange(len(given)), qid=np.zeros(len(given)))
+        else:
+            fit(Estimator(), given, reset=True)
 
 
 def test_text_of_numbers_and_missing_cells_are_no_text():

@@ -204,6 +204,11 @@ BOUNDS = {"min-max": (0, 1), "max": (-1, 1), "sum": (0, 1), "z": (-(2**0.5), 2**
 BOUNDS |= {"rank": (0, 1), "borda": (0, 1)}
 
 
+def test_normalize_says_how_to_pool_runs():
+    with pytest.raises(TypeError, match=r"pool must be a RunPool, got dict\. Pass pool_runs"):
+        normalize({"q": {"d": 1.0}})
+
+
 @pytest.mark.parametrize("scores", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("method", BOUNDS)
 def test_normalised_scores_are_of_order_1_and_in_the_order_of_the_scores(method, scores):

@@ -105,6 +105,13 @@ def test_bad_arguments_are_named():
         evaluate([1, 0], [np.inf, 0.2], retrieved=[True, False])
 
 
+@pytest.mark.parametrize("empty", [{}, {"q": {}}])
+def test_empty_runs_and_judgements_are_refused(empty):
+    for pair in ((empty, {"q": {"d": 1}}), ({"q": {"d": 1.0}}, empty)):
+        with pytest.raises(ValueError, match=r"of a query in common.* neither is empty"):
+            evaluate(*pair, "AP")
+
+
 TIED = {"y": [1, 0, 1, 0], "scores": [0.5, 0.5, 0.5, 0.9], "qid": ["a", "a", "b", "b"]}
 
 

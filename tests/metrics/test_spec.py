@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.metrics import PRESETS, Measure, parse
+from rankwise import RankingData, compare, evaluate
+from rankwise.metrics import PRESETS, Measure, evaluate_labels, parse
 from rankwise.metrics._table import ALIASES, MEASURES
 from rankwise.metrics.spec import measure_class
+from rankwise.selection import evaluate_systems
 
 NUMBERS = st.floats(0.01, 0.99) | st.integers(1, 30)
 EMPTY = st.sampled_from([0, 1, "skip", "nan"])
@@ -168,6 +171,20 @@ def test_wrong_presets_and_types():
         parse("AP", "letor5")
     with pytest.raises(TypeError, match="spec string or a Measure, got 3"):
         parse(3)
+
+
+@pytest.mark.parametrize("measures", [10, None, 0.5])
+def test_what_is_no_list_of_measures(measures):
+    rows = ([1, 0], [2, 1])
+    for call in (
+        lambda: evaluate(*rows, None, measures),
+        lambda: evaluate({"q": {"a": 1.0}}, {"q": {"a": 1}}, measures=measures),
+        lambda: evaluate_labels([[1, 0]], [[2, 1]], measures),
+        lambda: evaluate_systems({"a": {"q": {"a": 1.0}}}, {"q": {"a": 1}}, measures=measures),
+        lambda: compare(["ridge"], RankingData(np.eye(2), *rows), measures=measures),
+    ):
+        with pytest.raises(TypeError, match=f"measures must be a measure or a list .* {measures}"):
+            call()
 
 
 def test_presets_name_known_measures_and_values():

@@ -211,6 +211,13 @@ def test_sparse_rows_and_weights_travel_with_the_folds():
             np.testing.assert_array_equal(part.qid, qid[rows])
 
 
+@pytest.mark.parametrize("data", [np.zeros((4, 2)), [1, 2], None], ids=["array", "list", "None"])
+@pytest.mark.parametrize("cv", [None, 3])
+def test_what_holds_no_rows_is_refused_by_kind(data, cv):
+    with pytest.raises(TypeError, match="data must be a frame, a RankingData, a Fold"):
+        as_folds(data, cv)
+
+
 def test_whatever_holds_folds_is_taken():
     data = make_data(np.repeat(np.arange(6), 2))
     fold = Fold(data.queries([0, 1, 2]), data.queries([3]), data.queries([4, 5]), "only")

@@ -198,6 +198,12 @@ def test_what_cannot_be_measured(data, systems, words, told):
         evaluate_systems(systems, data, **words)
 
 
+@pytest.mark.parametrize("systems", [[{"q": {"d": 1.0}}], "a.run", None])
+def test_systems_without_names_are_refused(systems):
+    with pytest.raises(TypeError, match=r"systems must map names to systems, got (list|str|NoneT)"):
+        evaluate_systems(systems, {"q": {"d": 1}})
+
+
 def test_runs_without_a_common_query_or_document(data):
     run = Run.from_data(data, column(data, 0))
     other = Run(np.char.add(run.qid, "x"), run.doc_ids, run.scores)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
@@ -54,19 +55,30 @@ def exact_float64(
             out = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be numbers: {error}.") from None
+        except OverflowError:
+            row = next(row for row, value in enumerate(array.flat) if _is_too_large(value))
+            raise ValueError(
+                f"{name} must hold numbers up to 1.8e308, the largest of float64, got a larger one "
+                f"at {where(row)}. Divide all by the same number, or pass ranks."
+            ) from None
         rows = np.flatnonzero(np.abs(out) >= LARGEST_EXACT).tolist()
         bad = [row for row in rows if _changes(array.flat[row])]
         first = bad[0] if bad else None
     elif array.dtype.kind in "iu":
         out = array.astype(np.float64)
         first = _first_changed(array, out)
+    elif array.dtype == np.longdouble:
+        with np.errstate(over="ignore"):
+            out = array.astype(np.float64)
+        changed = np.isfinite(array) & (array == np.floor(array)) & (out != array)
+        first = int(changed.argmax()) if changed.any() else None
     else:
         return array.astype(np.float64, copy=False)
     if first is not None:
         raise NotExactError(
             f"{name} must hold numbers that float64 keeps, got {array.flat[first]} at "
-            f"{where(first)}, which would become {int(out.flat[first])}. Subtract a common offset, "
-            "or pass ranks."
+            f"{where(first)}, which would become {_text(out.flat[first])}. Subtract a common "
+            "offset, or pass ranks."
         )
     return out
 
@@ -80,7 +92,7 @@ def order_keeping_float64(values: Any, name: str) -> Float64Array:
         return exact_float64(values, name)
     except NotExactError:
         array = np.empty(len(values), dtype=object)
-        array[:] = [value if isinstance(value, float) else int(value) for value in values]
+        array[:] = [_exact(value) for value in values]
         return np.unique(array, return_inverse=True)[1].astype(np.float64)
 
 
@@ -89,6 +101,29 @@ def token_changes(token: bytes) -> bool:
     digits = token.lstrip(b"+-").partition(b".")
     whole = digits[0].isdigit() and not digits[2].strip(b"0")
     return whole and len(digits[0]) > 15 and int(digits[0]) != int(float(digits[0]))
+
+
+def _text(value: float) -> str:
+    return str(int(value)) if np.isfinite(value) else str(value)
+
+
+def _is_too_large(value: Any) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    return False
+
+
+def _exact(value: Any) -> float | int | Fraction:
+    """The number itself, in a type that compares exactly with the others."""
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, float) or not np.isfinite(float(value)):
+        return float(value)
+    if isinstance(value, np.floating):
+        return Fraction(*value.as_integer_ratio())
+    return Fraction(value.decode() if isinstance(value, bytes) else value)
 
 
 def _changes(value: Any) -> bool:

@@ -47,7 +47,8 @@ def as_any_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
-        check_unique([str(name) for name in X.columns])
+        # Columns of Arrow tables are arrays, not names.
+        check_unique([str(name) for name in getattr(X, "column_names", X.columns)])
         raise
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
@@ -132,9 +133,10 @@ def plain_frame(X: Any) -> Any:
     ------
     ValueError
         If a column holds values that are neither numbers nor text nor categories. The message names
-        the column.
+        the column. Likewise if an array holds dates, durations or records.
     """
     if isinstance(X, np.ndarray):
+        _check_numeric_array(X)
         odd_array = X.dtype.kind == "O" or isinstance(X, np.ma.MaskedArray)
         return as_values(X) if odd_array else X
     frame = as_frame(X)
@@ -155,6 +157,22 @@ def plain_frame(X: Any) -> Any:
                 "drop the column from X."
             )
     return frame.with_columns(*new).to_native() if new else frame.to_native()
+
+
+def _check_numeric_array(X: np.ndarray[Any, Any]) -> None:
+    """Raise ValueError if an array holds times, which NumPy would count in its unit, or records."""
+    kind = {"M": "dates", "m": "durations"}.get(X.dtype.kind)
+    if kind is not None:
+        raise ValueError(
+            f"X must hold numbers, got dtype {X.dtype}: {kind} are neither numbers nor categories. "
+            f"Replace them by a number, such as {TIMES[kind]}, or leave their columns out of X."
+        )
+    if X.dtype.names is not None:
+        fields = ", ".join(X.dtype.names)
+        raise ValueError(
+            f"X must hold one number per row and column, got records of {fields}. "
+            "Pass pandas.DataFrame(X)."
+        )
 
 
 def _is_plain(dtype: Any) -> bool:

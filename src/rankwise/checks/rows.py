@@ -366,7 +366,7 @@ def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array
     if values.dtype.kind in "biufO":
         try:
             return values.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             reason = f" ({error})"
     raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
 

@@ -60,6 +60,13 @@ class RankingData:
     missed: RankingData | None = None
 
     def __post_init__(self) -> None:
+        shape = getattr(self.X, "shape", None)
+        if shape is None or len(shape) != 2:
+            found = type(self.X).__name__ if shape is None else f"an array of shape {shape}"
+            raise TypeError(
+                f"X must be a matrix of one row per document, got {found}. Pass numpy.asarray(X), "
+                "or a table to RankingData.from_frame."
+            )
         columns = {
             what: getattr(self, what)
             for what in ("y", "qid", "doc_ids", "comments", "sample_weight")

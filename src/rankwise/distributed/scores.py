@@ -15,7 +15,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate as evaluate_rows
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
-from rankwise.metrics.spec import parse
+from rankwise.metrics.spec import listed_specs, parse
 from rankwise.rankers.stream_scores import predict_chunk
 from rankwise.streams.cutter import join_ids
 from rankwise.streams.matched_columns import match_chunk
@@ -137,7 +137,7 @@ def evaluate(
     >>> result.qids
     array([0, 1])
     """
-    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    given = listed_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     partitions = partitions_of(X, {"y": y, "qid": qid})
     tasks = Tasks(current_client(client))

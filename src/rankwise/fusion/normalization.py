@@ -61,6 +61,10 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
         raise ValueError(
             f"method must be one of {', '.join(map(repr, NORMALIZATIONS))}, got {method!r}."
         )
+    if not isinstance(pool, RunPool):
+        raise TypeError(
+            f"pool must be a RunPool, got {type(pool).__name__}. Pass pool_runs([run, …])."
+        )
     if not len(pool):
         return pool.scores.copy()
     return NORMALIZATIONS[method](pool)

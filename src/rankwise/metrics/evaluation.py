@@ -14,7 +14,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, as_rows
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
-from rankwise.metrics.spec import parse
+from rankwise.metrics.spec import listed_specs, parse
 from rankwise.metrics.tie_order import Rows, refuse_ties_without_ids, tie_rule, warn_of_ties
 from rankwise.metrics.undefined_means import warn_of_undefined
 from rankwise.runtime.callers import callers_level
@@ -127,7 +127,7 @@ def evaluate(
     y, scores, qid, measures, doc_ids, retrieved, judged = as_rows(
         Given(y, scores, qid, measures, doc_ids, retrieved, judged)
     )
-    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    given = listed_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = as_values(y), as_values(scores)
     if classes is not None or _holds_names(labels) or _holds_names(values):

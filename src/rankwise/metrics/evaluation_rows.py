@@ -52,7 +52,8 @@ def as_rows(given: Given) -> Given:
         if not (rows.judged & rows.retrieved).any():
             raise ValueError(
                 "the run and the judgements have no document of a query in common, or none with a "
-                "grade of at least 0. Check that both use the same query and document ids."
+                "grade of at least 0. Check that both use the same query and document ids, and "
+                "that neither is empty."
             )
         return as_rows(given._replace(y=rows, scores=None))
     if isinstance(y, RankingData):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from importlib import import_module
@@ -97,6 +97,18 @@ def parse(
             )
         params["cutoff"] = int(match["cutoff"])
     return cls(**params)
+
+
+def listed_specs(measures: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
+    """List what ``measures=`` holds, which may be a single measure."""
+    if isinstance(measures, str | Measure):
+        return [measures]
+    if isinstance(measures, Iterable):
+        return list(measures)
+    raise TypeError(
+        f"measures must be a measure or a list of them, got {measures!r}. "
+        "Pass for example ['nDCG@10', 'AP']."
+    )
 
 
 def measure_class(name: str, also: Mapping[str, str] | None = None) -> type[Measure]:

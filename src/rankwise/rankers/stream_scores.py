@@ -13,6 +13,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
 from rankwise.metrics.default import RunningScore
+from rankwise.metrics.spec import listed_specs
 from rankwise.solvers.least_squares import path_selection
 from rankwise.streams.checked_stream import grouped
 from rankwise.streams.cutter import Cutter, plain_id
@@ -79,7 +80,7 @@ def evaluate_stream(
     >>> result.qids
     array([0, 1])
     """
-    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    given = listed_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     cutter, values = _cutter(), {spec: [] for spec in parsed}
     for part in cutter.cut(_scored(ranker, rows, weighted=False)):

@@ -81,7 +81,7 @@ def _numbers_in(array: NDArray[Any]) -> NDArray[Any]:
         try:
             return array.astype(np.int64)
         except OverflowError:
-            return array.astype(np.float64)
+            pass
     if not all(is_number(value) or is_missing(value) for value in values):
         return array
     try:

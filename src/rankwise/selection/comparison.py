@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.columns import IgnoredColumnsWarning
 from rankwise.metrics import Measure, evaluate, parse
+from rankwise.metrics.spec import listed_specs
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.runtime.callers import callers_level
@@ -186,7 +187,7 @@ def compare(
         score_columns=score_columns(candidates),
     )
     folds = as_folds(data, cv, random_state=random_state)
-    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    given = listed_specs(measures)
     if not given:
         raise ValueError("measures must name at least one measure, got none.")
     parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}

@@ -246,6 +246,13 @@ def as_folds(
     """
     if isinstance(data, RankingData):
         return query_folds(data, cv, random_state=random_state)
+    if isinstance(data, Fold):
+        data = [data]
+    if not isinstance(data, FoldedData) and not _are_folds(data):
+        raise TypeError(
+            "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
+            f"{_described(data)}."
+        )
     if cv is not None:
         raise ValueError(
             f"cv={cv!r} splits one table, but the data already have folds. Drop cv, or pass a "
@@ -253,14 +260,8 @@ def as_folds(
         )
     if isinstance(data, FoldedData):
         return replace(data, fold_names=_unique(data.fold_names))
-    folds = [data] if isinstance(data, Fold) else data
-    if not _are_folds(folds):
-        raise TypeError(
-            "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
-            f"{_described(data)}."
-        )
-    names = _unique(tuple(fold.name for fold in folds))
-    return FoldedData(folds[0].test.name, names, folds.__getitem__)
+    names = _unique(tuple(fold.name for fold in data))
+    return FoldedData(data[0].test.name, names, data.__getitem__)
 
 
 def _are_folds(data: Any) -> bool:

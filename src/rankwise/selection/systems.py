@@ -22,6 +22,7 @@ from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.predicting import Predicted, predictions
+from rankwise.metrics.spec import listed_specs
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import (
@@ -128,6 +129,11 @@ def evaluate_systems(
     correction = check_correction(test, correction, name="test")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    if not isinstance(systems, Mapping):
+        raise TypeError(
+            f"systems must map names to systems, got {type(systems).__name__}. Pass for example "
+            "{'new': run, 'old': other_run}."
+        )
     known = {str(name): _system(str(name), system) for name, system in systems.items()}
     if not known:
         raise ValueError("systems must name at least one system, got none.")
@@ -135,7 +141,7 @@ def evaluate_systems(
         raise ValueError(
             f"baseline must name one of the systems, got {baseline!r}. Systems: {', '.join(known)}."
         )
-    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    given = listed_specs(measures)
     if not given:
         raise ValueError("measures must name at least one measure, got none.")
     parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}

@@ -133,6 +133,9 @@ def test_refusals(tmp_path):
         write_letor(X, path, y=[1, 2], qid=["a", "a b"])
     with pytest.raises(ValueError, match="comments must not hold line breaks"):
         write_letor(X, path, y=[1, 2], qid=[1, 1], comments=["a", "b\n"])
+    for wrong in ([[1.0], [2.0]], np.zeros(2)):
+        with pytest.raises(TypeError, match="X must be a matrix of one row per document, got"):
+            RankingData(wrong, np.zeros(2), np.zeros(2))
     with pytest.raises(ValueError, match="comments must have n_samples=2 entries"):
         write_letor(X, path, y=[1, 2], qid=[1, 1], comments=["a"])
     with pytest.raises(ValueError, match="X must hold numbers, got dtype object"):

@@ -20,7 +20,7 @@ from rankwise.metrics._table import LABEL_MEASURES
 from rankwise.metrics.labels.label_sets import SetMeasure, count_ones
 from rankwise.metrics.labels.propensity import PropensityPrecision
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.spec import parse
+from rankwise.metrics.spec import listed_specs, parse
 from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, is_sparse
 
 MOST_CELLS = 2**22  # limit of a dense block: 32 MB per array
@@ -125,7 +125,7 @@ def evaluate_labels(
     >>> result.per_row["P@1"].tolist()
     [1.0, 0.0]
     """
-    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    given = listed_specs(measures)
     parsed = {
         spec if isinstance(spec, str) else str(spec): parse(spec, preset, also=LABEL_MEASURES)
         for spec in given

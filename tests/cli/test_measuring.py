@@ -306,3 +306,15 @@ def test_notes_on_ties_and_on_measures_of_no_query(rankwise, tmp_path):
         {name: of["counted"] for name, of in row["measures"].items()} for row in board["rows"]
     ]
     assert counts == [{"AP": 1, "AP(rel=2)": 0}] * 2
+
+
+def test_one_run_says_which_queries_do_not_count(rankwise, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 a 1\n2 0 a 1\n")
+    (tmp_path / "run").write_text("1 Q0 a 1 2 t\n3 Q0 a 1 2 t\n")
+    found = rankwise("evaluate", tmp_path / "run", tmp_path / "qrels")
+    said = ["1 of 2 queries of the run are not judged", "1 of 2 judged queries are not in the run"]
+    assert found.code == 0
+    notes = [line for line in found.out.splitlines() if line.startswith("note: ")]
+    assert notes == [f"note: {note} and do not count" for note in said]
+    found = rankwise("evaluate", tmp_path / "run", tmp_path / "qrels", "--json")
+    assert found.json["notes"] == [f"{note} and do not count" for note in said]

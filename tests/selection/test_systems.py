@@ -244,3 +244,38 @@ def test_intervals_of_bounded_measures_stay_in_bounds(data):
             if of["diff_low"] is not None:
                 assert low - high <= of["diff_low"] <= of["diff_high"] <= high - low
     assert cut > 2
+
+
+@pytest.mark.parametrize(
+    ("runs", "all_queries", "notes"),
+    [
+        ({"a": ["q1", "q2"]}, False, {"a": []}),
+        (
+            {"a": ["q1"]},
+            False,
+            {"a": ["1 of 2 judged queries are not in the run and do not count"]},
+        ),
+        ({"a": ["q1"]}, True, {"a": ["1 of 2 queries have no answer in the run"]}),
+        (
+            {"a": ["q1", "q2", "q8"]},
+            False,
+            {"a": ["1 of 3 queries of the run are not judged and do not count"]},
+        ),
+        (
+            {"a": ["q1"], "b": ["q1", "q9"]},
+            False,
+            {
+                "a": ["1 of 2 judged queries are not in any run and do not count"],
+                "b": [
+                    "1 of 2 queries of the run are not judged and do not count",
+                    "1 of 2 judged queries are not in any run and do not count",
+                ],
+            },
+        ),
+    ],
+)
+def test_queries_that_do_not_count_are_counted(runs, all_queries, notes):
+    qrels = {"q1": {"d": 1}, "q2": {"d": 1}}
+    systems = {name: {query: {"d": 1.0} for query in asked} for name, asked in runs.items()}
+    board = evaluate_systems(systems, qrels, measures=["AP"], all_queries=all_queries)
+    assert {row["ranker"]: row["notes"] for row in board.rows()} == notes

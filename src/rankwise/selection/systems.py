@@ -111,10 +111,12 @@ def evaluate_systems(
     If all systems are runs, their documents are ordered and counted as by trec_eval
     (:func:`rankwise.datasets.judge`); ``preset="trec_eval"`` takes its measures too. Unjudged
     documents keep their ranks and count as not relevant; judged documents that a run misses count
-    as never found. A query that only some runs have counts as not answered for the others, whereas
-    trec_eval averages each run over its own queries. If any system scores rows, all systems are
-    evaluated on the rows of ``data``, so the documents are the same for each; documents of a run
-    that are not rows are left out. Documents in ``RankingData.missed`` count as never found.
+    as never found. Queries without judgements, and judged queries that no run has (unless
+    ``all_queries``), do not count; the notes of the leaderboard say how many. A query that only
+    some runs have counts as not answered for the others, whereas trec_eval averages each run over
+    its own queries. If any system scores rows, all systems are evaluated on the rows of ``data``,
+    so the documents are the same for each; documents of a run that are not rows are left out.
+    Documents in ``RankingData.missed`` count as never found.
 
     Examples
     --------
@@ -229,6 +231,10 @@ def _of_runs(
 
     qids: list[Any] = []
     cells = []
+    left_out = []
+    if n := int((~kept).sum()):
+        which = "the run" if len(runs) == 1 else "any run"
+        left_out = [f"{n} of {len(asked)} judged queries are not in {which} and do not count"]
     for name, run in runs.items():
         told = judge(run, counted, all_queries=True)
         if not (told.judged & told.retrieved).any():
@@ -243,6 +249,10 @@ def _of_runs(
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []
+        own = np.unique(run.qid)
+        if n := int((~np.isin(own, asked)).sum()):
+            notes.append(f"{n} of {len(own)} queries of the run are not judged and do not count")
+        notes += left_out
         notes += ties(table, scores, retrieved=told.retrieved) + unread_labels(measures)
         cells.append(_cell(name, notes, values))
     return _info(qids, len(counted), 0), cells

@@ -199,6 +199,24 @@ def test_two_columns_of_one_name():
         from_frame(frame)
 
 
+@pytest.mark.parametrize(
+    "roles, both",
+    [
+        ({"label": "qid"}, "label and qid"),
+        ({"qid": "y"}, "label and qid"),
+        ({"doc_id": "y"}, "label and doc_id"),
+        ({"label": "x", "sample_weight": "x"}, "label and sample_weight"),
+    ],
+)
+def test_the_column_of_labels_has_one_role(tmp_path, roles, both):
+    message = f"{both} must be different columns, got '[a-z]+' for both"
+    with pytest.raises(ValueError, match=message):
+        from_frame(pd.DataFrame({"qid": [1, 1], "y": [0, 1], "x": [0.5, 2.0]}), **roles)
+    (tmp_path / "t.csv").write_text("qid,y,x\n1,0,0.5\n1,1,2\n")
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "t.csv", **roles)
+
+
 @pytest.mark.parametrize("frame", [np.ones((2, 3)), [[1, 2]], "t.csv"])
 def test_what_is_no_frame(frame):
     with pytest.raises(TypeError, match="frame must be a data frame, got"):

@@ -132,6 +132,7 @@ class Columns:
             _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns),
             _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns),
         )
+        _check_role_of_label(roles)
         if features is None:
             left = [column for column in columns if column not in (*roles, *score_columns)]
             queries = [name for name in left if qid is False and name.lower() in QUERY_NAMES]
@@ -444,6 +445,17 @@ def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
         raise ValueError(
             f"{what} must be columns, but {listed(missing)} are not; there are {listed(columns)}."
         )
+
+
+def _check_role_of_label(roles: Sequence[str | None]) -> None:
+    """Raise ValueError if the column of labels has another role; ids may share a column."""
+    label, *others = roles
+    for what, column in zip(("qid", "doc_id", "sample_weight"), others, strict=True):
+        if label is not None and column == label:
+            raise ValueError(
+                f"label and {what} must be different columns, got {label!r} for both. Name the "
+                f"column of the labels, label='…', or another one for {what}."
+            )
 
 
 def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:

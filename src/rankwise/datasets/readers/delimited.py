@@ -8,6 +8,7 @@ the first one.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from rankwise.datasets.readers.columns import (
     LABEL_FIX,
     Columns,
     FileColumns,
+    IgnoredColumnsWarning,
     Kinds,
     Roles,
     choose_features,
@@ -39,6 +41,7 @@ from rankwise.datasets.readers.side_names import (
     side_file,
 )
 from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_text
+from rankwise.runtime.callers import callers_level
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _BLOCK_BYTES = 1 << 22
@@ -250,7 +253,7 @@ def _without_flags(table: pa.Table) -> pa.Table:
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
     """Columns of all files; any may turn out to be text.
 
-    The unnamed index that pandas writes is left out.
+    The unnamed index that pandas writes first is left out, other unnamed columns with a warning.
 
     Raises
     ------
@@ -260,7 +263,15 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
     headers = []
     for file in files:
         with naming(file.path):
-            headers.append((file.path, {name: None for name in file.header() if name}))
+            names = file.header()
+        headers.append((file.path, {name: None for name in names if name}))
+        if "" in names[1:]:
+            warnings.warn(
+                f"{file.path}: column {names.index('', 1) + 1} has no name and is left out. Name "
+                "it in the first line to use it.",
+                IgnoredColumnsWarning,
+                stacklevel=callers_level(),
+            )
     found = FileColumns.join(headers)
     with naming(files[0].path):
         try:

@@ -435,13 +435,16 @@ def test_cells_that_are_no_numbers_are_named(tmp_path, rows, said):
         list(stream(path, features=["a", "b"]))
 
 
-@pytest.mark.parametrize("read", [read_table, stream])
-def test_only_the_unnamed_index_of_pandas_is_left_out_in_silence(tmp_path, read):
+@pytest.mark.parametrize(
+    "width",
+    [lambda path: read_table(path).n_features, lambda path: next(iter(stream(path))).X.shape[1]],
+)
+def test_only_the_unnamed_index_of_pandas_is_left_out_in_silence(tmp_path, width):
     path = tmp_path / "t.csv"
     path.write_text(",label,qid,a\n0,1,1,2\n1,0,1,3\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(path).n_features == 1
+        assert width(path) == 1
     path.write_text("label,qid,a,\n1,1,2,7\n0,1,3,8\n")
     with pytest.warns(IgnoredColumnsWarning, match=r"t\.csv: column 4 has no name and is left out"):
-        assert read(path).n_features == 1
+        assert width(path) == 1

@@ -57,15 +57,19 @@ def kernels_compile_once() -> Iterator[None]:
         return
     import fcntl
 
-    from numba.core.caching import NullCache
-    from numba.core.compiler_lock import global_compiler_lock
-    from numba.core.dispatcher import Dispatcher
+    try:
+        from numba.core.caching import NullCache
+        from numba.core.compiler_lock import global_compiler_lock
+        from numba.core.dispatcher import Dispatcher
 
-    compile_unlocked = Dispatcher.compile
+        compile_unlocked = Dispatcher.compile
+    except (ImportError, AttributeError):  # Numba's own modules may move: the lock saves time only
+        yield
+        return
     Path(folder).mkdir(parents=True, exist_ok=True)
 
     def compile_locked(self: Dispatcher, sig: object) -> object:
-        if isinstance(self._cache, NullCache):
+        if isinstance(getattr(self, "_cache", None), NullCache | None):
             return compile_unlocked(self, sig)
         code = self.py_func.__code__
         name = f"{self.py_func.__module__}.{self.py_func.__qualname__}.{code.co_firstlineno}"

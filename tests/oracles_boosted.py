@@ -33,16 +33,18 @@ class TreeByHand:
         else:
             self._grow_leaves()
 
-    def value(self, rows, node):
-        g, h = self.g[rows].sum(), self.h[rows].sum()
-        pull = np.sign(g) * max(abs(g) - self.rules.reg_alpha, 0)
+    def values(self, g, h, node):
+        """Values of leaves with these sums of gradients and of Hessians."""
+        pull = np.sign(g) * np.maximum(np.abs(g) - self.rules.reg_alpha, 0)
         return np.clip(-pull / (h + self.rules.reg_lambda), node.low, node.high)
 
-    def worth(self, rows, node):
+    def value(self, rows, node):
+        return self.values(self.g[rows].sum(), self.h[rows].sum(), node)
+
+    def worth(self, g, h, node):
         """Twice what the value lowers the second-order model and its penalties."""
-        g, h, v = self.g[rows].sum(), self.h[rows].sum(), self.value(rows, node)
-        r = self.rules
-        return -2 * (g * v + h * v**2 / 2 + r.reg_lambda * v**2 / 2 + r.reg_alpha * abs(v))
+        v, r = self.values(g, h, node), self.rules
+        return -2 * (g * v + h * v**2 / 2 + r.reg_lambda * v**2 / 2 + r.reg_alpha * np.abs(v))
 
     def left(self, question, rows):
         column, cut, missing_left = question
@@ -51,15 +53,13 @@ class TreeByHand:
             return np.where(np.isnan(values), missing_left, np.isin(values, list(cut)))
         return np.where(np.isnan(values), missing_left, values <= cut)
 
-    def questions(self, rows):
-        for column in range(self.X.shape[1]):
-            values = self.X[rows, column]
-            if column in self.nominal:
-                for subset in self.subsets(rows, values):
-                    yield from ((column, subset, side) for side in (False, True))
-                continue
-            for cut in [*np.unique(values[~np.isnan(values)]), np.inf]:
-                yield from ((column, cut, side) for side in (False, True))
+    def questions(self, rows, column):
+        values = self.X[rows, column]
+        if column in self.nominal:
+            cuts = self.subsets(rows, values)
+        else:
+            cuts = [*np.unique(values[~np.isnan(values)]), np.inf]
+        return [(column, cut, side) for cut in cuts for side in (False, True)]
 
     def subsets(self, rows, values):
         """All subsets of categories; with penalties those in the order of mean gradients."""
@@ -75,37 +75,46 @@ class TreeByHand:
         order = present[np.argsort(mean)]
         yield from (frozenset(order[:n]) for n in range(1, len(order) + 1))
 
-    def gain(self, question, node):
-        """What a split gains; None where a child would be too small."""
-        left = self.left(question, node.rows)
-        one, other = node.rows[left], node.rows[~left]
-        whole, r = self.h[node.rows].sum(), self.rules
-        least = max((r.min_samples_leaf - 0.5) * whole / len(node.rows), r.min_hessian_leaf)
-        if min(len(one), len(other)) == 0:
-            return None
-        if min(self.h[one].sum(), self.h[other].sum()) < least * (1 - 1e-9):
-            return None
+    def gains(self, questions, node):
+        """What a split by each question about a column gains; NaN where a child is too small."""
+        left = np.array([self.left(question, node.rows) for question in questions])
+        g, h, r = self.g[node.rows], self.h[node.rows], self.rules
+        sums = [(side @ g, side @ h, side.sum(axis=1)) for side in (left, ~left)]
+        least = max((r.min_samples_leaf - 0.5) * h.sum() / len(h), r.min_hessian_leaf)
+        sign = r.signs[questions[0][0]] if r.signs else 0
+        with np.errstate(divide="ignore", invalid="ignore"):  # a side without rows
+            low, high = (self.values(*side[:2], node) for side in sums)
+            of_sides = sum(self.worth(*side[:2], node) for side in sums)
+        found = of_sides - self.worth(g.sum(), h.sum(), node)
+        found[sign * (high - low) < 0] = 0.0
+        for _, hessian, n in sums:
+            found[(n == 0) | (hessian < least * (1 - 1e-9))] = np.nan
         if r.max_depth is not None and node.depth >= r.max_depth:
-            return None
-        sign = r.signs[question[0]] if r.signs else 0
-        if sign * (self.value(other, node) - self.value(one, node)) < 0:
-            return 0.0
-        return self.worth(one, node) + self.worth(other, node) - self.worth(node.rows, node)
+            found[:] = np.nan
+        return found
 
-    def may_ask(self, question, node):
+    def gain(self, question, node):
+        """What a split gains; NaN where a child would be too small."""
+        return self.gains([question], node)[0]
+
+    def may_ask(self, column, node):
         """Whether a group holds the question's column and those on the path."""
-        groups, path = self.rules.groups, node.path | {question[0]}
+        groups, path = self.rules.groups, node.path | {column}
         return groups is None or any(path <= group for group in groups)
 
     def best(self, nodes):
         """Question of the largest sum of gains, and that sum."""
         best, found = max(self.rules.min_split_gain, 1e-9), None
-        for question in self.questions(np.concatenate([node.rows for node in nodes])):
-            if not self.may_ask(question, nodes[0]):
+        for column in range(self.X.shape[1]):
+            if not self.may_ask(column, nodes[0]):
                 continue
-            total = sum(self.gain(question, node) or 0.0 for node in nodes)
-            if total > best + 1e-9:
-                best, found = total, question
+            questions = self.questions(np.concatenate([node.rows for node in nodes]), column)
+            if not questions:
+                continue
+            totals = np.nansum([self.gains(questions, node) for node in nodes], axis=0)
+            for question, total in zip(questions, totals, strict=True):
+                if total > best + 1e-9:
+                    best, found = total, question
         return found, best
 
     def split(self, node, question):
@@ -142,7 +151,7 @@ class TreeByHand:
             question, _ = self.best(level)
             if question is None:
                 return
-            able = [node for node in level if self.gain(question, node) is not None]
+            able = [node for node in level if not np.isnan(self.gain(question, node))]
             n_ends += len(level) - len(able)
             level = [child for node in able for child in self.split(node, question)]
 

@@ -90,9 +90,8 @@ def section(title):
 def workplace(tmp_path_factory):
     """One copy for all recipes, so that kernels are compiled once."""
     root = tmp_path_factory.mktemp("workplace")
-    ignore = shutil.ignore_patterns("__pycache__")
     for name in ("src", "tests", "papers"):
-        shutil.copytree(ROOT / name, root / name, ignore=ignore)
+        shutil.copytree(ROOT / name, root / name)  # with the bytecode, which stays valid
     for name in ("pyproject.toml", "conftest.py"):
         shutil.copy(ROOT / name, root)
     take_compiled_kernels(root)

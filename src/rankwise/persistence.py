@@ -129,8 +129,9 @@ _RENAMED_ATTRIBUTES = {
     "StackingRanker": {"final": "final_estimator", "final_": "final_estimator_"},
 }
 
-# Libraries of types that load either trusts or never reads.
-_LIBRARIES = ("builtins", "numpy", "scipy", "sklearn")
+# Where scorers, splits and distributions of searches come from. Fitted estimators of scikit-learn,
+# such as forests, are saved: load takes their types in `trusted`.
+_OF_SEARCHES = ("builtins", "numpy", "scipy", "sklearn.metrics", "sklearn.model_selection")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
 _PICKLE_START = b"\x80"
 _ZIP_START = b"PK"
@@ -408,9 +409,10 @@ def _check_can_be_named(where: str, value: Any) -> None:
 
 
 def _check_types(estimator: BaseEstimator, data: bytes) -> None:
-    """Raise if a file holds types of other libraries that load does not trust.
+    """Raise if a file holds parts of a search that load does not trust.
 
-    Classes and functions of the user are left to load, which takes them in ``trusted``.
+    Classes and functions of the user, and fitted estimators of scikit-learn, are left to load,
+    which takes them in ``trusted``.
     """
     import skops.io
 
@@ -420,7 +422,7 @@ def _check_types(estimator: BaseEstimator, data: bytes) -> None:
         is_type = module in modules and not isinstance(
             getattr(modules[module], cls, None), FunctionType | BuiltinFunctionType
         )
-        if name not in _TRUSTED and is_type and module.partition(".")[0] in _LIBRARIES:
+        if name not in _TRUSTED and is_type and module.startswith(_OF_SEARCHES):
             raise TypeError(
                 f"{type(estimator).__name__} cannot be saved, because it holds a {name}, which "
                 "load does not trust. Pass lists and names to a search (of values, of splits, of "

@@ -88,7 +88,10 @@ def test_the_published_columns_of_the_kernels_lie_on_our_paths(quick):
 
 
 def test_the_documentation_shows_these_values(values):
-    """Those columns that draw nothing are the same in a quick and in a full run."""
+    """Those columns that draw nothing are the same in a quick and in a full run.
+
+    RankSVM's weights are solved to a tolerance, which leaves one unit of the last digit open.
+    """
     text = (ROOT / "docs" / "reproduce" / "rankelm-ohsumed.txt").read_text("utf-8")
     for name, title in (("ap-ohsumed", "Table 1, OHSUMED"), ("ndcg-ohsumed", "Table 2, OHSUMED")):
         section = text[text.index(title) :].split("\n\n")[1]
@@ -96,5 +99,7 @@ def test_the_documentation_shows_these_values(values):
         shown = [value for key, value in values.items() if key[0] == name and value.error is None]
         for value in shown:
             if value.ours is not None:
-                assert f" {value.ours:.4f} " in rows[value.row]
+                slack = 1e-4 if value.column == "RankSVM" else 0.0
+                near = {f" {value.ours + step:.4f} " for step in (-slack, 0.0, slack)}
+                assert any(text in rows[value.row] for text in near)
         assert len({value.row for value in shown}) >= 6

@@ -139,10 +139,13 @@ def test_training_on_judged_queries_ends_above_ridge(measure):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("measure", "n_longest"), [("nDCG@10", 12), ("ERR(max_grade=2)", 10)])
 @pytest.mark.usefixtures("data_root")
-def test_training_on_ohsumed_ends_above_ridge(measure, n_longest):
-    """The longest queries of fold 1, 205 to 320 rows: fails without the proposal's weight."""
+def test_training_on_ohsumed_ends_above_ridge():
+    """The longest queries of fold 1, 205 to 320 rows: fails without the proposal's weight.
+
+    ERR is no such test: its end ranges from .59 to .76 over three seeds, ridge has .69.
+    """
+    measure, n_longest = "nDCG@10", 12
     part = load_ohsumed(1).train
     names, sizes = np.unique(part.qid, return_counts=True)
     rows = np.isin(part.qid, names[np.argsort(-sizes, kind="stable")[:n_longest]])

@@ -54,7 +54,9 @@ class Ends(BaseEstimator):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="exit codes of POSIX")
-@pytest.mark.parametrize(("n_jobs", "ends"), [(1, [*ENDS]), (2, ["exit", "_exit", "crash", "kill"])])
+@pytest.mark.parametrize(
+    ("n_jobs", "ends"), [(1, [*ENDS]), (2, ["exit", "_exit", "crash", "kill"])]
+)
 def test_every_end_of_a_process_is_that_cells_failure(rng, tmp_path, n_jobs, ends):
     rankers = {how: Ends(how) for how in ends} | {"good": Column(0)}
     fold = one_fold(rng)

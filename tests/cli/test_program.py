@@ -23,9 +23,9 @@ from rankwise.cli import _progress, compare
 from rankwise.cli._arguments import parameter, split_list
 from rankwise.cli._errors import warnings_in_one_line
 from rankwise.cli._output import as_json
-from rankwise.datasets.writers.output import replace_files
 from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
+from rankwise.runtime.output import replace_files
 from rankwise.selection import FoldResult
 from rankwise.selection.parcel import Parcels
 

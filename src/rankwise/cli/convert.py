@@ -116,7 +116,7 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     import numpy as np
     import pyarrow as pa
 
-    from rankwise.datasets.writers.output import open_to_write
+    from rankwise.runtime.output import open_to_write
 
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
     names = data.feature_names or [f"f{number}" for number in range(1, data.n_features + 1)]

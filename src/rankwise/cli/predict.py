@@ -103,7 +103,7 @@ def predict(
         elif out is None:
             write_scores(tables, form, typer.get_binary_stream("stdout"), tag)
         else:
-            from rankwise.datasets.writers.output import open_to_write
+            from rankwise.runtime.output import open_to_write
 
             make_folder(out)
             with open_to_write(out) as stream:

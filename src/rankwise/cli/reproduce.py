@@ -82,7 +82,7 @@ def reproduce(
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out must name a folder, but {out} is a file.")
     if store is None:
-        from rankwise.datasets.catalog.folders import cache_folder
+        from rankwise.runtime.folders import cache_folder
 
         store = cache_folder() / "reproduce"
     from rankwise.experiments.running import reproduce as run

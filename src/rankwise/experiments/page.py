@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets.writers.output import write_file
 from rankwise.experiments.base import Figure, Table, Value, Verdict
 from rankwise.experiments.plots import plot_figure, plot_table
 from rankwise.experiments.reproduction import CSV_COLUMNS, Reproduction
 from rankwise.experiments.text import cells_line, counts_line, problem_lines
 from rankwise.report.page import render
 from rankwise.report.svg import inline
+from rankwise.runtime.output import write_file
 
 _KINDS = {
     Verdict.MET: "met",

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets.writers.output import write_file
 from rankwise.export.features import feature_names
 from rankwise.export.parts import LinearPart, composed, part_of
 from rankwise.export.ranklib import ranklib_text
+from rankwise.runtime.output import write_file
 
 
 def to_elasticsearch(

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._version import __version__
 from rankwise.checks.rows import check_folder
-from rankwise.datasets.writers.output import write_file
 from rankwise.export.chains import chain_of
 from rankwise.export.features import feature_names
 from rankwise.export.labels import class_chain
 from rankwise.export.maps import Chain, Trees
 from rankwise.metrics.predicting import innermost
+from rankwise.runtime.output import write_file
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.writers.output import write_file
 from rankwise.export.parts import (
     LinearPart,
     ModelPart,
@@ -20,6 +19,7 @@ from rankwise.export.parts import (
     warn_of_missing,
     without_missing,
 )
+from rankwise.runtime.output import write_file
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.writers.output import write_file
 from rankwise.export.features import feature_names
 from rankwise.export.float32 import before_slack
 from rankwise.export.maps import Affine, Nodes, Scaled
@@ -27,6 +26,7 @@ from rankwise.export.parts import (
     warn_of_missing,
     without_missing,
 )
+from rankwise.runtime.output import write_file
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Int64Array
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwise.datasets.writers.output import write_file
 from rankwise.report.figures import Further, figures
 from rankwise.report.page import render
 from rankwise.report.sections import (
@@ -18,6 +17,7 @@ from rankwise.report.sections import (
     reproduce_section,
     verdict,
 )
+from rankwise.runtime.output import write_file
 from rankwise.selection.lines import writing
 from rankwise.selection.table import is_fitted, queries_that_count, recall_of_rows
 

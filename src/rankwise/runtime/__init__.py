@@ -1,1 +1,1 @@
-"""Runtime support: threads, compilation, metadata routing and checks for finite results."""
+"""Runtime support: threads, compilation, metadata routing, files written atomically, folders."""

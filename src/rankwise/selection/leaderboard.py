@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.writers.output import write_file
 from rankwise.metrics import parse
+from rankwise.runtime.output import write_file
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.lines import writing
 from rankwise.selection.provenance import FoldInfo, Settings

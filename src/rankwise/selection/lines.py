@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets.writers.output import sync_folder
+from rankwise.runtime.output import sync_folder
 
 _ATTEMPTS = 2
 # The only sign of a full disk from NumPy's ``tofile``, which sets no error number.

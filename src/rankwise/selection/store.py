@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.writers.output import replace_files
+from rankwise.runtime.output import replace_files
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.lines import JsonLines, writing
 

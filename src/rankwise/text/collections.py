@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets.catalog.folders import data_folders
 from rankwise.datasets.readers.judgements import (
     read_judgements as read_judgements,  # part of rankwise.text
 )
 from rankwise.datasets.readers.result_files import read_qrels
 from rankwise.datasets.readers.result_frames import checked_qrels
 from rankwise.datasets.readers.trec import Qrels
+from rankwise.runtime.folders import data_folders
 from rankwise.text.documents import as_documents, as_queries, read_lines
 
 

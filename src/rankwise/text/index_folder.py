@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.writers.output import replace_files, write_file
+from rankwise.runtime.output import replace_files, write_file
 from rankwise.structure.rules import Array, Rule, Scope, StructureError, broken, run
 from rankwise.text.postings import Postings
 from rankwise.typing import Int64Array

@@ -12,7 +12,7 @@ import pytest
 
 from rankwise.datasets import fetch, known_datasets
 from rankwise.datasets.catalog.checksums import text_sha256
-from rankwise.datasets.catalog.folders import BUNDLED
+from rankwise.runtime.folders import BUNDLED
 
 TEXTS = {
     "a.txt": b"2 qid:1 1:0.5 # docid = x\n0 qid:1 1:1\n",

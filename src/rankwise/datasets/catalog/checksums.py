@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets.catalog.folders import cache_folder
 from rankwise.datasets.readers.textfiles import read_text
-from rankwise.datasets.writers.output import write_file
+from rankwise.runtime.folders import cache_folder
+from rankwise.runtime.output import write_file
 
 
 def text_sha256(path: Path) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from rankwise.datasets.catalog.folders import cache_folder, data_folders
+from rankwise.runtime.folders import cache_folder, data_folders
 
 SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
 

@@ -39,9 +39,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._version import __version__
-from rankwise.datasets.catalog.folders import cache_folder
 from rankwise.datasets.readers.textfiles import PathLike, find_files
-from rankwise.datasets.writers.output import replace_files
+from rankwise.runtime.folders import cache_folder
+from rankwise.runtime.output import replace_files
 from rankwise.runtime.threads import thread_map
 
 SUFFIX = ".rankwise-cache"

@@ -33,9 +33,9 @@ from rankwise.datasets.readers.textfiles import (
     check_there,
     open_text,
 )
-from rankwise.datasets.writers.output import compress, replace_files
 from rankwise.datasets.writers.write import letor_text
 from rankwise.groups import QueryGroups
+from rankwise.runtime.output import compress, replace_files
 from rankwise.typing import Float64Array
 
 

@@ -20,7 +20,7 @@ from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
 from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.quotes import names_are_quoted, unquote
 from rankwise.datasets.readers.textfiles import TextFile
-from rankwise.datasets.writers.output import open_to_write
+from rankwise.runtime.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
 
 # Its functions are created on import, so type checkers do not see them.

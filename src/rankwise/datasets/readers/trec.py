@@ -23,8 +23,8 @@ from rankwise.checks.exact_numbers import exact_float64
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.text_columns import id_column, lines_of, write_columns
 from rankwise.datasets.readers.trec_ids import check_distinct, id_array, trec_order
-from rankwise.datasets.writers.output import open_to_write
 from rankwise.groups import QueryGroups
+from rankwise.runtime.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
 
 

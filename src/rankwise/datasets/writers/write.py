@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.letor_text import doc_ids
-from rankwise.datasets.writers.output import open_to_write
+from rankwise.runtime.output import open_to_write
 from rankwise.typing import is_sparse
 
 # Its functions are created on import, so type checkers do not see them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-BUNDLED = Path(__file__).parent / "bundled"
+BUNDLED = Path(__file__).parents[1] / "datasets" / "catalog" / "bundled"
 
 
 def cache_folder() -> Path:

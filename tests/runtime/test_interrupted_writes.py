@@ -31,11 +31,11 @@ from rankwise.datasets import (
     write_qrels,
     write_run,
 )
-from rankwise.datasets.writers import output as _output
 from rankwise.experiments import Reproduction, Table, Value
 from rankwise.experiments.page import write_csv, write_page
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
 from rankwise.report import write_report
+from rankwise.runtime import output as _output
 from tests.report.conftest import make_board
 
 N = 1500
@@ -296,10 +296,7 @@ def test_a_pipe_is_written_directly(tmp_path):
 
 
 def test_standard_output_that_is_a_pipe_is_written_directly():
-    code = (
-        "from rankwise.datasets.writers.output import write_file\n"
-        "write_file('/dev/stdout', b'content')"
-    )
+    code = "from rankwise.runtime.output import write_file\nwrite_file('/dev/stdout', b'content')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "content"
 

@@ -33,6 +33,7 @@ ROOMS = {
     "persistence": "save and load without pickle",
     "metrics": "one measure per file; significance",
     "datasets": "readers, writers, catalog, lint",
+    "prediction": "scores, ranks and classes of any fitted model",
     "checks": "rows, classes, labels and costs that users pass in",
     "groups": "which rows belong to a query",
     "typing": "array types",

@@ -13,8 +13,8 @@ from rankwise import LinearRegressionRanker, ORBoost, RankSVM, RidgeRanker, Stac
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Cell, Verdict, reproduce
 from rankwise.metrics import evaluate
-from rankwise.metrics.predicting import scores_of
 from rankwise.metrics.significance import holm, paired_test
+from rankwise.prediction import scores_of
 from rankwise_papers.challenge_methods import ensemble, fits, plan
 from rankwise_papers.challenge_methods.chosen_tables import Methods
 from rankwise_papers.challenge_methods.experiment import ChallengeMethods

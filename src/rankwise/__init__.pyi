@@ -49,8 +49,6 @@ from .labels.multi_label.partial_binary_relevance import (
 )
 from .labels.multi_label.plst import PLST as PLST
 from .metrics.evaluation import evaluate as evaluate
-from .metrics.predicting import rank as rank
-from .metrics.predicting import scores as scores
 from .ordinal.boosting.orboost import ORBoost as ORBoost
 from .ordinal.linear.proportional_odds import ProportionalOdds as ProportionalOdds
 from .ordinal.online.aggregate_prank import AggregatePRank as AggregatePRank
@@ -63,6 +61,8 @@ from .ordinal.trees.ranking_forest import RankingForest as RankingForest
 from .ordinal.trees.ranking_tree import RankingTree as RankingTree
 from .persistence import load as load
 from .persistence import save as save
+from .prediction import rank as rank
+from .prediction import scores as scores
 from .rankers.adapters.catboost import CatBoostRanker as CatBoostRanker
 from .rankers.adapters.lightgbm import LightGBMRanker as LightGBMRanker
 from .rankers.adapters.xgboost import XGBoostRanker as XGBoostRanker

@@ -8,7 +8,7 @@ import pytest
 from rankwise import QueryGroups
 from rankwise._registry import REGISTRY
 from rankwise.metrics.default import default_score, default_score_name
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from tests.common.estimators import RANKERS, small
 
 pytestmark = pytest.mark.parametrize("key", RANKERS)

@@ -28,7 +28,7 @@ from rankwise import (
 )
 from rankwise.explain import explain_pair, explain_ranking, explain_scores
 from rankwise.explain.games import enumerated, sampled, single
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import rankwise
 from rankwise import ORBoost, PairwiseELM, RankBoost, RankingForest, RankingTree, RidgeRanker
 from rankwise.explain import explain_pair, explain_ranking, explain_scores
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 
 BOOSTERS = ("LightGBMRanker", "XGBoostRanker", "CatBoostRanker")
 

@@ -16,7 +16,7 @@ from rankwise._registry import REGISTRY
 from rankwise.export import ExportError, to_elasticsearch, to_ranklib, to_solr
 from rankwise.export.chains import is_exportable
 from rankwise.export.parts import part_of
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from tests.common.estimators import ORDINAL, RANKERS, small
 
 from .conftest import assert_near, expected, judged, neural, rows

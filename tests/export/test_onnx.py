@@ -20,7 +20,7 @@ from rankwise.datasets import load_lambdarank
 from rankwise.export import ExportError, register_onnx_converters, to_onnx, to_ranklib
 from rankwise.export.chains import EXPORTABLE, is_exportable
 from rankwise.export.labels import cuts_scores
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from tests.common.estimators import ORDINAL, RANKERS, load_class, small
 
 from .conftest import assert_near, expected, judged, neural, rows

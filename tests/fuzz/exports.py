@@ -23,7 +23,7 @@ import rankwise as rw
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
 from rankwise.export.float32 import SOLR_SLACK, before_slack, floor_float32
 from rankwise.export.parts import part_of
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.trees.score_tree import ScoreTree
 from tests.export.readers import elasticsearch_scores, ranklib_scores, solr_scores
 from tests.fuzz.harness import Target

@@ -21,7 +21,7 @@ from rankwise import (
     evaluate,
 )
 from rankwise.metrics import make_scorer
-from rankwise.metrics.predicting import labels_of, predictions, scores_of
+from rankwise.prediction import labels_of, predictions, scores_of
 from rankwise.runtime.routing import accepted, call_with, fit_with
 from rankwise.selection.splits import query_folds
 

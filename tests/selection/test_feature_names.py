@@ -11,7 +11,7 @@ from rankwise import RankingData, load
 from rankwise._registry import REGISTRY
 from rankwise.datasets import read_table
 from rankwise.explain import explain_scores
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.selection import compare
 from rankwise.selection.fitting import fit
 from tests.common.estimators import small

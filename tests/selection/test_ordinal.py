@@ -15,7 +15,7 @@ import rankwise
 from rankwise import ORBoost, RankingTree, RidgeRanker, compare, evaluate
 from rankwise._registry import REGISTRY
 from rankwise.metrics import confusion, make_scorer, parse
-from rankwise.metrics.predicting import predictions, scores_of
+from rankwise.prediction import predictions, scores_of
 from rankwise.selection import Leaderboard
 from rankwise.selection.tuning import tune
 from tests.ordinal_column import OrdinalColumn
@@ -171,7 +171,7 @@ def test_early_stopping_follows_the_measure(rng, measure):
     fold = one_fold(rng)
     booster = ORBoost(n_estimators=60, early_stopping_rounds=10)
     tuned = tune(booster, fold.train, fold.vali, parse(measure))
-    told = predictions(tuned.estimator, fold.vali.X).read_by(parse(measure))
+    told = parse(measure).read(predictions(tuned.estimator, fold.vali.X))
     best = tuned.estimator.validation_scores_[tuned.estimator.n_estimators_ - 1]
     assert best == pytest.approx(measured(fold.vali, told, [measure])[0])
     assert tuned.chosen == {"n_estimators": tuned.estimator.n_estimators_}

@@ -17,7 +17,7 @@ from rankwise.cli._files import are_tables, exists, table_words
 from rankwise.datasets.readers.columns import Columns
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
-from rankwise.metrics.predicting import reads_queries, scores_of
+from rankwise.prediction import reads_queries, scores_of
 from rankwise.runtime.routing import call_with
 from rankwise.streams.cutter import join_ids, join_rows
 from rankwise.streams.row_stream import CHUNK_ROWS, table_stream

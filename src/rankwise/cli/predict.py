@@ -67,8 +67,8 @@ def predict(
     measures of an ordinal model, add --classes. With --json, the scores are part of the JSON
     unless --out names a file.
     """
-    from rankwise.metrics.predicting import innermost
     from rankwise.persistence import load
+    from rankwise.prediction import innermost
 
     form = _format(format, out, top, classes)
     if (model / "index.json").is_file():

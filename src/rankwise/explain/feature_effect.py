@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.explain.methods import check_scores
 from rankwise.explain.rows import as_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
-from rankwise.metrics.predicting import reads_queries
+from rankwise.prediction import reads_queries
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores

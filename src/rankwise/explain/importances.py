@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import SHOWN, RankingExplanation, ScoreExplanation
 from rankwise.explain.rows import names_of
-from rankwise.metrics.predicting import innermost
+from rankwise.prediction import innermost
 from rankwise.typing import Float64Array
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from rankwise.explain.tree_games import TreeGames
-from rankwise.metrics.predicting import innermost
+from rankwise.prediction import innermost
 from rankwise.typing import FloatArray
 
 Game = Literal["interventional", "tree_path_dependent"]

@@ -13,7 +13,7 @@ from rankwise.explain.explanation import PairExplanation
 from rankwise.explain.games import MOST_ENUMERATED, enumerated, sampled, single
 from rankwise.explain.methods import check_game, check_scores, is_additive, tree_games
 from rankwise.explain.rows import as_arrays, as_table, join, names_of, row_values, score_mixed
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.typing import Float64Array
 
 

@@ -18,7 +18,7 @@ from rankwise.explain.importances import FeatureImportances
 from rankwise.explain.rows import as_table, mixed, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
-from rankwise.metrics.predicting import grades_of, predictions
+from rankwise.prediction import grades_of, predictions
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
@@ -110,7 +110,7 @@ def permutation_importances(
     labels, groups = check_target(grades_of(model, y), n), QueryGroups.from_qid(qid, n)
 
     def value(rows: Any) -> float:
-        return parsed.mean(labels, predictions(model, rows, qid).read_by(parsed), groups)
+        return parsed.mean(labels, parsed.read(predictions(model, rows, qid)), groups)
 
     whole = value(table)
     if np.isnan(whole):

@@ -14,7 +14,7 @@ from rankwise.explain.pair import contributions
 from rankwise.explain.rows import additive_parts, as_arrays, as_table, names_of, row_values
 from rankwise.explain.tree_games import TreeGames
 from rankwise.groups import QueryGroups
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.typing import ArrayLike, Float64Array, FloatArray
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.rows import columns_named
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.runtime.finite import FiniteResults
 from rankwise.typing import Float64Array, is_sparse
 

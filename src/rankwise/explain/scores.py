@@ -13,7 +13,7 @@ from rankwise.explain.methods import Encode, check_game, check_scores, is_additi
 from rankwise.explain.pair import contributions
 from rankwise.explain.rows import additive_parts, as_arrays, as_table, join, names_of, row_values
 from rankwise.explain.tree_games import TreeGames
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.typing import Float64Array
 
 

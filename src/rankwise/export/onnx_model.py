@@ -15,7 +15,7 @@ from rankwise.export.chains import chain_of
 from rankwise.export.features import feature_names
 from rankwise.export.labels import class_chain
 from rankwise.export.maps import Chain, Trees
-from rankwise.metrics.predicting import innermost
+from rankwise.prediction import innermost
 from rankwise.runtime.output import write_file
 
 if TYPE_CHECKING:

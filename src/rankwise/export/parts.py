@@ -12,7 +12,7 @@ import numpy as np
 from rankwise.export.chains import chain_of
 from rankwise.export.float32 import floor_before
 from rankwise.export.maps import Affine, Chain, ExportError, Nodes, Scaled, Trees
-from rankwise.metrics.predicting import innermost
+from rankwise.prediction import innermost
 from rankwise.trees.score_tree import ScoreTree
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
+from rankwise.prediction import Predicted
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ class Measure:
         from rankwise.metrics.scored import compute  # loads numba
 
         return compute([self], y, scores, groups)[0]
+
+    def read(self, predicted: Predicted) -> Float64Array:
+        """Predicted labels if the measure reads labels and there are any; else the scores."""
+        if self.reads_labels and predicted.labels is not None:
+            return predicted.labels
+        return predicted.scores
 
     def mean(self, y: NDArray[Any], scores: NDArray[Any], groups: QueryGroups) -> float:
         """Mean over the queries that count; NaN if none does."""

@@ -12,8 +12,8 @@ from rankwise.checks.queries import warn_of_one_query
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.predicting import grades_of, innermost, predictions
 from rankwise.metrics.spec import parse
+from rankwise.prediction import grades_of, innermost, predictions
 
 
 class MeasureScorer(BaseEstimator):
@@ -45,7 +45,7 @@ class MeasureScorer(BaseEstimator):
         if not measure.reads_labels:
             n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
             warn_of_one_query(innermost(estimator), f"The scorer of {measure}", qid, n_samples)
-        read = predictions(estimator, X, ids).read_by(measure)
+        read = measure.read(predictions(estimator, X, ids))
         value = evaluate(grades_of(estimator, y), read, qid, [self.measure])[self.measure]
         return value if measure.greater_is_better else -value
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.metrics import Calibration, calibration
 from rankwise.metrics.ordinal.calibration import calibration_line
-from rankwise.metrics.predicting import innermost, probabilities_of
+from rankwise.prediction import innermost, probabilities_of
 from rankwise.report.axes import FONT, panels, style
 from rankwise.report.colours import MARKERS, N_SERIES, light, series
 from rankwise.typing import ArrayLike, FrameLike

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure, TiedScoresWarning, UndefinedMeasureWarning, evaluate, parse
-from rankwise.metrics.predicting import Predicted
 from rankwise.metrics.tie_order import tie_rule
+from rankwise.prediction import Predicted
 from rankwise.typing import Float64Array
 
 CURVE_CUTOFFS = range(1, 11)
@@ -49,7 +49,12 @@ def values_by_query(
         wanted = [m for m in measures if (m.reads_labels, m.reads_from_top) == kind]
         if not wanted:
             continue
-        y, scores, groups, mask = test.y, told.read_by(wanted[0]), test.groups, retrieved
+        y, scores, groups, mask = (
+            test.y,
+            wanted[0].read(told),
+            test.groups,
+            retrieved,
+        )
         doc_ids = test.doc_ids
         if test.missed is not None and wanted[0].reads_from_top:
             y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.metrics import confusion
-from rankwise.metrics.predicting import Predicted, innermost
+from rankwise.prediction import Predicted, innermost
 from rankwise.typing import Float64Array
 
 N_BINS = 60

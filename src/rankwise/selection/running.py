@@ -12,7 +12,7 @@ import numpy as np
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure
-from rankwise.metrics.predicting import Predicted, labels_of, probabilities_of, scores_of
+from rankwise.prediction import Predicted, labels_of, probabilities_of, scores_of
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.given_scores import GivenScores, RowScores, model_rows, unfrozen

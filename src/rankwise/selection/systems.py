@@ -21,9 +21,9 @@ from rankwise.datasets.readers.judged_run import JudgedRun, judge
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.metrics import Measure, parse
-from rankwise.metrics.predicting import Predicted, predictions
 from rankwise.metrics.spec import listed_specs
 from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.prediction import Predicted, predictions
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import (
     COLUMN,

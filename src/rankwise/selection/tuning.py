@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
-from rankwise.metrics.predicting import predictions
+from rankwise.prediction import predictions
 from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, takes_validation
 from rankwise.selection.measured import values_by_query

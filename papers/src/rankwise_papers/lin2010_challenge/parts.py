@@ -11,7 +11,7 @@ from sklearn.preprocessing import QuantileTransformer
 
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.metrics import evaluate
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.text import load_cf_letor
 from rankwise.typing import Float64Array
 from rankwise_papers.lin2010_challenge.plan import CF_LETOR, HIGHEST_GRADE

@@ -18,7 +18,7 @@ from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.experiments import Cell
 from rankwise.features.products_map import ProductsMap
 from rankwise.metrics import evaluate, parse
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.held_out_scores import (
     HeldOutScores,
     held_out_rows,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise._registry import BY_CLASS_NAME, REGISTRY
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.runtime.routing import check_ranker, fit_with
 from rankwise.typing import Float64Array, Matrix
 

@@ -19,7 +19,7 @@ from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
-from rankwise.metrics.predicting import scores_of
+from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.held_out_scores import (
     HeldOutScores,
     parts,

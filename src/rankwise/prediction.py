@@ -13,7 +13,6 @@ from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.queries import warn_of_one_query
 from rankwise.checks.rows import collected
 from rankwise.groups import QueryGroups
-from rankwise.metrics.measure import Measure
 from rankwise.runtime.routing import accepted, call_with
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -32,10 +31,6 @@ class Predicted:
 
     scores: Float64Array
     labels: Float64Array | None = None
-
-    def read_by(self, measure: Measure) -> Float64Array:
-        """Labels if the measure reads labels and there are any; else the scores."""
-        return self.scores if self.labels is None or not measure.reads_labels else self.labels
 
 
 def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:

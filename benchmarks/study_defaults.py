@@ -127,7 +127,7 @@ def afterwards() -> None:
 
 
 def cuts() -> None:
-    """Rows whose value is the middle at which a stump cuts: above the cut, or below as in 0.1.0."""
+    """Rows whose value is the middle at which a stump cuts: above the cut, or below it."""
     changes, rows = [], []
     form: Any
     for known in SETS:

@@ -29,7 +29,6 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
-from inspect import Parameter, signature
 from pathlib import Path
 from sys import modules
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -48,7 +47,6 @@ from rankwise.structure.archives import (
     ModelFileError,
     check_array_files,
     check_loaders,
-    dicts_of,
 )
 from rankwise.structure.models import check_model
 from rankwise.structure.reader import read_plain
@@ -110,25 +108,6 @@ TRUSTED_TYPES = (
 )
 
 _TRUSTED = frozenset(TRUSTED_TYPES)
-# Current module of each class of rankwise.
-_PLACES = {
-    name: module
-    for module, _, name in (path.rpartition(".") for path in TRUSTED_TYPES)
-    if module.startswith("rankwise.")
-}
-# Classes of version 0.1.0 that have been renamed.
-_RENAMED = {"GramSum": "Gram"}
-
-# Parameters and fitted attributes by class: names in version 0.1.0 and current names.
-_RENAMED_ATTRIBUTES = {
-    "LabelPowerset": {"base": "estimator"},
-    "LabelSpace": {"base": "estimator"},
-    "MembersMixin": {"rankers": "estimators"},
-    "NeuralRanker": {"learning_rate": "learning_rate_init"},
-    "ORBoost": {"base": "estimator"},
-    "StackingRanker": {"final": "final_estimator", "final_": "final_estimator_"},
-}
-
 # Where scorers, splits and distributions of searches come from. Fitted estimators of scikit-learn,
 # such as forests, are saved: load takes their types in `trusted`.
 _OF_SEARCHES = ("builtins", "numpy", "scipy", "sklearn.metrics", "sklearn.model_selection")
@@ -259,11 +238,9 @@ def load(
             schema = json.loads(archive.read("schema.json"))
             check_loaders(schema, path)
             check_array_files(archive, schema, path, max_bytes)
-            data = _with_new_places(data, archive, schema)
-            estimator = _read_plain(archive, schema)
-        if estimator is None:
+            estimator = read_plain(archive, schema, _TRUSTED)
+        if estimator is None:  # the file holds entries that only skops reads
             estimator = _read_with_skops(path, data, names)
-        _bring_up_to_date(estimator)
         if isinstance(estimator, BaseEstimator):
             check_model(estimator)
     except StructureError as error:
@@ -370,29 +347,6 @@ def _walk(value: Any, where: str, seen: set[int] | None = None) -> Iterator[tupl
         yield from _walk(child, place, seen)
 
 
-def _bring_up_to_date(model: Any) -> None:
-    """Rename attributes of estimators saved by an earlier version, and add new parameters."""
-    for _, value in [("", model), *_walk(model, "")]:
-        if not isinstance(value, BaseEstimator):
-            continue
-        state = vars(value)
-        for old, new in _renamed(type(value)).items():
-            if old in state and new not in state:
-                state[new] = state.pop(old)
-        if type(value).__module__.startswith("rankwise."):
-            for name, parameter in signature(type(value)).parameters.items():
-                if name not in state and parameter.default is not Parameter.empty:
-                    setattr(value, name, parameter.default)
-
-
-def _renamed(cls: type) -> dict[str, str]:
-    """Old and new names of the attributes of a class and its bases."""
-    ours = [base for base in cls.__mro__ if base.__module__.startswith("rankwise.")]
-    return {
-        old: new for base in ours for old, new in _RENAMED_ATTRIBUTES.get(base.__name__, {}).items()
-    }
-
-
 def _check_can_be_named(where: str, value: Any) -> None:
     if isinstance(value, partial | MethodType):
         what = f"a {type(value).__name__}"
@@ -472,35 +426,6 @@ def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _major(release: str) -> int:
     return int(release.partition(".")[0])
-
-
-def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
-    """Model file with the current modules of our classes; version 0.1.0 used other modules."""
-    moved = False
-    for node in dicts_of(schema):
-        module, name = node.get("__module__"), node.get("__class__")
-        if isinstance(module, str) and isinstance(name, str) and module.startswith("rankwise."):
-            node["__class__"] = _RENAMED.get(name, name)
-            node["__module__"] = _PLACES.get(node["__class__"], module)
-            moved |= (node["__module__"], node["__class__"]) != (module, name)
-    if not moved:
-        return data
-    target = io.BytesIO()
-    with ZipFile(target, "w") as copy:
-        for entry in archive.infolist():
-            content = archive.read(entry) if entry.filename != "schema.json" else json.dumps(schema)
-            copy.writestr(entry, content)
-    return target.getvalue()
-
-
-def _read_plain(archive: ZipFile, schema: Any) -> Any:
-    """The estimator, or None if skops has to read it or to report an error."""
-    try:
-        return read_plain(archive, schema, _TRUSTED)
-    except ImportError:
-        raise
-    except Exception:  # a damaged tree of objects can raise any error
-        return None
 
 
 def _read_with_skops(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> Any:

@@ -368,7 +368,7 @@ def test_newer_files_say_so(change, model_file, tmp_path):
             read(path)
 
 
-@pytest.mark.parametrize("header", [[], {}, {"format": "x", "rankwise": "0.1.0"}, "text"])
+@pytest.mark.parametrize("header", [[], {}, {"format": "x", "rankwise": "1.0.0"}, "text"])
 def test_odd_headers_are_damage(header, model_file, tmp_path):
     path = rewrite(model_file, tmp_path / "odd", header=header)
     with pytest.raises(ModelFileError, match="damaged"):

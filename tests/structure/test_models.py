@@ -378,22 +378,6 @@ def test_array_headers_do_not_ask_for_more_than_there_is(tmp_path):
             load(changed)
 
 
-# Earlier versions ---------------------------------------------------------------------------------
-
-
-def test_parameters_that_came_later_have_their_default(tmp_path):
-    path = save(model_of("ridge"), tmp_path / "m")
-
-    def without(name, content):
-        if name != "schema.json":
-            return content
-        schema = json.loads(content)
-        del schema["content"]["content"]["measure"]
-        return json.dumps(schema)
-
-    assert load(rebuilt(path, without, tmp_path / "old")).measure == "nDCG@10"
-
-
 # Faults while saving ------------------------------------------------------------------------------
 
 

@@ -20,8 +20,6 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from rankwise.cli._old_words import current_words
-
 OK, FAILED, USAGE = 0, 1, 2
 INTERRUPTED, TERMINATED = 130, 143
 DEBUG_FLAG = "--debug"
@@ -69,7 +67,7 @@ class OneLineGroup(TyperGroup):
         with warnings_in_one_line(), cleaning_up_when_terminated() as terminated:
             try:
                 code = super().main(
-                    current_words([argument for argument in given if argument != DEBUG_FLAG], say),
+                    [argument for argument in given if argument != DEBUG_FLAG],
                     prog_name,
                     complete_var,
                     standalone_mode=False,

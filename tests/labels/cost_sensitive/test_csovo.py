@@ -127,7 +127,6 @@ def test_csovo_weighs_pairs_by_the_difference_of_the_costs(rows, asked):
 
 
 def test_a_saved_model_keeps_its_weights(rows, tmp_path):
-    """Files of version 0.1.0, whose default was "transformed", say so."""
     X, y, costs, _ = rows
     predicted = {}
     for weights in ("difference", "transformed"):

@@ -309,18 +309,6 @@ def test_neighbouring_floats_are_cut_where_no_number_lies_between(max_bins, n_va
         assert np.abs(fitted.predict(X) - y).mean() < 0.01
 
 
-def test_models_with_middles_for_thresholds_predict_as_before():
-    """Those that version 0.1.0 saved: ``x > threshold`` at the middles themselves."""
-    older = StumpEnsemble(
-        np.array([0]),
-        np.array([1.5]),
-        np.array([1], np.int8),
-        np.array([2.0]),
-        np.zeros(1, np.int8),
-    )
-    assert older.score(np.array([[1.0], [1.5], [2.0]])).tolist() == [-2.0, -2.0, 2.0]
-
-
 def test_default_rounds_grow_with_the_root_of_distinct_rows(judged, rng):
     X, y, qid = judged
     fitted = ORBoost().fit(X, y)

@@ -84,9 +84,6 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
     The scale of the costs is the scale of the weights, which matters to a penalised classifier:
     scale the costs, or tune the penalty.
 
-    The default was "transformed" in version 0.1.0. A saved model stores ``weights`` and does not
-    depend on the default.
-
     Training makes K (K - 1) / 2 fits, each on the rows whose costs of the two classes differ. If
     costs depend only on the class, ridge regression needs only K Gram matrices for all fits.
 

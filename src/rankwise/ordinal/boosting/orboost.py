@@ -152,8 +152,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
 
     A stump cuts midway between two training values. As in the authors' program, a row whose value
     equals the midpoint belongs to the upper side. The entries of ``ensemble_.thresholds`` are the
-    largest numbers below the midpoints, so ``x > threshold`` is the exact test. Models saved by
-    version 0.1.0 store the midpoints themselves and keep their predictions.
+    largest numbers below the midpoints, so ``x > threshold`` is the exact test.
 
     The default number of rounds was chosen on ten data sets that the documentation uses for nothing
     else (``python -m benchmarks.study_defaults``). Over set sizes from 48 to 10,000 rows, mean

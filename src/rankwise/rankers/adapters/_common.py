@@ -375,8 +375,7 @@ class BoostedRanker(Ranker):
         return {key: state[key] for key in state if key not in ("_booster", "_ensemble")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        columns = {"columns_": ColumnTable({}, {})} if "model_" in state else {}  # from 0.1.0
-        super().__setstate__({**columns, **state, "_booster": None, "_ensemble": None})
+        super().__setstate__({**state, "_booster": None, "_ensemble": None})
 
     def _check_structure(self) -> None:
         self.columns_.check_width(self.n_features_in_)

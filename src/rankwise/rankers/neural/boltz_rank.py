@@ -28,7 +28,7 @@ from rankwise.rankers.neural.network import (
     pair_outputs,
 )
 from rankwise.rankers.neural.neural_ranker import AT_LEAST_ONE, NeuralRanker
-from rankwise.structure.rules import Number, Rule, Sometimes, integers, require_attributes
+from rankwise.structure.rules import Number, Rule, integers
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
 if TYPE_CHECKING:
@@ -138,9 +138,9 @@ class BoltzRank(NeuralRanker):
 
     Differs from [1]_, which uses a fixed set of rankings around the orders by label and by score,
     without these weights. Such a set has a different optimum: it contains good rankings around the
-    labels even if their probability is small, and equal probabilities give them a large share. In
-    version 0.1.0 a fifth of the set was around the labels. Zero scores then had a larger expected
-    nDCG@10 than the scores of ridge regression, so training shrank the scores and lost their order.
+    labels even if their probability is small, and equal probabilities give them a large share. With
+    a fifth of the set around the labels, zero scores had a larger expected nDCG@10 than the scores
+    of ridge regression, so training shrank the scores and lost their order.
 
     The gradient of the divergence equals that of ``E_labels[E(r|s)] - E_s[E(r|s)]`` with fixed
     rankings. E is linear in the ranks, so only the expected rank of each row under ``P(.|labels)``
@@ -187,7 +187,7 @@ class BoltzRank(NeuralRanker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "selected_features_": integers("n_inputs", low=0, below="n_features_in_"),
-        "pair_scale_": Sometimes(Number(low=1)),
+        "pair_scale_": Number(low=1),
     }
 
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
@@ -254,10 +254,6 @@ class BoltzRank(NeuralRanker):
         self.device = device
         self.random_state = random_state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore models of version 0.1.0, which always averaged over the other rows."""
-        super().__setstate__({"pair_reduction": "mean", **state})
-
     def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
 
@@ -270,11 +266,6 @@ class BoltzRank(NeuralRanker):
         check_is_fitted(self)
         X = check_rows(self, X)
         return self._scores(X, QueryGroups.from_qid(qid, X.shape[0]), self.weights_)
-
-    def _check_structure(self) -> None:
-        super()._check_structure()
-        if self.n_pair_nodes and self.pair_reduction == "sum":
-            require_attributes(self, "pair_scale_")
 
     def _n_inputs(self) -> int:
         return len(self.selected_features_)

@@ -125,11 +125,10 @@ class PrunedRankSVM(BasisExpansionRanker):
     variable for each pair: ``python -m benchmarks.bench_pruned_pairs`` measures such solvers.
 
     The default rule and share follow ``rankwise reproduce pruned-ranksvm``: OHSUMED, MQ2008,
-    MovieLens and five ordinal sets, linear and RBF kernels. The rule "nearest", the default of
-    version 0.1.0, is worse than the same number of random pairs on most sets, and better only on
-    MovieLens with the RBF kernel. The two other rules are never better. With at least 13 % of the
-    pairs, random pairs are nowhere worse than all pairs by more than chance; with fewer pairs they
-    are worse in some tables.
+    MovieLens and five ordinal sets, linear and RBF kernels. The rule "nearest" is worse than the
+    same number of random pairs on most sets, and better only on MovieLens with the RBF kernel. The
+    two other rules are never better. With at least 13 % of the pairs, random pairs are nowhere
+    worse than all pairs by more than chance; with fewer pairs they are worse in some tables.
 
     References
     ----------

@@ -35,6 +35,7 @@ ROOMS = {
     "datasets": "readers, writers, catalog, lint",
     "prediction": "scores, ranks and classes of any fitted model",
     "checks": "rows, classes, labels and costs that users pass in",
+    "rows": "rows of training data, their hashes and orders",
     "groups": "which rows belong to a query",
     "typing": "array types",
     "_registry": "names of estimators",

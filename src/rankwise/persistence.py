@@ -263,7 +263,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
         ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None if X had none),
         ``score_name`` and ``fingerprint`` (of the training data, see
-        :mod:`rankwise.checks.training_fingerprint`; None if the estimator is not fitted).
+        :mod:`rankwise.rows.training_fingerprint`; None if the estimator is not fitted).
 
     Raises
     ------

@@ -62,8 +62,8 @@ TABLE = [
         "differs[indptr[1:-1]] = False",
         "checks/test_queries.py",
     ),
-    Mutation("checks/row_hash.py", 'groups.sizes[np.argsort(query_key, kind="stable")]',
-             "groups.sizes", "checks/test_row_hash.py"),
+    Mutation("rows/row_hash.py", 'groups.sizes[np.argsort(query_key, kind="stable")]',
+             "groups.sizes", "rows/test_row_hash.py"),
     Mutation(
         "checks/dominant_columns.py",
         "(len(varying) - 1) // 2",

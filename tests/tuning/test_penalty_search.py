@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
+from rankwise.rows.fit_data import FitData
 from rankwise.tuning.penalty_search import Penalty, PenaltySearch, search_way
 
 C = Penalty("C", "C", np.array([0.1, 1.0, 10.0]), ("cv", "val", "loqo", "lpo"), unpenalised=True)

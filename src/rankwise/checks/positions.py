@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
+from rankwise.rows.fit_data import FitData
 from rankwise.typing import ArrayLike, Int64Array
 
 

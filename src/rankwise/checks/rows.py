@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -27,27 +26,12 @@ from rankwise.checks.frames import TIMES, as_frame, plain_frame
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
+from rankwise.rows.training_fingerprint import training_fingerprint
 from rankwise.runtime.column_values import as_array, as_values, is_missing
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
-
-
-@dataclass(frozen=True)
-class FitData:
-    """Checked training rows in input order; rows of zero weight are dropped.
-
-    ``kept`` marks the input rows that were kept; None: all of them. ``classes`` holds the ordered
-    classes whose numbers 0, 1, … are ``y``; None if y holds the targets themselves.
-    """
-
-    X: Matrix
-    y: Float64Array
-    groups: QueryGroups
-    sample_weight: Float64Array | None
-    kept: NDArray[np.bool_] | None = None
-    classes: NDArray[Any] | None = None
 
 
 def check_fit(

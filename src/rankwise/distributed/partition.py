@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.distributed.planning import LANDMARKS, MEASURES, QUERIES, Plan, as_stream
 from rankwise.distributed.rows_of_partition import naming_partition
 from rankwise.distributed.sums import GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import RowPart
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.path_selection import part_scores

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rankwise.checks.row_hash import LeastRows
-from rankwise.checks.rows import FitData
 from rankwise.distributed.sums import Statistics
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
@@ -27,6 +25,8 @@ from rankwise.rankers.basis_expansion import publish
 from rankwise.rankers.closed_form import ClosedForm, check_stream, search_of
 from rankwise.rankers.kernel.kernel_features import kernel_path
 from rankwise.rankers.streamed import dealt_folds
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import LeastRows
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares import gram
 from rankwise.solvers.least_squares.design import Design

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.row_hash import LeastRows
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics.measure import Measure
+from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
 from rankwise.streams.cutter import QueryNumbers
 from rankwise.streams.matched_columns import kind_of_ids, same_kind_of_ids

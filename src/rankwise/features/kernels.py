@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.row_hash import distinct_rows
-from rankwise.checks.rows import FitData
 from rankwise.features.distances import absolute_distances_to, squared_distances_to
 from rankwise.features.kernel import Kernel
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import distinct_rows
 from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
 
 __all__ = [

@@ -9,7 +9,7 @@
 
 Rows are drawn in the order of a salted hash of their content, and repeated rows count once. The
 draw therefore does not depend on row order or repetition, and rows that arrive in parts give the
-same landmarks (:class:`rankwise.checks.row_hash.LeastRows`).
+same landmarks (:class:`rankwise.rows.row_hash.LeastRows`).
 
 References
 ----------
@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.row_hash import distinct_rows
 from rankwise.features.distances import squared_distances_to
 from rankwise.features.kernel import Kernel
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
+from rankwise.rows.row_hash import distinct_rows
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 METHODS = ("uniform", "kmeans++", "leverage")

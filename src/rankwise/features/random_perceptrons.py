@@ -32,9 +32,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.model_width import check_columns_read
-from rankwise.checks.row_hash import distinct_rows
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
+from rankwise.rows.row_hash import distinct_rows
 from rankwise.structure.rules import Either, Number, Rule, floats, integers
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, as_dense
 

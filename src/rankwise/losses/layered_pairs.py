@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData
 from rankwise.kernels.pair_boosting import weigh_pairs
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Float64Array, Int64Array
 

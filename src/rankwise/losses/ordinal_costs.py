@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.costs import cost_numbers
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.kernels.err_costs import err_costs
+from rankwise.rows.fit_data import FitData
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 BY_CLASS = ("absolute", "squared", "zero_one")

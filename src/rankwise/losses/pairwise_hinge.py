@@ -21,9 +21,9 @@ from rankwise.kernels.pair_hinge_many import (
     hinge_point_many,
     hinge_sum_many,
 )
-from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
+from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.typing import Float64Array, Int64Array
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.kernels.pair_logistic import logistic_curvature, logistic_point, raise_scores
-from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
+from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.typing import Float64Array, Int64Array
 
 

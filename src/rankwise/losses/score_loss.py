@@ -26,7 +26,7 @@ class LossState(Protocol):
 class ScoreLoss(Protocol):
     """A loss of the scores of whole queries, rows in group order.
 
-    Rankers create it from :class:`rankwise.losses.grouped_rows.GroupedRows` with a class method
+    Rankers create it from :class:`rankwise.rows.grouped_rows.GroupedRows` with a class method
     ``of``.
     """
 

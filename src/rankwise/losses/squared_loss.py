@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rankwise.checks.rows import FitData
 from rankwise.losses.problem import Problem
+from rankwise.rows.fit_data import FitData
 
 
 @dataclass(frozen=True)

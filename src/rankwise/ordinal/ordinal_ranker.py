@@ -15,9 +15,10 @@ from rankwise.checks.classes import ordinal_labels, rank_distances
 from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.queries import routing_hint
-from rankwise.checks.rows import FitData, check_fit, check_weight
+from rankwise.checks.rows import check_fit, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.persistence import Save
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike

@@ -19,11 +19,12 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.checks.column_ranges import target_power
 from rankwise.checks.dominant_columns import ColumnLimit
-from rankwise.checks.row_hash import LeastRows
-from rankwise.checks.rows import FitData, check_fit, check_validation
+from rankwise.checks.rows import check_fit, check_validation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import publish
 from rankwise.rankers.streamed import check_rereadable, read_head, stream_path
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import LeastRows
 from rankwise.runtime.finite import FiniteResults, names_its_class
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign

@@ -13,10 +13,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.checks.dominant_columns import kernel_limit
-from rankwise.checks.rows import FitData, check_fit, check_validation
-from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.checks.rows import check_fit, check_validation
 from rankwise.losses.score_loss import AnyLoss
 from rankwise.rankers.basis_expansion import publish
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.kernel_design import AnyDesign
 from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver

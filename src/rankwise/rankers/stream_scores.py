@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import FitData, check_names, check_target, check_weight
+from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
 from rankwise.metrics.default import RunningScore
 from rankwise.metrics.spec import listed_specs
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares import path_selection
 from rankwise.streams.checked_stream import grouped
 from rankwise.streams.cutter import Cutter, plain_id

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.dominant_columns import ColumnLimit
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate, is_precise, total

@@ -10,11 +10,12 @@ import numpy as np
 
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.queries import warn_unless_queries
-from rankwise.checks.row_hash import LeastRows
-from rankwise.checks.rows import FitData, check_fit, check_weight
+from rankwise.checks.rows import check_fit, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics.default import default_score_name, is_graded
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import LeastRows
 from rankwise.streams.cutter import QueryNumbers, join_ids, join_rows, plain_id
 from rankwise.streams.matched_columns import kind_of_ids, labels_of, match_chunk, same_kind_of_ids
 from rankwise.streams.row_stream import RowStream

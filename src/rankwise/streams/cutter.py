@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem, RowPart
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Int64Array, is_sparse
 

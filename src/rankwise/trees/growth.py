@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.row_hash import scrambled
 from rankwise.kernels.tree_splits import UNSEEN
+from rankwise.rows.row_hash import scrambled
 from rankwise.trees.binned_columns import BinnedColumns, bin_columns
 from rankwise.trees.criterion import Criterion, make_criterion
 from rankwise.trees.frontier import Frontier, Rows, Splits

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.row_hash import row_hashes
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import row_hashes
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix
 
 DEFAULT_FOLDS = 5

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap
 from rankwise.typing import Float64Array, Int64Array
 

@@ -21,9 +21,9 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_check
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.rows import FitData
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap
 from rankwise.tuning.folds import cv_splits
 from rankwise.tuning.held_out import mean_defined

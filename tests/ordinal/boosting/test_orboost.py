@@ -8,8 +8,9 @@ from scipy import sparse
 
 import rankwise
 from rankwise import ORBoost, evaluate
-from rankwise.checks.rows import FitData, QueryGroups
+from rankwise.groups import QueryGroups
 from rankwise.ordinal.boosting.boosted_rows import row_weights
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 
 BASES = ["stump", "perceptron", "pocket"]

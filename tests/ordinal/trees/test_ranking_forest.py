@@ -9,8 +9,8 @@ from sklearn.model_selection import train_test_split
 
 import rankwise
 from rankwise import RankingForest, RankingTree
-from rankwise.checks.row_hash import canonical_order
 from rankwise.groups import QueryGroups
+from rankwise.rows.row_hash import canonical_order
 from rankwise.trees.leaves import leaf_classes
 
 

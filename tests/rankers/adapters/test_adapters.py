@@ -14,10 +14,10 @@ from scipy.stats import spearmanr
 
 import rankwise
 from rankwise import QueryGroups
-from rankwise.checks.row_hash import canonical_order
 from rankwise.metrics import parse
 from rankwise.rankers.adapters._rows import TrainingRows
 from rankwise.rankers.adapters._stored import StoredTreesError
+from rankwise.rows.row_hash import canonical_order
 
 LIBRARIES = {
     "LightGBMRanker": "lightgbm",

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from rankwise import QueryGroups
-from rankwise.checks.row_hash import canonical_order
 from rankwise.rankers.adapters._rows import deal_large_queries
+from rankwise.rows.row_hash import canonical_order
 
 
 def test_order_depends_on_content_alone(rng):

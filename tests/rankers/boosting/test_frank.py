@@ -7,8 +7,9 @@ import pytest
 
 import rankwise
 from rankwise import FRank, RankBoost
-from rankwise.checks.rows import FitData, QueryGroups
+from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import layer_pairs
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.fidelity_boosting import FidelityBoosting
 from tests.oracles import ragged_groups
 from tests.rankers.boosting.test_rank_boost import pairs_of

@@ -12,8 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import rankwise.persistence
 from rankwise import McRank, evaluate
-from rankwise.checks.row_hash import canonical_order
 from rankwise.groups import QueryGroups
+from rankwise.rows.row_hash import canonical_order
 from tests.oracles import ragged_groups
 
 FORMS = pytest.mark.parametrize("form", ["plain", "ordinal"])

@@ -8,10 +8,11 @@ import pytest
 
 import rankwise
 from rankwise import RankBoost, evaluate
-from rankwise.checks.rows import FitData, QueryGroups
 from rankwise.datasets import load_dataset
+from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import layer_pairs
 from rankwise.losses.pair_weights import pair_table
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.pair_boosting import PairBoosting
 from rankwise.solvers.boosting.rounds import run_round
 from rankwise.solvers.boosting.stump_search import StumpSearch

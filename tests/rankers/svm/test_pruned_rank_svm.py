@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 
 from rankwise import PrunedRankSVM, RankSVM
-from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.losses.listed_hinge import ListedHinge
+from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.solvers.newton.pair_selectors import (
     SELECTORS,
     PairSelector,

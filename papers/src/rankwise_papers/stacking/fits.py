@@ -13,7 +13,6 @@ import numpy as np
 
 from rankwise import QueryScaler, RankLR
 from rankwise._registry import REGISTRY
-from rankwise.checks.rows import FitData
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.experiments import Cell
 from rankwise.features.products_map import ProductsMap
@@ -26,6 +25,7 @@ from rankwise.rankers.ensemble.held_out_scores import (
     query_numbers,
     score_held_out,
 )
+from rankwise.rows.fit_data import FitData
 from rankwise.selection.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.stacking.plan import BLENDS, MEASURES, N_FOLDS, SEED, SELECT

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.row_hash import scrambled
 from rankwise.datasets.catalog.ratings import Ratings
+from rankwise.rows.row_hash import scrambled
 from rankwise.typing import Int64Array
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.row_hash import row_hashes
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import merge_rows
+from rankwise.rows.row_hash import row_hashes
 from rankwise.solvers.boosting.margin_boosting import class_order
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.perceptron_search import PerceptronSearch
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch
-from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 ROW_WEIGHTS = ("rank", "query", "rank_query", "gain")

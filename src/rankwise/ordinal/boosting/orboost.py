@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.rows import FitData, check_rows, check_validation
+from rankwise.checks.rows import check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.ordinal.boosting.boosted_rows import (
@@ -39,6 +39,7 @@ from rankwise.ordinal.ordinal_ranker import (
     class_margins,
 )
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.rounds import boost, check_room, rounds_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.classes import checked_classes, declared_classes
-from rankwise.checks.rows import FitData
+from rankwise.rows.fit_data import FitData
 from rankwise.typing import ArrayLike, Int64Array
 
 

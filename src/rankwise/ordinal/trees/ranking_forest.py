@@ -16,8 +16,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.trees.tree_ranker import (
     AT_LEAST_ONE,
@@ -28,6 +26,8 @@ from rankwise.ordinal.trees.tree_ranker import (
     row_weights,
     take_rows,
 )
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
 from rankwise.runtime.threads import thread_map, threads_asked
 from rankwise.structure.rules import Many, Number, Part, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.columns import FROM_DTYPE

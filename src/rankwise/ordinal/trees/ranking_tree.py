@@ -19,7 +19,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.rows import FitData, check_validation
+from rankwise.checks.rows import check_validation
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.trees.tree_ranker import (
     AT_LEAST_ONE,
@@ -31,6 +31,7 @@ from rankwise.ordinal.trees.tree_ranker import (
     row_weights,
     take_rows,
 )
+from rankwise.rows.fit_data import FitData
 from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, integers
 from rankwise.trees.columns import FROM_DTYPE, dense_within_memory
 from rankwise.trees.criterion import make_criterion

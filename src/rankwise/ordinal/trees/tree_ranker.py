@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.row_hash import row_hashes
-from rankwise.checks.rows import FitData, check_rows
+from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import row_hashes
 from rankwise.structure.rules import Part, Rule, booleans, floats
 from rankwise.trees.binned_columns import BinnedColumns
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable, dense_within_memory, encode_rows

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.positions import check_positions
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation, collected
+from rankwise.checks.rows import check_fit, check_rows, check_validation, collected
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
@@ -35,6 +35,7 @@ from rankwise.rankers.adapters._rows import (
     check_weight_range,
     library_matrix,
 )
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import available_threads
 from rankwise.structure.rules import Bytes, Number, Part, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable, encode_rows

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 LARGEST_GRADE = 30  # LightGBM and XGBoost accept 2**grade - 1 up to this grade

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.rows import FitData
 from rankwise.rankers.adapters._common import (
     NOT_NEGATIVE,
     SHARE,
@@ -29,6 +28,7 @@ from rankwise.rankers.adapters._common import (
 from rankwise.rankers.adapters._params import library_names, refuse_unknown
 from rankwise.rankers.adapters._rows import TrainingRows, check_query_weights
 from rankwise.rankers.adapters._stored import CATBOOST_MAX_DEPTH, check_catboost
+from rankwise.rows.fit_data import FitData
 from rankwise.trees.columns import FROM_DTYPE
 from rankwise.trees.stored_boosters import MISSING_CODE, StoredTrees, catboost_trees
 from rankwise.typing import Int64Array, Matrix

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.rankers.adapters._common import (
     AT_LEAST_ONE,
@@ -33,6 +32,7 @@ from rankwise.rankers.adapters._rows import (
     deal_large_queries,
 )
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
+from rankwise.rows.fit_data import FitData
 from rankwise.trees.columns import FROM_DTYPE
 from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.solvers.boosting.query_boosting import ColumnEnsemble, QueryBoosting
 from rankwise.solvers.boosting.rounds import boost

@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.coordinate_search import CoordinateSearch, Sweep
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.structure.rules import Number, Plain, Rule

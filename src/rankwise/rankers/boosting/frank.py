@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.rows import FitData
 from rankwise.losses.laplacian import QUERY_WEIGHTS
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.boosting.stump_ranker import StumpRanker
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.fidelity_boosting import FidelityBoosting
 
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rankwise.checks.positions import check_positions
-from rankwise.checks.rows import FitData
 from rankwise.losses.boosted_objectives import objective_of
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.position_bias import PositionBias
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.ranking.ndcg import DCG, NDCG
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import distinct_rows_of_queries
 from rankwise.solvers.boosting.dropout import Dropout
 from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
-from rankwise.solvers.newton.merged_rows import distinct_rows_of_queries
 from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.columns import encode_rows

@@ -22,11 +22,12 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.binning import find_bins
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.structure.rules import (
     Fitted,

@@ -11,10 +11,11 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.structure.rules import Plain, Rule, Sometimes, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike

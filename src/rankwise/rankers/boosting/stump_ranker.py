@@ -10,11 +10,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.metrics import parse
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_room, rounds_of
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch

@@ -13,8 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit
-from rankwise.checks.row_hash import LeastRows
-from rankwise.checks.rows import FitData
 from rankwise.features.kernels import warn_of_ignored_gamma
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.losses.squared_loss import SquaredLoss
@@ -24,6 +22,8 @@ from rankwise.rankers.kernel.kernel_features import (
     KernelFeatures,
     kernel_path,
 )
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign, ShiftedColumns
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Rule, Sometimes, floats

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import node_limit
-from rankwise.checks.rows import FitData, check_fit, check_validation
+from rankwise.checks.rows import check_fit, check_validation
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -32,6 +32,7 @@ from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.problem import Problem
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.streamed import check_rereadable, read_head, stream_folds, stream_grams
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID, complex_penalties
 from rankwise.solvers.least_squares.stabilised import (

@@ -17,8 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
@@ -26,6 +25,8 @@ from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.ensemble.auto_search import CLOCKS, Blend, HeldOut, Member, Rows
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import parts
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
 from rankwise.structure.rules import Fitted, Many, Number, Plain, Rule, Word, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
 from rankwise.tuning.folds import content_folds, row_splits
 from rankwise.tuning.held_out import mean_defined, per_query
 from rankwise.typing import Float64Array, Int64Array

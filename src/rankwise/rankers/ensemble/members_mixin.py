@@ -12,11 +12,12 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.ensemble.members import check_members, made, member_scores, named_members
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import Fitted, Many, Optional, Rule, Table, Word, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix

@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from rankwise.base import Ranker
-from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
@@ -29,6 +28,7 @@ from rankwise.rankers.ensemble.held_out_scores import (
 from rankwise.rankers.ensemble.members import fitted, made
 from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
 from rankwise.rankers.linear.rank_lr import RankLR
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.routing import fit_with
 from rankwise.structure.rules import Fitted, Optional, Rule, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike

@@ -15,13 +15,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.rows import FitData
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.closed_form import LAM, ClosedForm
 from rankwise.rankers.kernel.kernel_features import KERNEL_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.expansion import ExpansionPath
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit

@@ -19,8 +19,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rankwise.checks.column_ranges import far_means
 from rankwise.checks.dominant_columns import SQUARES, ColumnLimit, kernel_limit
 from rankwise.checks.max_bytes import MAX_BYTES_CONSTRAINT
-from rankwise.checks.row_hash import LeastRows
-from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.features.kernels import (
@@ -35,6 +33,8 @@ from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import SELECTION_CONSTRAINTS
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.design import (
     LandmarkDesign,
     LinearDesign,

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.rows import FitData, check_fit, check_validation
+from rankwise.checks.rows import check_fit, check_validation
 from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit, searched_gamma
 from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
 from rankwise.rankers.kernel.kernel_features import (
@@ -24,6 +24,7 @@ from rankwise.rankers.kernel.kernel_features import (
     KernelFeatures,
 )
 from rankwise.rankers.pair_fit import refuse_stream
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.rules import Number, Rule

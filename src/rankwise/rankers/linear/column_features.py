@@ -11,8 +11,8 @@ from scipy import sparse
 
 from rankwise.checks.column_ranges import column_means, column_scales
 from rankwise.checks.dominant_columns import SQUARES, ColumnLimit
-from rankwise.checks.row_hash import LeastRows
-from rankwise.checks.rows import FitData
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.design import LinearDesign, ShiftedColumns
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.streams.row_stream import RowStream

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.groups import QueryGroups
-from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.rows.merged_rows import merge_rows
 from rankwise.structure.rules import Number, Part, Rule
 from rankwise.trees.columns import dense_within_memory
 from rankwise.trees.linear_models import LEAF, ModelNodes, grow_models

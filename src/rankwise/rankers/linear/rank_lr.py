@@ -17,7 +17,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
@@ -28,6 +27,7 @@ from rankwise.rankers.kernel.kernel_features import (
     KernelFeatures,
 )
 from rankwise.rankers.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.least_squares.kernel_design import AnyDesign
 from rankwise.solvers.newton.pair_descent import PairDescent

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.dominant_columns import SATURATED_NETWORK
-from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
+from rankwise.rows.row_hash import canonical_order
 from rankwise.solvers.boosting.measured_rows import LabelScale
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.structure.rules import Array, Many, Number, Plain, Rule, Sometimes, floats, require

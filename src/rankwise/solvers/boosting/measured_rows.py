@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.scored import ScoredGroups
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import canonical_order
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
 

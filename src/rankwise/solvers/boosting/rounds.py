@@ -16,8 +16,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.callers import callers_level
 from rankwise.solvers.boosting.ensemble import Ensemble, SignEnsemble
 from rankwise.solvers.boosting.staged_measure import StagedMeasure

@@ -24,11 +24,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import available_threads
 from rankwise.solvers.least_squares.dual_path import cancelled, decompose_dual
 from rankwise.solvers.least_squares.eigen_path import (

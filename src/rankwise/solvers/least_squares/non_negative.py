@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from rankwise.checks.rows import FitData
 from rankwise.losses.problem import Problem
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.design import Design, draw_grams
 from rankwise.solvers.least_squares.eigen_path import RELATIVE_CUT
 from rankwise.solvers.least_squares.gram import Gram, total

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem, RowPart
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.design import Coefs, Design, draw_grams
 from rankwise.solvers.least_squares.dual_path import DualPath

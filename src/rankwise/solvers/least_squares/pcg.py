@@ -22,13 +22,13 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import LaplacianFactor
 from rankwise.losses.problem import Problem
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.gram import BlockMap
 from rankwise.solvers.least_squares.kernel_design import KernelDesign

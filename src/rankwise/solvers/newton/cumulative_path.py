@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.cumulative_link import CumulativeLinkLoss, Link
 from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import merge_rows
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativeSolution
-from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.solvers.newton.standard_columns import StandardColumns
 from rankwise.tuning.held_out import mean_measure
 from rankwise.tuning.penalty_search import PenaltySearch

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.listed_hinge import ListedHinge
 from rankwise.losses.pair_weights import PairWeight, pair_weights, query_scale
 from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense

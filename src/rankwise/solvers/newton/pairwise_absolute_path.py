@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.losses.pairwise_absolute import pairwise_absolute
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import merge_rows
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
-from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.newton.row_products import column_products, kernel_products
 from rankwise.solvers.result import SolveResult

@@ -12,9 +12,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.cumulative_link import LINKS
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton
 from rankwise.solvers.newton.cumulative_path import CumulativeModel, CumulativePath
 from rankwise.structure.rules import Number, Rule, floats

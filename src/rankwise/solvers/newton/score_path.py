@@ -11,13 +11,13 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_products import add_within
-from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.losses.score_loss import AnyLoss, ScoreLoss
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.grouped_rows import GroupedRows
+from rankwise.rows.merged_rows import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
-from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.newton.row_products import kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.tuning.held_out import mean_measure

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVR
 
-from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.groups import QueryGroups
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import MergedRows, merge_rows
 from rankwise.runtime.finite import foreign_range
-from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.newton.row_products import column_products
 from rankwise.solvers.result import SolveResult

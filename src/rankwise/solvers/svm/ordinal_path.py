@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.column_ranges import far_means
-from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.result import SolveResult
 from rankwise.solvers.svm.kernel_rows import kernel_rows
 from rankwise.solvers.svm.linear_ordinal_smo import LinearOrdinalSMO

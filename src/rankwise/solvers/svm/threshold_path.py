@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.threshold_hinge import ThresholdHinge
+from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import MergedRows, merge_rows
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.svm.ordinal_path import measure_scores
 from rankwise.solvers.svm.power_rows import PowerMap, PowerRows
 from rankwise.solvers.svm.threshold_descent import ThresholdSolution

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.row_hash import row_hashes, scrambled
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_order import join_queries, order_queries
+from rankwise.rows.row_hash import row_hashes, scrambled
 from rankwise.runtime.threads import query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
 

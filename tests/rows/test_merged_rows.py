@@ -3,7 +3,7 @@
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.rows.merged_rows import merge_rows
 
 
 def test_weights_of_equal_rows_add_up_to_the_same_bits(rng):

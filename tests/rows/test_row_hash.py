@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.checks.row_hash import LeastRows, canonical_order, distinct_rows, row_hashes
 from rankwise.groups import QueryGroups
+from rankwise.rows.row_hash import LeastRows, canonical_order, distinct_rows, row_hashes
 
 
 @pytest.fixture

@@ -5,6 +5,9 @@ with it avoids this import, which would take longer than everything else.
 
 The compiled code is cached on disk if a cache folder is writable. Otherwise (in a read-only
 container, for example) it is kept in memory only; plain Numba would raise in that case.
+
+With ``NUMBA_DISABLE_JIT=1`` in the environment, kernels run as plain Python: slowly, but debuggers,
+coverage and ``print`` see every line.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from importlib import import_module
 from typing import Any, ParamSpec, overload
+
+import numpy as np
 
 # Any, because Numba returns Python numbers where the Python function returns NumPy scalars.
 P = ParamSpec("P")
@@ -28,7 +33,7 @@ class Kernel:
     ----------
     py_func : callable
         The uncompiled Python function.
-    dispatcher : numba.core.dispatcher.Dispatcher
+    dispatcher : numba.core.dispatcher.Dispatcher or callable
         Dispatcher that compiles the function and caches the results. Other kernels that call this
         one use its type.
     """
@@ -44,6 +49,10 @@ class Kernel:
 
         from rankwise.runtime.compiling import announce_compilation
 
+        if numba.config.DISABLE_JIT:
+            # Machine code wraps around and overflows in silence; so must NumPy's scalars, or the
+            # wrap-around of a hash counts as overflow in the user's numbers.
+            return np.errstate(all="ignore")(self.py_func)
         announce_compilation()
         fastmath = self._fastmath
         options: dict[str, Any] = {
@@ -73,10 +82,12 @@ class Intrinsic:
     Parameters
     ----------
     module, name : str
+    py_func : callable
+        What it computes, for kernels that run as plain Python.
     """
 
-    def __init__(self, module: str, name: str) -> None:
-        self._module, self._name = module, name
+    def __init__(self, module: str, name: str, py_func: Callable[[Any], Any]) -> None:
+        self._module, self._name, self._py_func = module, name, py_func
 
     @property
     def _numba_type_(self) -> Any:
@@ -87,7 +98,7 @@ class Intrinsic:
         return context.resolve_value_type(function)
 
     def __call__(self, value: Any) -> Any:
-        raise TypeError(f"{self._name} can be called from kernels only.")
+        return self._py_func(value)
 
 
 @overload

@@ -90,7 +90,9 @@ def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
     X : (n, D) float64
     codes : (n,) int64, class numbers
     coins : (n, P) bool, which PRanks see which row
-    weights : (D, P) float64; thresholds : (P, K - 1) float64; tallies : (P, 3) int64
+    weights : (D, P) float64
+    thresholds : (P, K - 1) float64
+    tallies : (P, 3) int64
     moves : (n, P, 2) int32, becomes how many thresholds each row lowered and raised
     """
     scores, steps = np.empty(hi - lo), np.empty(hi - lo)

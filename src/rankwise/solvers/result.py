@@ -14,7 +14,9 @@ class SolveResult(Generic[Solution]):
 
     Attributes
     ----------
-    x : ndarray, or an object if the solution has more than weights n_iter : int converged : bool
+    x : ndarray, or an object if the solution has more than weights
+    n_iter : int
+    converged : bool
     stop_value : float
         Last value that the solver compared with its tolerance.
     """

@@ -79,11 +79,10 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         both matrices, see :func:`rankwise.features.kernels.resolve_kernel`. Features are not
         scaled. For a linear kernel and many rows use :class:`PolyOrdinalSVM`.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        Width of the kernel, as in Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1
-        / median squared distance (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 /
-        n_features). A list, or "grid" for powers of two around the median width, is searched
-        together with C. "scale" and "auto" are defined as in scikit-learn. Kernels without gamma
-        ignore it and warn.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
+        for powers of two around the median width, is searched together with C. "scale" and "auto"
+        are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     C : float > 0, list of floats, "cv" or "val", default=1.0
         Factor of the SUM of the losses over rows and thresholds; half the squared norm has factor
         1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.

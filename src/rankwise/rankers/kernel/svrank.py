@@ -52,11 +52,10 @@ class SVRank(BasisExpansionRanker):
         stump kernels are suitable, because they are semidefinite for coefficients that sum to 0 in
         each query.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        Width of the kernel, as in Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1
-        / median squared distance (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A
-        list, or "grid" for powers of two around the median width, is searched together with the
-        penalty. "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore it
-        and warn.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A list, or "grid" for
+        powers of two around the median width, is searched together with the penalty. "scale" and
+        "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     lam : float, list of floats, "cv" or "val", default=1.0
         Penalty, lam > 0: factor of the squared norm of the scores; the MEAN over ordered pairs of a
         query has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``

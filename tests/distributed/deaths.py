@@ -6,7 +6,7 @@ import os
 import time
 
 from rankwise.distributed.star import Star
-from rankwise.rankers.adapters._common import ValidationMonitor
+from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
 
 
 def armed(client, number, death):

@@ -22,8 +22,8 @@ from rankwise.distributed.whole_queries import (
     whole_parts,
 )
 from rankwise.groups import QueryGroups
-from rankwise.rankers.adapters._common import BoostedRanker
 from rankwise.rankers.adapters._rows import Labels
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 
 
 def fit_booster(
@@ -58,7 +58,7 @@ def fit_booster(
         )
     shares, found = shared_parts(hub, partitions, client)
     labels = reduce(Labels.joined, found)
-    if labels.values is None and hub._library == "LightGBM":
+    if labels.values is None and hub._library.name == "LightGBM":
         raise ValueError(
             "y must have at most 65,536 different labels for LightGBM on a cluster. Round them, "
             "or use XGBoostRanker."

@@ -11,7 +11,7 @@ import numpy as np
 from rankwise.distributed.partition import partition_statistics
 from rankwise.distributed.planning import Plan, as_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge
-from rankwise.rankers.adapters._common import BoostedRanker
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 
 try:

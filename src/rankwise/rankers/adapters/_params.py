@@ -31,16 +31,13 @@ def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collec
     ValueError
         For an unknown key; the message suggests the most similar known name.
     """
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise ValueError(unknown_message(owner, library, unknown[0], known))
-
-
-def unknown_message(owner: str, library: str, name: str, known: Collection[str]) -> str:
-    """Error message for a key that the library does not know."""
-    near = get_close_matches(name, known, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"See {library}'s list of parameters."
-    return f"params must hold parameters of {library}, got {name!r} for {owner}. {hint}"
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"See {library}'s list of parameters."
+            raise ValueError(
+                f"params must hold parameters of {library}, got {name!r} for {owner}. {hint}"
+            )
 
 
 def library_names(names: Sequence[str], forbidden: re.Pattern[str]) -> list[str]:

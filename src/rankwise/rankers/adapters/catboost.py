@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,18 +20,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.rankers.adapters._common import (
-    NOT_NEGATIVE,
-    SHARE,
-    BoostedRanker,
-    ValidationMonitor,
-)
-from rankwise.rankers.adapters._params import library_names, refuse_unknown
-from rankwise.rankers.adapters._rows import TrainingRows, check_query_weights
+from rankwise.rankers.adapters._params import library_names
+from rankwise.rankers.adapters._rows import check_query_weights
 from rankwise.rankers.adapters._stored import CATBOOST_MAX_DEPTH, check_catboost
+from rankwise.rankers.adapters.boosted_ranker import NOT_NEGATIVE, SHARE, BoostedRanker
+from rankwise.rankers.adapters.booster_library import BoosterInput
+from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
 from rankwise.rows.fit_data import FitData
 from rankwise.trees.columns import FROM_DTYPE
-from rankwise.trees.stored_boosters import MISSING_CODE, StoredTrees, catboost_trees
+from rankwise.trees.stored_boosters import MISSING_CODE, catboost_trees
 from rankwise.typing import Int64Array, Matrix
 
 try:
@@ -45,6 +43,201 @@ OBJECTIVES = ("YetiRank", "PairLogit", "QueryRMSE")
 _NOTHING_VARIES = "All features are either constant or ignored"
 _ANY_NAME = re.compile("(?!)")
 _KEPT = ("features_info", "oblivious_trees", "scale_and_bias")
+
+
+class CatBoost:
+    """The library as :class:`BoosterLibrary`."""
+
+    name = "CatBoost"
+    errors: ClassVar[tuple[type[Exception], ...]] = (catboost.CatBoostError,)
+    in_float32 = True
+    auto_gain = "linear"
+    names: ClassVar[Mapping[str, str]] = {
+        "objective": "loss_function",
+        "n_estimators": "iterations",
+        "learning_rate": "learning_rate",
+        "depth": "depth",
+        "reg_lambda": "l2_leaf_reg",
+        "random_strength": "random_strength",
+        "colsample_bylevel": "rsm",
+        "max_bin": "border_count",
+        "monotone_constraints": "monotone_constraints",
+        "n_jobs": "thread_count",
+        "random_state": "random_seed",
+    }
+    reserved = frozenset({
+        "num_trees", "num_boost_round", "eta", "max_depth", "eval_metric", "od_type", "od_wait",
+        "use_best_model", "cat_features", "text_features", "one_hot_max_size",
+    })  # fmt: skip
+    read_trees = staticmethod(catboost_trees)
+
+    def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:
+        kinds = (catboost.CatBoostRanker, catboost.CatBoostClassifier)
+        return {name for kind in kinds for name in inspect.signature(kind).parameters}
+
+    def check_data(self, ranker: Any, data: FitData, directions: Sequence[int]) -> None:
+        objective = ranker.objective
+        # CatBoost 1.2 accepts constraints for its pairwise losses, but does not satisfy them.
+        if any(directions) and objective != "QueryRMSE":
+            raise ValueError(
+                f"monotone_constraints needs objective='QueryRMSE', got {objective!r}, for "
+                "which CatBoost's trees are not monotone. Change the objective, or use "
+                "LightGBMRanker or XGBoostRanker."
+            )
+        if objective != "QueryRMSE":
+            check_query_weights(data, f"{type(ranker).__name__}(objective={objective!r})")
+        for column, categories in ranker.columns_.nominal.items():
+            if len(categories) > MOST_CATEGORIES:
+                names = getattr(ranker, "feature_names_in_", None)
+                label = f"column {column}" if names is None else f"column {names[column]!r}"
+                raise ValueError(
+                    f"X must have at most {MOST_CATEGORIES} categories per column, because "
+                    f"CatBoost splits them one by one, got {len(categories)} in {label}. Encode "
+                    "the column as numbers (with scikit-learn's TargetEncoder), drop it, or use "
+                    "LightGBMRanker or XGBoostRanker, which split by subsets."
+                )
+
+    def train(self, given: BoosterInput) -> bytes:
+        rows, monitor, nominal = given.rows, given.monitor, given.nominal
+        labels = 2.0**rows.y - 1.0 if rows.exp2 else rows.y
+        params = {"allow_writing_files": False, "logging_level": "Silent", **given.params}
+        if nominal:
+            params["one_hot_max_size"] = MOST_CATEGORIES + 1
+        validation = {}
+        if monitor is not None:
+            metric = _Metric(monitor, skipped=len(labels))
+            params["eval_metric"] = metric
+            taken = metric.rows()
+            validation = {
+                "eval_set": _pool(
+                    monitor.X[taken], metric.no_labels(), np.zeros_like(taken), nominal
+                ),
+                "use_best_model": False,
+                "early_stopping_rounds": given.early_stopping_rounds,
+            }
+        booster = catboost.CatBoost(params)
+        kind = "weight" if params["loss_function"] == "QueryRMSE" else "group_weight"
+        weights = {} if rows.weight is None else {kind: rows.weight}
+        train_set = _pool(rows.X, labels, rows.qid(), nominal, **weights)
+        try:
+            booster.fit(train_set, init_model=given.previous, **validation)
+        except catboost.CatBoostError as error:
+            if _NOTHING_VARIES in str(error):
+                return b""
+            raise
+        if given.early_stopping_rounds is not None:
+            n_before = 0 if given.previous is None else self.count_trees(given.previous)
+            # CatBoost may keep fewer trees than it has evaluated.
+            booster.shrink(min(given.last_iteration(n_before), self.count_trees(booster)))
+        return self.dump(booster)
+
+    def find_booster(self, model: Any) -> catboost.CatBoost | None:
+        return model if isinstance(model, catboost.CatBoost) else None
+
+    def dump(self, booster: catboost.CatBoost) -> bytes:
+        """Trees and borders as JSON, without names, training parameters, times and ids."""
+        with TemporaryDirectory() as folder:  # CatBoost writes JSON only to files
+            path = Path(folder) / "model.json"
+            booster.save_model(str(path), format="json")
+            model = json.loads(path.read_bytes())
+        features = model["features_info"]
+        for feature in features["float_features"]:
+            feature["borders"] = feature["borders"] or []
+        nominal = features.get("categorical_features", [])
+        for feature in nominal:
+            feature.setdefault("values", [])
+        for feature in [*features["float_features"], *nominal]:
+            feature["feature_id"] = str(feature["flat_feature_index"])
+        return json.dumps({key: model.get(key) for key in _KEPT}).encode("ascii")
+
+    def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> catboost.CatBoost:
+        model = check_catboost(model, n_features)
+        booster = catboost.CatBoost()
+        with TemporaryDirectory() as folder:  # CatBoost reads JSON only from files
+            path = Path(folder) / "model.json"
+            path.write_bytes(model)
+            booster.load_model(str(path), format="json")
+        if names is not None:
+            booster.set_feature_names(library_names(names, _ANY_NAME))
+        return booster
+
+    def predict(
+        self, booster: catboost.CatBoost, X: Matrix, nominal: Collection[int], n_threads: int
+    ) -> Any:
+        rows: Any = X
+        if nominal:
+            names: Any = booster.feature_names_
+            rows = catboost.Pool(_encode(X, names, nominal), cat_features=sorted(nominal))
+        return booster.predict(rows, prediction_type="RawFormulaVal", thread_count=n_threads)
+
+    def count_trees(self, booster: catboost.CatBoost) -> int:
+        return int(booster.tree_count_ or 0)
+
+    def importances(self, booster: catboost.CatBoost) -> Any:
+        return booster.get_feature_importance(type=catboost.EFstrType.PredictionValuesChange)
+
+    def networks(
+        self, hosts: Sequence[str], ports: Sequence[int], here: str
+    ) -> tuple[list[dict[str, Any]], None]:
+        raise TypeError("CatBoost can train on a single machine only. Fit it locally.")
+
+
+def _pool(
+    X: Matrix, y: Any, group_id: Any, nominal: Collection[int], **weights: Any
+) -> catboost.Pool:
+    names = [str(column) for column in range(X.shape[1])]  # of the stored model
+    return catboost.Pool(
+        _encode(X, names, nominal), y, group_id=group_id, cat_features=sorted(nominal),
+        feature_names=names, **weights,
+    )  # fmt: skip
+
+
+def _encode(X: Matrix, names: list[str], nominal: Collection[int]) -> Any:
+    """The rows, or a frame with whole numbers in categorical columns."""
+    if not nominal:
+        return X
+    import pandas as pd  # required by CatBoost
+
+    columns: list[Any] = list(np.asarray(X).T)
+    for column in nominal:
+        codes = columns[column]
+        columns[column] = np.where(np.isnan(codes), MISSING_CODE, codes).astype(np.int64)
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+class _Metric:
+    """Measure called by CatBoost, first with scores of training rows, then with those of X_val."""
+
+    no_jit = True  # CatBoost would try to compile evaluate with numba and warn
+
+    def __init__(self, monitor: ValidationMonitor, skipped: int) -> None:
+        self._monitor = monitor
+        # The two calls are told apart by their length, so one row is added if lengths are equal.
+        self._n_extra = int(monitor.n_samples == skipped)
+
+    def rows(self) -> Int64Array:
+        """Numbers of the rows of X_val to pass."""
+        n_rows = self._monitor.n_samples
+        return np.minimum(np.arange(n_rows + self._n_extra), n_rows - 1)
+
+    def no_labels(self) -> Int64Array:
+        """Placeholder numbers for the labels, which CatBoost must not see."""
+        return np.arange(self._monitor.n_samples + self._n_extra) % 2
+
+    def __deepcopy__(self, memo: Any) -> _Metric:
+        return self  # CatBoost copies its parameters, but the monitor must not be copied
+
+    def is_max_optimal(self) -> bool:
+        return True
+
+    def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
+        scores = np.asarray(approxes[0])
+        if len(scores) != self._monitor.n_samples + self._n_extra:
+            return 0.0, 1.0
+        return self._monitor(scores[: self._monitor.n_samples]), 1.0
+
+    def get_final_error(self, error: float, weight: float) -> float:
+        return error
 
 
 class CatBoostRanker(BoostedRanker):
@@ -152,18 +345,8 @@ class CatBoostRanker(BoostedRanker):
         "max_bin": [Interval(Integral, 1, 65535, closed="both")],
         "objective": [StrOptions(set(OBJECTIVES))],
     }
-    _in_float32: ClassVar[bool] = True
-    _own_names: ClassVar[frozenset[str]] = frozenset({
-        "n_estimators", "iterations", "num_trees", "num_boost_round", "learning_rate", "eta",
-        "depth", "max_depth", "l2_leaf_reg", "reg_lambda", "random_strength", "rsm",
-        "colsample_bylevel", "border_count", "max_bin", "loss_function", "objective",
-        "eval_metric", "thread_count", "random_seed", "random_state", "early_stopping_rounds",
-        "od_type", "od_wait", "use_best_model", "cat_features", "text_features",
-        "monotone_constraints", "one_hot_max_size",
-    })  # fmt: skip
     _limits: ClassVar[dict[str, Any]] = {"params": None}
-    _library: ClassVar[str] = "CatBoost"
-    _errors: ClassVar[tuple[type[Exception], ...]] = (catboost.CatBoostError,)
+    _library = CatBoost()
 
     def __init__(
         self,
@@ -201,189 +384,3 @@ class CatBoostRanker(BoostedRanker):
         self.params = params
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _train(
-        self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
-    ) -> bytes:
-        labels = 2.0**rows.y - 1.0 if self.gain == "exp2" else rows.y
-        params = {**self._library_params(seed, rows), **(self.params or {})}
-        validation = {}
-        if monitor is not None:
-            metric = _Metric(monitor, skipped=len(labels))
-            params["eval_metric"] = metric
-            taken = metric.rows()
-            validation = {
-                "eval_set": self._pool(monitor.X[taken], metric.no_labels(), np.zeros_like(taken)),
-                "use_best_model": False,
-                "early_stopping_rounds": self.early_stopping_rounds,
-            }
-        booster = catboost.CatBoost(params)
-        kind = "weight" if self.objective == "QueryRMSE" else "group_weight"
-        weights = {} if rows.weight is None else {kind: rows.weight}
-        train_set = self._pool(rows.X, labels, rows.qid(), **weights)
-        try:
-            booster.fit(train_set, init_model=previous, **validation)
-        except catboost.CatBoostError as error:
-            if _NOTHING_VARIES in str(error):
-                return b""
-            raise
-        if monitor is not None and self.early_stopping_rounds is not None:
-            n_before = 0 if previous is None else self._n_rounds(previous)
-            # CatBoost may keep fewer trees than it has evaluated.
-            kept = min(n_before + monitor.best_iteration, self._n_rounds(booster))
-            booster.shrink(kept)
-        return _json(booster)
-
-    def _pool(self, X: Matrix, y: Any, group_id: Any, **weights: Any) -> catboost.Pool:
-        nominal = sorted(self.columns_.nominal)
-        names = [str(column) for column in range(X.shape[1])]  # of the stored model
-        rows = self._coded(X, names)
-        return catboost.Pool(
-            rows, y, group_id=group_id, cat_features=nominal, feature_names=names, **weights
-        )
-
-    def _coded(self, X: Matrix, names: list[str]) -> Any:
-        """The rows, or a frame with whole numbers in categorical columns."""
-        if not self.columns_.nominal:
-            return X
-        import pandas as pd  # required by CatBoost
-
-        coded = self.columns_.nominal
-        columns: list[Any] = list(np.asarray(X).T)
-        for column in coded:
-            codes = columns[column]
-            columns[column] = np.where(np.isnan(codes), MISSING_CODE, codes).astype(np.int64)
-        return pd.DataFrame(dict(zip(names, columns, strict=True)))
-
-    def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
-        params = {
-            "loss_function": self.objective,
-            "iterations": self.n_estimators,
-            "learning_rate": self.learning_rate,
-            "depth": self.depth,
-            "l2_leaf_reg": self.reg_lambda,
-            "random_strength": self.random_strength,
-            "rsm": self.colsample_bylevel,
-            "border_count": self.max_bin,
-            "thread_count": self._threads(rows.X),
-            "random_seed": seed,
-            "allow_writing_files": False,
-            "logging_level": "Silent",
-        }
-        if self.columns_.nominal:
-            params["one_hot_max_size"] = MOST_CATEGORIES + 1
-        if (directions := self._constraints()) is not None:
-            params["monotone_constraints"] = directions
-        return params
-
-    def _check_params(self) -> None:
-        known: set[str] = set()
-        for kind in (catboost.CatBoostRanker, catboost.CatBoostClassifier):
-            known |= set(inspect.signature(kind).parameters)
-        refuse_unknown(type(self).__name__, "CatBoost", self.params or (), known)
-
-    def _check_data(self, data: FitData) -> None:
-        # CatBoost 1.2 accepts constraints for its pairwise losses, but does not satisfy them.
-        if any(self._constraints() or ()) and self.objective != "QueryRMSE":
-            raise ValueError(
-                f"monotone_constraints needs objective='QueryRMSE', got {self.objective!r}, for "
-                "which CatBoost's trees are not monotone. Change the objective, or use "
-                "LightGBMRanker or XGBoostRanker."
-            )
-        if self.objective != "QueryRMSE":
-            check_query_weights(data, f"{type(self).__name__}(objective={self.objective!r})")
-        for column, categories in self.columns_.nominal.items():
-            if len(categories) > MOST_CATEGORIES:
-                names = getattr(self, "feature_names_in_", None)
-                label = f"column {column}" if names is None else f"column {names[column]!r}"
-                raise ValueError(
-                    f"X must have at most {MOST_CATEGORIES} categories per column, because "
-                    f"CatBoost splits them one by one, got {len(categories)} in {label}. Encode "
-                    "the column as numbers (with scikit-learn's TargetEncoder), drop it, or use "
-                    "LightGBMRanker or XGBoostRanker, which split by subsets."
-                )
-
-    def _library_booster(self, model: Any) -> Any:
-        return model if isinstance(model, catboost.CatBoost) else None
-
-    def _stored_copy(self, booster: catboost.CatBoost) -> bytes:
-        return _json(booster)
-
-    def _parse(self, model: bytes, names: list[str] | None) -> catboost.CatBoost:
-        model = check_catboost(model, self.n_features_in_)
-        booster = catboost.CatBoost()
-        with TemporaryDirectory() as folder:  # CatBoost reads JSON only from files
-            path = Path(folder) / "model.json"
-            path.write_bytes(model)
-            booster.load_model(str(path), format="json")
-        if names is not None:
-            booster.set_feature_names(library_names(names, _ANY_NAME))
-        return booster
-
-    def _predict(self, booster: catboost.CatBoost, X: Matrix) -> Any:
-        rows: Any = X
-        if self.columns_.nominal:
-            names: Any = booster.feature_names_
-            rows = catboost.Pool(self._coded(X, names), cat_features=sorted(self.columns_.nominal))
-        return booster.predict(rows, prediction_type="RawFormulaVal", thread_count=self._threads(X))
-
-    def _n_rounds(self, booster: catboost.CatBoost) -> int:
-        return int(booster.tree_count_ or 0)
-
-    def _stored_trees(self, model: bytes, n_categories: Any) -> StoredTrees:
-        return catboost_trees(model, n_categories)
-
-    def _importances(self, booster: catboost.CatBoost) -> Any:
-        return booster.get_feature_importance(type=catboost.EFstrType.PredictionValuesChange)
-
-
-class _Metric:
-    """Measure called by CatBoost, first with scores of training rows, then with those of X_val."""
-
-    no_jit = True  # CatBoost would try to compile evaluate with numba and warn
-
-    def __init__(self, monitor: ValidationMonitor, skipped: int) -> None:
-        self._monitor = monitor
-        # The two calls are told apart by their length, so one row is added if lengths are equal.
-        self._n_extra = int(monitor.n_samples == skipped)
-
-    def rows(self) -> Int64Array:
-        """Numbers of the rows of X_val to pass."""
-        n_rows = self._monitor.n_samples
-        return np.minimum(np.arange(n_rows + self._n_extra), n_rows - 1)
-
-    def no_labels(self) -> Int64Array:
-        """Placeholder numbers for the labels, which CatBoost must not see."""
-        return np.arange(self._monitor.n_samples + self._n_extra) % 2
-
-    def __deepcopy__(self, memo: Any) -> _Metric:
-        return self  # CatBoost copies its parameters, but the monitor must not be copied
-
-    def is_max_optimal(self) -> bool:
-        return True
-
-    def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
-        scores = np.asarray(approxes[0])
-        if len(scores) != self._monitor.n_samples + self._n_extra:
-            return 0.0, 1.0
-        return self._monitor(scores[: self._monitor.n_samples]), 1.0
-
-    def get_final_error(self, error: float, weight: float) -> float:
-        return error
-
-
-def _json(booster: catboost.CatBoost) -> bytes:
-    """Trees and borders as JSON, without names, training parameters, times and ids."""
-    with TemporaryDirectory() as folder:  # CatBoost writes JSON only to files
-        path = Path(folder) / "model.json"
-        booster.save_model(str(path), format="json")
-        model = json.loads(path.read_bytes())
-    features = model["features_info"]
-    for feature in features["float_features"]:
-        feature["borders"] = feature["borders"] or []
-    nominal = features.get("categorical_features", [])
-    for feature in nominal:
-        feature.setdefault("values", [])
-    for feature in [*features["float_features"], *nominal]:
-        feature["feature_id"] = str(feature["flat_feature_index"])
-    return json.dumps({key: model.get(key) for key in _KEPT}).encode("ascii")

@@ -9,33 +9,32 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.groups import QueryGroups
-from rankwise.rankers.adapters._common import (
-    AT_LEAST_ONE,
-    NOT_NEGATIVE,
-    SHARE,
-    BoostedRanker,
-    ValidationMonitor,
-)
-from rankwise.rankers.adapters._params import library_names, refuse_unknown
+from rankwise.rankers.adapters._params import library_names
 from rankwise.rankers.adapters._rows import (
     LARGEST_LABEL_COUNT,
     TrainingRows,
     deal_large_queries,
 )
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
+from rankwise.rankers.adapters.boosted_ranker import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    SHARE,
+    BoostedRanker,
+    PositionFit,
+)
+from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rows.fit_data import FitData
 from rankwise.trees.columns import FROM_DTYPE
-from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
+from rankwise.trees.stored_boosters import lightgbm_trees
+from rankwise.typing import Float64Array, Int64Array
 
 try:
     import lightgbm
@@ -50,7 +49,156 @@ _END = "end of trees\n"
 _FORBIDDEN = re.compile(r"[\s\"',:\[\]{}=]")
 
 
-class LightGBMRanker(BoostedRanker):
+class LightGBM:
+    """The library as :class:`BoosterLibrary`."""
+
+    name = "LightGBM"
+    errors: ClassVar[tuple[type[Exception], ...]] = (lightgbm.basic.LightGBMError,)
+    in_float32 = False
+    auto_gain = "auto"
+    names: ClassVar[Mapping[str, str]] = {
+        "objective": "objective",
+        "learning_rate": "learning_rate",
+        "num_leaves": "num_leaves",
+        "max_depth": "max_depth",
+        "min_child_samples": "min_data_in_leaf",
+        "min_child_weight": "min_sum_hessian_in_leaf",
+        "subsample": "bagging_fraction",
+        "colsample_bytree": "feature_fraction",
+        "reg_alpha": "lambda_l1",
+        "reg_lambda": "lambda_l2",
+        "max_bin": "max_bin",
+        "truncation_level": "lambdarank_truncation_level",
+        "monotone_constraints": "monotone_constraints",
+        "n_jobs": "num_threads",
+        "random_state": "seed",
+    }
+    reserved = frozenset({
+        "num_iterations", "num_boost_round", "label_gain", "metric", "early_stopping_round",
+        "categorical_feature",
+    })  # fmt: skip
+    read_trees = staticmethod(lightgbm_trees)
+
+    def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:
+        aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
+        return {name for names in aliases.values() for name in names}
+
+    def check_data(self, ranker: Any, data: FitData, directions: Sequence[int]) -> None:
+        """Accept everything: LightGBM weights rows and supports any number of categories."""
+
+    def train(self, given: BoosterInput) -> bytes:
+        rows, monitor = given.rows, given.monitor
+        order, sizes = _small_queries(rows)
+        codes, gains = _label_codes(rows, rows.y[order])
+        params = {
+            "metric": "None",
+            "deterministic": True,
+            "force_col_wise": True,
+            "verbosity": -1,
+            "bagging_freq": 1 if given.params["bagging_fraction"] < 1 else 0,
+            "label_gain": gains.tolist(),
+            **(given.network or {}),
+            **given.params,
+        }
+        train_set = lightgbm.Dataset(
+            rows.X[order],
+            codes,
+            weight=None if rows.weight is None else rows.weight[order],
+            group=sizes,
+            position=None if rows.position is None else rows.position[order],
+            categorical_feature=sorted(given.nominal),
+            params=params,
+        )
+        watching: dict[str, Any] = {}
+        if monitor is not None:
+            valid_set = train_set.create_valid(monitor.X, np.zeros(monitor.n_samples))
+            watching["valid_sets"] = [valid_set]
+            watching["feval"] = lambda scores, _: ("measure", monitor(scores), True)
+        if (rounds := given.early_stopping_rounds) is not None:
+            watching["callbacks"] = [lightgbm.early_stopping(rounds, verbose=False)]
+        before = given.previous
+        booster = lightgbm.train(params, train_set, given.n_trees, init_model=before, **watching)
+        n_before = 0 if before is None else self.count_trees(before)
+        return self.dump(booster, given.last_iteration(n_before))
+
+    def find_booster(self, model: Any) -> lightgbm.Booster | None:
+        if isinstance(model, lightgbm.LGBMModel):
+            return model.booster_
+        return model if isinstance(model, lightgbm.Booster) else None
+
+    def dump(self, booster: lightgbm.Booster, n_trees: int = -1) -> bytes:
+        """Text of the model with numbered columns, without the list of training parameters."""
+        text = booster.model_to_string(num_iteration=n_trees)
+        names = [f"Column_{column}" for column in range(booster.num_feature())]
+        return _with_names(text[: text.index(_END) + len(_END)], names).encode("ascii")
+
+    def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> lightgbm.Booster:
+        text = check_lightgbm(model, n_features)
+        if names is not None:
+            text = _with_names(text, library_names(names, _FORBIDDEN))
+        return lightgbm.Booster(model_str=text)
+
+    def predict(
+        self, booster: lightgbm.Booster, X: Any, nominal: Collection[int], n_threads: int
+    ) -> Any:
+        return booster.predict(X, raw_score=True, num_threads=n_threads)
+
+    def count_trees(self, booster: lightgbm.Booster) -> int:
+        return booster.current_iteration()
+
+    def importances(self, booster: lightgbm.Booster) -> Any:
+        return booster.feature_importance("gain")
+
+    def networks(
+        self, hosts: Sequence[str], ports: Sequence[int], here: str
+    ) -> tuple[list[dict[str, Any]], None]:
+        machines = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
+        shared = {
+            "machines": machines,
+            "num_machines": len(hosts),
+            "tree_learner": "data",
+            "pre_partition": True,
+            "time_out": CONNECTING_MINUTES,
+        }
+        return [{**shared, "local_listen_port": port} for port in ports], None
+
+
+def _small_queries(rows: TrainingRows) -> tuple[Any, Int64Array]:
+    """Rows and sizes of queries within the limit of LightGBM."""
+    largest = int(rows.sizes.max())
+    if largest <= LARGEST_QUERY:
+        return slice(None), rows.sizes
+    warnings.warn(
+        f"LightGBM accepts queries of at most {LARGEST_QUERY} rows, the largest has {largest}. "
+        "Larger queries are split into parts with the same mix of labels, and rows of different "
+        "parts are not compared. XGBoostRanker and CatBoostRanker accept queries of any size.",
+        UserWarning,
+        stacklevel=7,
+    )
+    return deal_large_queries(rows.y, rows.sizes, LARGEST_QUERY)
+
+
+def _label_codes(rows: TrainingRows, y: Float64Array) -> tuple[Int64Array, Float64Array]:
+    """Integer label of every row, and the gain of every label."""
+    known = rows.label_values
+    if rows.exp2:
+        largest = y.max() if known is None else known[-1]
+        return y.astype(np.int64), 2.0 ** np.arange(largest + 1) - 1.0
+    if known is not None:
+        return np.searchsorted(known, y), known
+    values, codes = np.unique(y, return_inverse=True)
+    bins = np.arange(len(values)) * LARGEST_LABEL_COUNT // len(values)
+    return bins[codes], np.bincount(bins, values) / np.bincount(bins)
+
+
+def _with_names(text: str, names: list[str]) -> str:
+    """Text of the model with the given feature names."""
+    start = text.index("\nfeature_names=") + 1
+    end = text.index("\n", start)
+    return f"{text[:start]}feature_names={' '.join(names)}{text[end:]}"
+
+
+class LightGBMRanker(PositionFit, BoostedRanker):
     """Gradient-boosted trees with LambdaRank gradients, trained by LightGBM.
 
     Minimises ``loss + reg_alpha sum_j |v_j| + reg_lambda sum_j v_j^2 / 2`` in every tree, over the
@@ -168,22 +316,11 @@ class LightGBMRanker(BoostedRanker):
         "objective": [StrOptions(set(LIGHTGBM_OBJECTIVES))],
         "truncation_level": [AT_LEAST_ONE],
     }
-    _own_names: ClassVar[frozenset[str]] = frozenset({
-        "num_iterations", "num_boost_round", "learning_rate", "num_leaves", "max_depth",
-        "min_data_in_leaf", "min_sum_hessian_in_leaf", "bagging_fraction", "feature_fraction",
-        "lambda_l1", "lambda_l2", "max_bin", "objective", "lambdarank_truncation_level",
-        "label_gain", "metric", "early_stopping_round", "num_threads", "seed", "n_estimators",
-        "min_child_samples", "min_child_weight", "subsample", "colsample_bytree", "reg_alpha",
-        "reg_lambda", "early_stopping_rounds", "n_jobs", "random_state", "categorical_feature",
-        "monotone_constraints",
-    })  # fmt: skip
     _limits: ClassVar[dict[str, Any]] = {
         "min_child_samples": 1, "min_child_weight": 0.0, "reg_alpha": 0.0, "params": None,
     }  # fmt: skip
-    _library: ClassVar[str] = "LightGBM"
-    _errors: ClassVar[tuple[type[Exception], ...]] = (lightgbm.basic.LightGBMError,)
-    _machines: dict[str, Any] = {}  # noqa: RUF012 (never written to)
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": True, "position": True}
+    _library = LightGBM()
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": True}
 
     def __init__(
         self,
@@ -231,216 +368,3 @@ class LightGBMRanker(BoostedRanker):
         self.params = params
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-        sample_weight: ArrayLike | None = None,
-        position: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
-        init_model: Any = None,
-    ) -> Self:
-        """Train on rows with relevance labels.
-
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-            Features. NaN means missing; an entry absent from a CSR matrix is 0. Categorical columns
-            are chosen by ``categorical_features``.
-        y : array-like of shape (n_samples,)
-            Any finite numbers; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, >= 0, see the notes of the class. Rows of weight 0 are left out.
-        position : array-like of shape (n_samples,), optional
-            Place at which each row was shown when its clicks were recorded, integers >= 0. LightGBM
-            estimates the bias of every place and corrects the labels for it ("lambdarank" only).
-        X_val, y_val, qid_val : optional
-            Validation rows, on which ``measure`` is evaluated after every tree. Training stops
-            after ``early_stopping_rounds`` trees without improvement.
-        init_model : LightGBMRanker, lightgbm.Booster or lightgbm.LGBMModel, optional
-            Fitted model to continue from: ``n_estimators`` trees are added to its trees. Categories
-            keep the codes of this model.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If an input is invalid; the message names it.
-        """
-        validation = (X_val, y_val, qid_val)
-        return self._fit(X, y, qid, sample_weight, validation, init_model, position)
-
-    def _train(
-        self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
-    ) -> bytes:
-        order, sizes = _small_queries(rows)
-        codes, gains = _label_codes(rows, rows.y[order])
-        params = {
-            **self._library_params(seed, rows),
-            "label_gain": gains.tolist(),
-            **(self.params or {}),
-        }
-        train_set = lightgbm.Dataset(
-            rows.X[order],
-            codes,
-            weight=None if rows.weight is None else rows.weight[order],
-            group=sizes,
-            position=None if rows.position is None else rows.position[order],
-            categorical_feature=sorted(self.columns_.nominal),
-            params=params,
-        )
-        n_before = 0 if previous is None else previous.current_iteration()
-        if monitor is None:
-            booster = lightgbm.train(params, train_set, self.n_estimators, init_model=previous)
-            return _text(booster, n_before + self.n_estimators)
-        valid_set = train_set.create_valid(monitor.X, np.zeros(monitor.n_samples))
-        callbacks = []
-        if self.early_stopping_rounds is not None:
-            callbacks.append(lightgbm.early_stopping(self.early_stopping_rounds, verbose=False))
-        booster = lightgbm.train(
-            params,
-            train_set,
-            self.n_estimators,
-            valid_sets=[valid_set],
-            feval=lambda scores, _: ("measure", monitor(scores), True),
-            init_model=previous,
-            callbacks=callbacks,
-        )
-        stops = self.early_stopping_rounds is not None
-        return _text(booster, n_before + (monitor.best_iteration if stops else self.n_estimators))
-
-    def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
-        params = {
-            "objective": self.objective,
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.num_leaves,
-            "max_depth": self.max_depth,
-            "min_data_in_leaf": self.min_child_samples,
-            "min_sum_hessian_in_leaf": self.min_child_weight,
-            "bagging_fraction": self.subsample,
-            "bagging_freq": 1 if self.subsample < 1 else 0,
-            "feature_fraction": self.colsample_bytree,
-            "lambda_l1": self.reg_alpha,
-            "lambda_l2": self.reg_lambda,
-            "max_bin": self.max_bin,
-            "lambdarank_truncation_level": self.truncation_level,
-            "metric": "None",
-            "num_threads": self._threads(rows.X),
-            "seed": seed,
-            "deterministic": True,
-            "force_col_wise": True,
-            "verbosity": -1,
-        }
-        if (directions := self._constraints()) is not None:
-            params["monotone_constraints"] = directions
-        return {**params, **self._machines}
-
-    def _check_params(self) -> None:
-        try:
-            aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
-        except AttributeError:  # private, so other versions may not have it
-            return
-        known = {name for names in aliases.values() for name in names}
-        refuse_unknown(type(self).__name__, "LightGBM", self.params or (), known)
-
-    def _check_data(self, data: FitData) -> None:
-        """Accept everything: LightGBM weights rows and supports any number of categories."""
-
-    def _networks(
-        self, hosts: Sequence[str], ports: Sequence[int], here: str
-    ) -> list[dict[str, Any]]:
-        machines = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
-        shared = {
-            "machines": machines,
-            "num_machines": len(hosts),
-            "tree_learner": "data",
-            "pre_partition": True,
-            "time_out": CONNECTING_MINUTES,
-        }
-        return [{**shared, "local_listen_port": port} for port in ports]
-
-    @contextmanager
-    def _in_network(self, network: dict[str, Any]) -> Iterator[None]:
-        self._machines = network
-        try:
-            yield
-        finally:
-            del self._machines
-
-    def _library_booster(self, model: Any) -> Any:
-        if isinstance(model, lightgbm.LGBMModel):
-            return model.booster_
-        return model if isinstance(model, lightgbm.Booster) else None
-
-    def _stored_copy(self, booster: lightgbm.Booster) -> bytes:
-        return _text(booster, -1)
-
-    def _parse(self, model: bytes, names: list[str] | None) -> lightgbm.Booster:
-        text = check_lightgbm(model, self.n_features_in_)
-        if names is not None:
-            text = _with_names(text, library_names(names, _FORBIDDEN))
-        return lightgbm.Booster(model_str=text)
-
-    def _predict(self, booster: lightgbm.Booster, X: Any) -> Any:
-        return booster.predict(X, raw_score=True, num_threads=self._threads(X))
-
-    def _n_rounds(self, booster: lightgbm.Booster) -> int:
-        return booster.current_iteration()
-
-    def _stored_trees(self, model: bytes, n_categories: Any) -> StoredTrees:
-        return lightgbm_trees(model, n_categories)
-
-    def _importances(self, booster: lightgbm.Booster) -> Any:
-        return booster.feature_importance("gain")
-
-
-def _small_queries(rows: TrainingRows) -> tuple[Any, Int64Array]:
-    """Rows and sizes of queries within the limit of LightGBM."""
-    largest = int(rows.sizes.max())
-    if largest <= LARGEST_QUERY:
-        return slice(None), rows.sizes
-    warnings.warn(
-        f"LightGBM accepts queries of at most {LARGEST_QUERY} rows, the largest has {largest}. "
-        "Larger queries are split into parts with the same mix of labels, and rows of different "
-        "parts are not compared. XGBoostRanker and CatBoostRanker accept queries of any size.",
-        UserWarning,
-        stacklevel=5,
-    )
-    return deal_large_queries(rows.y, rows.sizes, LARGEST_QUERY)
-
-
-def _label_codes(rows: TrainingRows, y: Float64Array) -> tuple[Int64Array, Float64Array]:
-    """Integer label of every row, and the gain of every label."""
-    known = rows.label_values
-    if rows.exp2:
-        largest = y.max() if known is None else known[-1]
-        return y.astype(np.int64), 2.0 ** np.arange(largest + 1) - 1.0
-    if known is not None:
-        return np.searchsorted(known, y), known
-    values, codes = np.unique(y, return_inverse=True)
-    bins = np.arange(len(values)) * LARGEST_LABEL_COUNT // len(values)
-    return bins[codes], np.bincount(bins, values) / np.bincount(bins)
-
-
-def _text(booster: lightgbm.Booster, n_trees: int) -> bytes:
-    """Text of the model with numbered columns, without the list of training parameters."""
-    text = booster.model_to_string(num_iteration=n_trees)
-    names = [f"Column_{column}" for column in range(booster.num_feature())]
-    return _with_names(text[: text.index(_END) + len(_END)], names).encode("ascii")
-
-
-def _with_names(text: str, names: list[str]) -> str:
-    """Text of the model with the given feature names."""
-    start = text.index("\nfeature_names=") + 1
-    end = text.index("\n", start)
-    return f"{text[:start]}feature_names={' '.join(names)}{text[end:]}"

@@ -10,34 +10,35 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.groups import QueryGroups
-from rankwise.rankers.adapters._common import (
+from rankwise.rankers.adapters._params import library_names
+from rankwise.rankers.adapters._rows import TrainingRows, check_query_weights
+from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
+from rankwise.rankers.adapters.boosted_ranker import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
     SHARE,
     BoostedRanker,
-    ValidationMonitor,
+    PositionFit,
 )
-from rankwise.rankers.adapters._params import library_names, unknown_message
-from rankwise.rankers.adapters._rows import TrainingRows
-from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
+from rankwise.rankers.adapters.booster_library import BoosterInput
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import foreign_range
 from rankwise.trees.columns import FROM_DTYPE
-from rankwise.trees.stored_boosters import StoredTrees, xgboost_trees
-from rankwise.typing import ArrayLike, FrameLike, Matrix, is_sparse
+from rankwise.trees.stored_boosters import xgboost_trees
+from rankwise.typing import Matrix, is_sparse
 
 try:
     import xgboost
     from xgboost.callback import EarlyStopping
-    from xgboost.collective import CommunicatorContext, Op, allreduce, is_distributed
+    from xgboost.collective import CommunicatorContext, Op, allreduce
     from xgboost.core import XGBoostError
     from xgboost.tracker import RabitTracker
 except ImportError as error:
@@ -50,7 +51,230 @@ _FORBIDDEN = re.compile(r"[\[\]<]")
 _UNUSED = re.compile(r"Parameters: \{(.*)\} are not used")
 
 
-class XGBoostRanker(BoostedRanker):
+class XGBoost:
+    """The library as :class:`BoosterLibrary`."""
+
+    name = "XGBoost"
+    errors: ClassVar[tuple[type[Exception], ...]] = (XGBoostError,)
+    in_float32 = True
+    auto_gain = "auto"
+    names: ClassVar[Mapping[str, str]] = {
+        "objective": "objective",
+        "learning_rate": "learning_rate",
+        "max_depth": "max_depth",
+        "max_leaves": "max_leaves",
+        "min_child_weight": "min_child_weight",
+        "subsample": "subsample",
+        "colsample_bytree": "colsample_bytree",
+        "reg_alpha": "reg_alpha",
+        "reg_lambda": "reg_lambda",
+        "min_split_loss": "min_split_loss",
+        "max_bin": "max_bin",
+        "pair_method": "lambdarank_pair_method",
+        "n_pairs": "lambdarank_num_pair_per_sample",
+        "monotone_constraints": "monotone_constraints",
+        "n_jobs": "nthread",
+        "random_state": "seed",
+    }
+    reserved = frozenset({
+        "num_boost_round", "eta", "alpha", "lambda", "gamma", "ndcg_exp_gain", "eval_metric",
+    })  # fmt: skip
+    read_trees = staticmethod(xgboost_trees)
+
+    def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:
+        """Let XGBoost read the parameters, and leave out those that it reports as unused."""
+        matrix = xgboost.DMatrix(np.zeros((2, n_features)), [0.0, 1.0], qid=[0, 0])
+        given = {**_settings(params), "verbosity": 1}
+        with warnings.catch_warnings(record=True) as caught, xgboost.config_context(verbosity=1):
+            warnings.simplefilter("always")
+            config = xgboost.Booster(given, [matrix]).save_config()
+        found = [match[1] for warning in caught if (match := _UNUSED.search(str(warning.message)))]
+        unused = re.findall(r'"(\w+)"', " ".join(found))
+        return {*re.findall(r'"(\w+)":', config), *params}.difference(unused)
+
+    def check_data(self, ranker: Any, data: FitData, directions: Sequence[int]) -> None:
+        check_query_weights(data, type(ranker).__name__)
+
+    def train(self, given: BoosterInput) -> bytes:
+        network = given.network
+        with nullcontext() if network is None else CommunicatorContext(**network):
+            return self._train(given)
+
+    def _train(self, given: BoosterInput) -> bytes:
+        monitor, rows = given.monitor, given.rows
+        params = _settings(given.params)
+        if params["objective"] == "rank:ndcg":
+            params["ndcg_exp_gain"] = rows.exp2
+        if rows.position is not None:
+            params.setdefault("lambdarank_unbiased", True)
+        elif params.get("lambdarank_unbiased"):
+            raise ValueError(
+                "params={'lambdarank_unbiased': True} needs the place at which each row was "
+                "shown, got position=None. Pass position to fit."
+            )
+        if given.network is not None:
+            rows = _with_mean_weight(rows)
+        train_set = _matrix(rows.X, rows.y, given, qid=rows.qid(), weight=rows.query_weight())
+        watching: dict[str, Any] = {}
+        if monitor is not None:
+            watching["evals"] = [(_matrix(monitor.X, None, given, ref=train_set), "validation")]
+            watching["custom_metric"] = lambda scores, _: ("measure", monitor(scores))
+        if (rounds := given.early_stopping_rounds) is not None:
+            watching["callbacks"] = [EarlyStopping(rounds=rounds, maximize=True)]
+        before = given.previous
+        booster = xgboost.train(
+            params, train_set, given.n_trees, xgb_model=before, verbose_eval=False, **watching
+        )
+        if given.early_stopping_rounds is not None:
+            n_before = 0 if before is None else self.count_trees(before)
+            booster = booster[: given.last_iteration(n_before)]
+        return self.dump(booster, _complete_nominal(rows.X, given.nominal))
+
+    def find_booster(self, model: Any) -> xgboost.Booster | None:
+        if isinstance(model, xgboost.XGBModel):
+            return model.get_booster()
+        return model if isinstance(model, xgboost.Booster) else None
+
+    def dump(self, booster: xgboost.Booster, complete: Collection[int] = ()) -> bytes:
+        """Trees as JSON with numbered columns, without records of training.
+
+        Splits of ``complete`` columns send missing values to the child with more training rows.
+        """
+        model = json.loads(booster.save_raw("json"))
+        trees = model["learner"]["gradient_booster"]["model"]["trees"] if complete else []
+        for tree in trees:
+            _send_unseen_to_majority(tree, complete)
+        learner = model["learner"]
+        learner["attributes"], learner["feature_names"] = {}, []
+        if "c" not in learner["feature_types"]:
+            learner["feature_types"] = []
+        objective = learner["objective"]
+        learner["objective"] = {key: objective[key] for key in ("lambdarank_param", "name")}
+        # XGBoost cannot load a model that corrects positions without their biases, which
+        # training alone needs.
+        learner["objective"]["lambdarank_param"]["lambdarank_unbiased"] = "0"
+        return json.dumps(model).encode("ascii")
+
+    def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> xgboost.Booster:
+        booster = xgboost.Booster()
+        booster.load_model(bytearray(check_xgboost(model, n_features)))
+        if names is not None:
+            booster.feature_names = library_names(names, _FORBIDDEN)
+        return booster
+
+    def predict(
+        self, booster: xgboost.Booster, X: Matrix, nominal: Collection[int], n_threads: int
+    ) -> Any:
+        if booster.attr("nthread") != str(n_threads):  # slower than predicting a few rows
+            booster.set_param({"nthread": str(n_threads)})
+            booster.set_attr(nthread=str(n_threads))
+        with foreign_range():
+            if not is_sparse(X):
+                return booster.inplace_predict(X, predict_type="margin")
+            return np.concatenate([
+                booster.inplace_predict(_dense(X[first : first + _PREDICT_CHUNK]),
+                                        predict_type="margin")
+                for first in range(0, X.shape[0], _PREDICT_CHUNK)
+            ])  # fmt: skip
+
+    def count_trees(self, booster: xgboost.Booster) -> int:
+        return booster.num_boosted_rounds()
+
+    def importances(self, booster: xgboost.Booster) -> Any:
+        names = booster.feature_names or [f"f{j}" for j in range(booster.num_features())]
+        gains = booster.get_score(importance_type="total_gain")
+        return [gains.get(name, 0.0) for name in names]
+
+    def networks(
+        self, hosts: Sequence[str], ports: Sequence[int], here: str
+    ) -> tuple[list[dict[str, Any]], RabitTracker]:
+        tracker = _Tracker(len(hosts), here, sortby="task")
+        tracker.start()
+        shared = tracker.worker_args()
+        return [{**shared, "dmlc_task_id": f"{rank:08d}"} for rank in range(len(hosts))], tracker
+
+
+class _Tracker(RabitTracker):
+    """Tracker that ends quietly if its workers have died."""
+
+    def __del__(self) -> None:
+        with suppress(XGBoostError):
+            super().__del__()
+
+
+def _settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    fixed = {"tree_method": "hist", "disable_default_eval_metric": True, "verbosity": 0}
+    settings = {**fixed, **params}
+    if "monotone_constraints" in settings:
+        settings["monotone_constraints"] = tuple(settings["monotone_constraints"])
+    return settings
+
+
+def _matrix(X: Matrix, y: Any, given: BoosterInput, **others: Any) -> xgboost.QuantileDMatrix:
+    """Matrix of binned rows for XGBoost."""
+    if given.nominal:
+        others["feature_types"] = ["c" if j in given.nominal else "q" for j in range(X.shape[1])]
+        others["enable_categorical"] = True
+    params = given.params
+    with foreign_range():  # largest number of float32
+        return xgboost.QuantileDMatrix(
+            _dense(X), y, max_bin=params["max_bin"], nthread=params["nthread"], **others
+        )
+
+
+def _complete_nominal(X: Matrix, nominal: Collection[int]) -> set[int]:
+    """Columns of categories of which no training row misses one."""
+    if is_sparse(X):
+        return set(nominal)
+    return {column for column in nominal if not np.isnan(X[:, column]).any()}
+
+
+def _send_unseen_to_majority(tree: dict[str, Any], columns: Collection[int]) -> None:
+    """Let the rows of training decide where categories that they do not have go.
+
+    XGBoost learns a side for missing values from missing values. Where there were none, the side is
+    arbitrary, and a category that training has not seen got the score of the best one.
+    """
+    hessian = tree["sum_hessian"]
+    for node, column in enumerate(tree["split_indices"]):
+        left, right = tree["left_children"][node], tree["right_children"][node]
+        if left >= 0 and column in columns:
+            tree["default_left"][node] = int(hessian[left] >= hessian[right])
+
+
+def _dense(X: Matrix) -> Any:
+    """Dense X unchanged; CSR as dense float32 with zeros instead of missing values."""
+    return X.astype(np.float32).toarray() if is_sparse(X) else X
+
+
+def _with_mean_weight(rows: TrainingRows) -> TrainingRows:
+    """Rows whose queries weigh on average what those of all workers do.
+
+    XGBoost divides weights by their mean over the queries of the worker. Queries of one row, which
+    has no pair and no values to bin, bring that mean to the mean over all workers.
+    """
+    weight, n = rows.query_weight(), len(rows.sizes)
+    weight = np.ones(n) if weight is None else weight
+    total = weight.sum()
+    n_in_all, total_in_all = allreduce(np.array([n, total], dtype=np.float64), Op.SUM)
+    mean = total_in_all / n_in_all
+    if np.isclose(total, n * mean, rtol=1e-12, atol=0):
+        return rows
+    n_more = int(max(total / mean - n, 0)) + 1
+    X = _dense(rows.X)
+    return TrainingRows(
+        np.concatenate([X, np.full((n_more, X.shape[1]), np.nan, dtype=X.dtype)]),
+        np.concatenate([rows.y, np.zeros(n_more)]),
+        rows.exp2,
+        np.concatenate([rows.sizes, np.ones(n_more, dtype=np.int64)]),
+        np.concatenate(
+            [np.repeat(weight, rows.sizes), np.full(n_more, ((n + n_more) * mean - total) / n_more)]
+        ),
+        label_values=rows.label_values,
+    )
+
+
+class XGBoostRanker(PositionFit, BoostedRanker):
     """Gradient-boosted trees with LambdaRank gradients, trained by XGBoost.
 
     Minimises ``loss + reg_alpha sum_j |v_j| + reg_lambda sum_j v_j^2 / 2`` in every tree, over the
@@ -173,18 +397,8 @@ class XGBoostRanker(BoostedRanker):
         "pair_method": [StrOptions({"topk", "mean"})],
         "n_pairs": [AT_LEAST_ONE, None],
     }
-    _in_float32: ClassVar[bool] = True
-    _own_names: ClassVar[frozenset[str]] = frozenset({
-        "n_estimators", "num_boost_round", "learning_rate", "eta", "max_depth", "max_leaves",
-        "min_child_weight", "subsample", "colsample_bytree", "reg_alpha", "alpha", "reg_lambda",
-        "lambda", "min_split_loss", "gamma", "max_bin", "objective", "lambdarank_pair_method",
-        "lambdarank_num_pair_per_sample", "ndcg_exp_gain", "eval_metric", "nthread", "n_jobs",
-        "seed", "random_state", "early_stopping_rounds", "monotone_constraints",
-    })  # fmt: skip
     _limits: ClassVar[dict[str, Any]] = {"min_child_weight": 0.0, "reg_alpha": 0.0, "params": None}
-    _library: ClassVar[str] = "XGBoost"
-    _errors: ClassVar[tuple[type[Exception], ...]] = (XGBoostError,)
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"position": True}
+    _library = XGBoost()
 
     def __init__(
         self,
@@ -234,269 +448,3 @@ class XGBoostRanker(BoostedRanker):
         self.params = params
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-        sample_weight: ArrayLike | None = None,
-        position: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
-        init_model: Any = None,
-    ) -> Self:
-        """Train on rows with relevance labels.
-
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-            Features. NaN means missing; an entry absent from a CSR matrix is 0. Categorical columns
-            are chosen by ``categorical_features``.
-        y : array-like of shape (n_samples,)
-            Any finite numbers; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, >= 0, equal within a query. Rows of weight 0 are left out.
-        position : array-like of shape (n_samples,), optional
-            Place at which each row was shown when its clicks were recorded, integers >= 0. XGBoost
-            estimates the bias of every place and corrects the labels for it
-            (``lambdarank_unbiased``).
-        X_val, y_val, qid_val : optional
-            Validation rows, on which ``measure`` is evaluated after every tree. Training stops
-            after ``early_stopping_rounds`` trees without improvement.
-        init_model : XGBoostRanker, xgboost.Booster or xgboost.XGBModel, optional
-            Fitted model to continue from: ``n_estimators`` trees are added to its trees. Categories
-            keep the codes of this model.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If an input is invalid; the message names it.
-        """
-        if position is None and (self.params or {}).get("lambdarank_unbiased"):
-            raise ValueError(
-                "params={'lambdarank_unbiased': True} needs the place at which each row was "
-                "shown, got position=None. Pass position to fit."
-            )
-        validation = (X_val, y_val, qid_val)
-        return self._fit(X, y, qid, sample_weight, validation, init_model, position)
-
-    def _train(
-        self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
-    ) -> bytes:
-        params = {**self._library_params(seed, rows), **(self.params or {})}
-        rows = _with_mean_weight(rows) if is_distributed() else rows
-        train_set = self._matrix(
-            rows.X, rows.y, nthread=params["nthread"], qid=rows.qid(), weight=rows.query_weight()
-        )
-        complete = self._complete_nominal(rows.X)
-        if monitor is None:
-            booster = xgboost.train(params, train_set, self.n_estimators, xgb_model=previous)
-            return _json(booster, complete)
-        valid_set = self._matrix(monitor.X, nthread=params["nthread"], ref=train_set)
-        callbacks = []
-        if self.early_stopping_rounds is not None:
-            callbacks.append(EarlyStopping(rounds=self.early_stopping_rounds, maximize=True))
-        booster = xgboost.train(
-            params,
-            train_set,
-            self.n_estimators,
-            evals=[(valid_set, "validation")],
-            custom_metric=lambda scores, _: ("measure", monitor(scores)),
-            callbacks=callbacks,
-            verbose_eval=False,
-            xgb_model=previous,
-        )
-        if self.early_stopping_rounds is not None:
-            n_before = 0 if previous is None else previous.num_boosted_rounds()
-            booster = booster[: n_before + monitor.best_iteration]
-        return _json(booster, complete)
-
-    def _complete_nominal(self, X: Matrix) -> set[int]:
-        """Columns of categories of which no training row misses one."""
-        nominal = sorted(self.columns_.nominal)
-        if is_sparse(X) or not nominal:
-            return set(nominal)
-        return {column for column in nominal if not np.isnan(X[:, column]).any()}
-
-    def _matrix(self, X: Matrix, y: Any = None, **others: Any) -> xgboost.QuantileDMatrix:
-        """Matrix of binned rows for XGBoost."""
-        if self.columns_.nominal:
-            nominal = self.columns_.nominal
-            others["feature_types"] = ["c" if j in nominal else "q" for j in range(X.shape[1])]
-            others["enable_categorical"] = True
-        with foreign_range():  # largest number of float32
-            return xgboost.QuantileDMatrix(_dense(X), y, max_bin=self.max_bin, **others)
-
-    def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
-        params = {
-            "objective": self.objective,
-            "learning_rate": self.learning_rate,
-            "max_depth": self.max_depth,
-            "max_leaves": self.max_leaves,
-            "min_child_weight": self.min_child_weight,
-            "subsample": self.subsample,
-            "colsample_bytree": self.colsample_bytree,
-            "reg_alpha": self.reg_alpha,
-            "reg_lambda": self.reg_lambda,
-            "min_split_loss": self.min_split_loss,
-            "max_bin": self.max_bin,
-            "tree_method": "hist",
-            "lambdarank_pair_method": self.pair_method,
-            "disable_default_eval_metric": True,
-            "nthread": self._threads(rows.X),
-            "seed": seed,
-            "verbosity": 0,
-        }
-        if self.n_pairs is not None:
-            params["lambdarank_num_pair_per_sample"] = self.n_pairs
-        if self.objective == "rank:ndcg":
-            params["ndcg_exp_gain"] = rows.exp2
-        if rows.position is not None:
-            params["lambdarank_unbiased"] = True
-        if (directions := self._constraints()) is not None:
-            params["monotone_constraints"] = tuple(directions)
-        return params
-
-    def _check_params(self) -> None:
-        """Let XGBoost read ``params``, and raise for those that it reports as unused."""
-        X = np.zeros((2, self.n_features_in_))
-        rows = TrainingRows(X, np.arange(2.0), False, np.array([2]))
-        params = {**self._library_params(0, rows), **(self.params or {}), "verbosity": 1}
-        matrix = xgboost.DMatrix(rows.X, rows.y, qid=rows.qid())
-        with warnings.catch_warnings(record=True) as caught, xgboost.config_context(verbosity=1):
-            warnings.simplefilter("always")
-            config = xgboost.Booster(params, [matrix]).save_config()
-        found = [match[1] for warning in caught if (match := _UNUSED.search(str(warning.message)))]
-        unknown = re.findall(r'"(\w+)"', " ".join(found))
-        if unknown:
-            known = set(re.findall(r'"(\w+)":', config)) | self._own_names
-            raise ValueError(unknown_message(type(self).__name__, "XGBoost", unknown[0], known))
-
-    def _networks(
-        self, hosts: Sequence[str], ports: Sequence[int], here: str
-    ) -> list[dict[str, Any]]:
-        if hasattr(self, "_tracker"):  # of workers that have died
-            with suppress(XGBoostError):
-                self._tracker.free()
-        self._tracker = RabitTracker(len(hosts), here, sortby="task")
-        self._tracker.start()
-        shared = self._tracker.worker_args()
-        return [{**shared, "dmlc_task_id": f"{rank:08d}"} for rank in range(len(hosts))]
-
-    def _in_network(self, network: dict[str, Any]) -> AbstractContextManager[Any]:
-        return CommunicatorContext(**network)
-
-    def _library_booster(self, model: Any) -> Any:
-        if isinstance(model, xgboost.XGBModel):
-            return model.get_booster()
-        return model if isinstance(model, xgboost.Booster) else None
-
-    def _stored_copy(self, booster: xgboost.Booster) -> bytes:
-        return _json(booster)
-
-    def _parse(self, model: bytes, names: list[str] | None) -> xgboost.Booster:
-        booster = xgboost.Booster()
-        booster.load_model(bytearray(check_xgboost(model, self.n_features_in_)))
-        if names is not None:
-            booster.feature_names = library_names(names, _FORBIDDEN)
-        return booster
-
-    def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
-        n_threads = str(self._threads(X))
-        if booster.attr("nthread") != n_threads:  # slower than predicting a few rows
-            booster.set_param({"nthread": n_threads})
-            booster.set_attr(nthread=n_threads)
-        with foreign_range():
-            if not is_sparse(X):
-                return booster.inplace_predict(X, predict_type="margin")
-            return np.concatenate([
-                booster.inplace_predict(_dense(X[first : first + _PREDICT_CHUNK]),
-                                        predict_type="margin")
-                for first in range(0, X.shape[0], _PREDICT_CHUNK)
-            ])  # fmt: skip
-
-    def _n_rounds(self, booster: xgboost.Booster) -> int:
-        return booster.num_boosted_rounds()
-
-    def _stored_trees(self, model: bytes, n_categories: Any) -> StoredTrees:
-        return xgboost_trees(model, n_categories)
-
-    def _importances(self, booster: xgboost.Booster) -> Any:
-        names = booster.feature_names or [f"f{column}" for column in range(self.n_features_in_)]
-        gains = booster.get_score(importance_type="total_gain")
-        return [gains.get(name, 0.0) for name in names]
-
-
-def _json(booster: xgboost.Booster, complete: Collection[int] = ()) -> bytes:
-    """Trees as JSON with numbered columns, without records of training.
-
-    Splits of ``complete`` columns send missing values to the child with more training rows.
-    """
-    model = json.loads(booster.save_raw("json"))
-    trees = model["learner"]["gradient_booster"]["model"]["trees"] if complete else []
-    for tree in trees:
-        _send_unseen_to_majority(tree, complete)
-    learner = model["learner"]
-    learner["attributes"], learner["feature_names"] = {}, []
-    if "c" not in learner["feature_types"]:
-        learner["feature_types"] = []
-    objective = learner["objective"]
-    learner["objective"] = {key: objective[key] for key in ("lambdarank_param", "name")}
-    # XGBoost cannot load a model that corrects positions without their biases, which training alone
-    # needs.
-    learner["objective"]["lambdarank_param"]["lambdarank_unbiased"] = "0"
-    return json.dumps(model).encode("ascii")
-
-
-def _send_unseen_to_majority(tree: dict[str, Any], columns: Collection[int]) -> None:
-    """Let the rows of training decide where categories that they do not have go.
-
-    XGBoost learns a side for missing values from missing values. Where there were none, the side is
-    arbitrary, and a category that training has not seen got the score of the best one.
-    """
-    hessian = tree["sum_hessian"]
-    for node, column in enumerate(tree["split_indices"]):
-        left, right = tree["left_children"][node], tree["right_children"][node]
-        if left >= 0 and column in columns:
-            tree["default_left"][node] = int(hessian[left] >= hessian[right])
-
-
-def _dense(X: Matrix) -> Any:
-    """Dense X unchanged; CSR as dense float32 with zeros instead of missing values."""
-    return X.astype(np.float32).toarray() if is_sparse(X) else X
-
-
-def _with_mean_weight(rows: TrainingRows) -> TrainingRows:
-    """Rows whose queries weigh on average what those of all workers do.
-
-    XGBoost divides weights by their mean over the queries of the worker. Queries of one row, which
-    has no pair and no values to bin, bring that mean to the mean over all workers.
-    """
-    weight, n = rows.query_weight(), len(rows.sizes)
-    weight = np.ones(n) if weight is None else weight
-    total = weight.sum()
-    n_in_all, total_in_all = allreduce(np.array([n, total], dtype=np.float64), Op.SUM)
-    mean = total_in_all / n_in_all
-    if np.isclose(total, n * mean, rtol=1e-12, atol=0):
-        return rows
-    n_more = int(max(total / mean - n, 0)) + 1
-    X = _dense(rows.X)
-    return TrainingRows(
-        np.concatenate([X, np.full((n_more, X.shape[1]), np.nan, dtype=X.dtype)]),
-        np.concatenate([rows.y, np.zeros(n_more)]),
-        rows.exp2,
-        np.concatenate([rows.sizes, np.ones(n_more, dtype=np.int64)]),
-        np.concatenate(
-            [np.repeat(weight, rows.sizes), np.full(n_more, ((n + n_more) * mean - total) / n_more)]
-        ),
-        label_values=rows.label_values,
-    )

@@ -76,7 +76,7 @@ RESULT_TYPES = (
     "rankwise.solvers.least_squares.streaming.RunningGram",
     "rankwise.solvers.boosting.perceptron_ensemble.PerceptronEnsemble",
     "rankwise.solvers.boosting.stump_ensemble.StumpEnsemble",
-    "rankwise.solvers.newton.score_calibration.ScoreCalibration",
+    "rankwise.ordinal.score_calibration.ScoreCalibration",
     "rankwise.trees.columns.ColumnTable",
     "rankwise.trees.ensemble.TreeEnsemble",
     "rankwise.trees.linear_models.ModelNodes",

@@ -18,8 +18,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.ordinal.score_calibration import ScoreCalibration, mean_and_deviation
 from rankwise.rows.fit_data import FitData
-from rankwise.solvers.newton.score_calibration import ScoreCalibration, mean_and_deviation
 from rankwise.structure.rules import Part, Rule, Sometimes
 from rankwise.tuning.folds import DEFAULT_FOLDS, stratified_splits
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix

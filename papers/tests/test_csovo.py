@@ -17,7 +17,7 @@ from rankwise_papers.lin2010_csovo.experiment import CostSensitive
 from rankwise_papers.lin2010_csovo.methods import (
     METHODS,
     LeastExpectedCost,
-    Rows,
+    SplitRows,
     predicted_by,
     tuned_cost,
 )
@@ -57,7 +57,7 @@ def test_every_method_predicts_classes_and_learns(name):
     iris = make_split("iris", "squared", 0)
     method = METHODS["squared"][name]
     train, test = np.arange(112), 112 + np.arange(38)
-    rows, setting = Rows(iris, 0), method.settings[len(method.settings) // 2]
+    rows, setting = SplitRows(iris, 0), method.settings[len(method.settings) // 2]
     predicted = predicted_by(method, rows, iris.y, iris.costs, train, test, setting)
     assert np.mean(predicted == iris.y_test) > 0.8
     assert set(predicted) <= {0, 1, 2}
@@ -67,7 +67,7 @@ def test_methods_take_the_costs_or_do_not(wine):
     """With class 2 free of charge, what takes costs predicts it more often."""
     costs = ClassCosts(np.array([[0, 1, 0.1], [1, 0, 0.1], [8, 8, 0]]), np.arange(3))
     train, test = np.arange(133), 133 + np.arange(45)
-    rows = Rows(wine, 0)
+    rows = SplitRows(wine, 0)
     for name, method in METHODS["random"].items():
         setting = method.settings[1 if name.startswith("SVM") else -2]
         number = [
@@ -79,9 +79,9 @@ def test_methods_take_the_costs_or_do_not(wine):
 
 def test_tuning_sees_no_test_label(wine):
     method = METHODS["random"]["CSOVO"]
-    cost, accuracy, chosen = tuned_cost(method, wine, Rows(wine, 0), 0)
+    cost, accuracy, chosen = tuned_cost(method, wine, SplitRows(wine, 0), 0)
     turned = replace(wine, y_test=(wine.y_test + 1) % 3)
-    other_cost, other_accuracy, same = tuned_cost(method, turned, Rows(turned, 0), 0)
+    other_cost, other_accuracy, same = tuned_cost(method, turned, SplitRows(turned, 0), 0)
     assert chosen == same
     assert accuracy > 0.8 > other_accuracy
     assert cost < other_cost
@@ -89,7 +89,7 @@ def test_tuning_sees_no_test_label(wine):
 
 def test_machines_share_the_perceptron_kernel(wine):
     """Looked up by row number as computed from the columns, whatever the constant."""
-    rows = Rows(wine, 0)
+    rows = SplitRows(wine, 0)
     looked = SVC(kernel=rows.kernel, C=3.0).fit(rows.numbers[:133], wine.y)
     direct = SVC(kernel=lambda X, Z: 7.0 - cdist(X, Z), C=3.0).fit(wine.Z, wine.y)
     np.testing.assert_allclose(

@@ -15,7 +15,7 @@ from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, as_rows
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import listed_specs, parse
-from rankwise.metrics.tie_order import Rows, refuse_ties_without_ids, tie_rule, warn_of_ties
+from rankwise.metrics.tie_order import ScoredRows, refuse_ties_without_ids, tie_rule, warn_of_ties
 from rankwise.metrics.undefined_means import warn_of_undefined
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import as_array, as_values
@@ -149,7 +149,7 @@ def evaluate(
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
     known = None if judged is None else _mask("judged", judged, len(y))
-    rows = Rows(y, scores, groups, may_miss=retrieved is not None, judged=known)
+    rows = ScoredRows(y, scores, groups, may_miss=retrieved is not None, judged=known)
     if doc_ids is None:
         refuse_ties_without_ids(parsed, rows, preset)
     per_query = {}

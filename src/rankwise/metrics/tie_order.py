@@ -28,7 +28,7 @@ class TiedScoresWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ScoredRows:
     """Rows to evaluate.
 
     Attributes
@@ -55,7 +55,7 @@ class Rows:
         words: Any = {"may_miss": self.may_miss, "judged": self.judged}
         return compute(measures, self.y, self.scores, self.groups, **words)
 
-    def by_id(self, doc_ids: ArrayLike) -> Rows:
+    def by_id(self, doc_ids: ArrayLike) -> ScoredRows:
         """The rows of each query by ascending document id, the order that ``"docid"`` expects.
 
         Raises
@@ -102,7 +102,7 @@ def tie_rule(measure: Measure) -> str | None:
 
 
 def refuse_ties_without_ids(
-    measures: Mapping[str, Measure], rows: Rows, preset: str | None
+    measures: Mapping[str, Measure], rows: ScoredRows, preset: str | None
 ) -> None:
     """Raise ValueError if a measure breaks ties by id, and their order could change its value."""
     for spec, measure in measures.items():
@@ -121,7 +121,7 @@ def refuse_ties_without_ids(
 
 
 def order_by_row_decides(
-    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: Rows
+    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: ScoredRows
 ) -> dict[str, str]:
     """For each measure with ``ties='stable'`` whose value the order of the rows decides, a note.
 
@@ -145,13 +145,13 @@ def order_by_row_decides(
 
 
 def warn_of_ties(
-    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: Rows
+    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: ScoredRows
 ) -> None:
     """Warn of every measure whose value the order of the rows decides."""
     for note in order_by_row_decides(measures, per_query, rows).values():
         warnings.warn(note, TiedScoresWarning, stacklevel=callers_level())
 
 
-def _queries(n: int, rows: Rows) -> str:
+def _queries(n: int, rows: ScoredRows) -> str:
     total = rows.groups.n_queries
     return f"{n} of {total} {'query' if total == 1 else 'queries'}"

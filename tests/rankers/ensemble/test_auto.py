@@ -12,7 +12,7 @@ from rankwise.datasets import load_lambdarank
 from rankwise.explain import explain_pair
 from rankwise.metrics import parse
 from rankwise.rankers.ensemble import auto
-from rankwise.rankers.ensemble.auto_search import HeldOut, Rows, is_clearly_better, spread
+from rankwise.rankers.ensemble.auto_search import HeldOut, TrialRows, is_clearly_better, spread
 from rankwise.rankers.ensemble.auto_trials import Trial, objective_of, settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 3, "random_state": 0, "n_jobs": 1}
@@ -97,7 +97,7 @@ def test_many_queries_are_held_out_once(rng, monkeypatch):
 @pytest.mark.parametrize("clearly", [True, False])
 def test_what_the_blend_is_clearly_better_without_goes(rng, clearly):
     y, qid = rng.integers(0, 3, 2000).astype(float), np.arange(2000) % 200
-    rows = Rows(np.zeros((2000, 1)), np.zeros((2000, 1)), y, qid)
+    rows = TrialRows(np.zeros((2000, 1)), np.zeros((2000, 1)), y, qid)
     held = HeldOut([(rows, rows)], parse("nDCG@10"))
     good = [y + rng.normal(size=2000) for _ in range(2)]
     noise = rng.normal(size=2000) if clearly else y + rng.normal(size=2000)
@@ -106,7 +106,7 @@ def test_what_the_blend_is_clearly_better_without_goes(rng, clearly):
 
 def test_the_best_alone_stays_where_the_rest_is_noise(rng):
     y, qid = rng.integers(0, 3, 2000).astype(float), np.arange(2000) % 200
-    rows = Rows(np.zeros((2000, 1)), np.zeros((2000, 1)), y, qid)
+    rows = TrialRows(np.zeros((2000, 1)), np.zeros((2000, 1)), y, qid)
     held = HeldOut([(rows, rows)], parse("AP"))
     scores = [rng.normal(size=2000), 3 * y + rng.normal(size=2000), rng.normal(size=2000)]
     assert held.kept(scores) == [1]

@@ -7,7 +7,7 @@ from typing import Any
 
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise_papers.lin2010_csovo import tables
-from rankwise_papers.lin2010_csovo.methods import METHODS, Rows, tuned_cost
+from rankwise_papers.lin2010_csovo.methods import METHODS, SplitRows, tuned_cost
 from rankwise_papers.lin2010_csovo.sets import TASKS, make_split, source_of
 from rankwise_papers.sources import fetched
 
@@ -41,7 +41,7 @@ class CostSensitive(Experiment):
         cost, accuracy, chosen, sizes = [], [], [], (0, 0)
         for seed in range(cell.params["splits"]):
             split = make_split(name, kind, seed)
-            of_split = tuned_cost(method, split, Rows(split, seed), seed)
+            of_split = tuned_cost(method, split, SplitRows(split, seed), seed)
             for values, value in zip((cost, accuracy, chosen), of_split, strict=True):
                 values.append(value)
             sizes = len(split.y), len(split.y_test)

@@ -36,7 +36,7 @@ SVM_C = (0.03, 0.3, 3.0, 30.0)
 ROUNDS = (30, 100, 300)
 
 
-class KernelRows:
+class KernelLookup:
     """Kernel values looked up by row number, so that machines of one split share them.
 
     Rows are a column of their numbers.
@@ -48,7 +48,7 @@ class KernelRows:
     def __call__(self, rows: Float64Array, columns: Float64Array) -> Float64Array:
         return self.values[np.ix_(rows[:, 0].astype(int), columns[:, 0].astype(int))]
 
-    def __deepcopy__(self, memo: Any) -> KernelRows:
+    def __deepcopy__(self, memo: Any) -> KernelLookup:
         return self
 
 
@@ -105,21 +105,21 @@ class Method:
     Attributes
     ----------
     make : callable
-        ``make(setting, rows, costs)`` gives an estimator; ``rows`` is the split's :class:`Rows`.
+        ``make(setting, rows, costs)`` gives an estimator; ``rows`` is a :class:`SplitRows`.
     settings : tuple
     rows : {"nodes", "numbers", "columns"}
-        Random perceptrons, numbers of rows for :class:`KernelRows`, or the columns themselves.
+        Random perceptrons, numbers of rows for :class:`KernelLookup`, or the columns themselves.
     takes_costs : bool
         Whether its ``fit`` gets the costs.
     """
 
-    make: Callable[[Any, Rows, ClassCosts], Any]
+    make: Callable[[Any, SplitRows, ClassCosts], Any]
     settings: tuple[Any, ...]
     rows: str = "nodes"
     takes_costs: bool = True
 
 
-class Rows:
+class SplitRows:
     """What the methods get for the training rows of a split, followed by its test rows."""
 
     def __init__(self, split: Split, seed: int) -> None:
@@ -135,17 +135,17 @@ class Rows:
 
     @cached_property
     def numbers(self) -> Float64Array:
-        """Row numbers, for :class:`KernelRows`."""
+        """Row numbers, for :class:`KernelLookup`."""
         return np.arange(len(self.columns), dtype=np.float64)[:, None]
 
     @cached_property
-    def kernel(self) -> KernelRows:
+    def kernel(self) -> KernelLookup:
         """Perceptron kernel, up to a constant that machines with a bias do not feel."""
         distance = cdist(self.columns, self.columns)
-        return KernelRows(distance.max() - distance)
+        return KernelLookup(distance.max() - distance)
 
 
-def _svm(C: float, rows: Rows, costs: ClassCosts) -> SVC:
+def _svm(C: float, rows: SplitRows, costs: ClassCosts) -> SVC:
     kernel: Any = rows.kernel
     return SVC(kernel=kernel, C=C)
 
@@ -208,7 +208,7 @@ METHODS = {"random": {**RIDGE, **PLUG_IN, **SVM}, "absolute": ORDINAL, "squared"
 
 def predicted_by(
     method: Method,
-    rows: Rows,
+    rows: SplitRows,
     y: Int64Array,
     costs: ClassCosts,
     train: Int64Array,
@@ -221,7 +221,9 @@ def predicted_by(
     return np.asarray(model.predict(X[test]))
 
 
-def tuned_cost(method: Method, split: Split, rows: Rows, seed: int) -> tuple[float, float, Any]:
+def tuned_cost(
+    method: Method, split: Split, rows: SplitRows, seed: int
+) -> tuple[float, float, Any]:
     """Mean test cost in the costs' own unit, test accuracy, and the chosen setting.
 
     The setting of the least mean cost over folds of the training rows is taken, of equal ones the

@@ -22,7 +22,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.boosting.lambdamart import LambdaMART
-from rankwise.rankers.ensemble.auto_search import CLOCKS, Blend, HeldOut, Member, Rows
+from rankwise.rankers.ensemble.auto_search import CLOCKS, Blend, HeldOut, Member, TrialRows
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.rows.fit_data import FitData
@@ -283,7 +283,9 @@ class AutoRanker(Ranker):
         order, sizes = canonical_order(X, data.y, data.groups)
         return FitData(X[order], data.y[order], QueryGroups.from_sizes(sizes), None)
 
-    def _parts(self, data: FitData, validation: FitData | None) -> list[tuple[Rows, Rows]]:
+    def _parts(
+        self, data: FitData, validation: FitData | None
+    ) -> list[tuple[TrialRows, TrialRows]]:
         if validation is not None:
             return [(self._rows(data), self._rows(self._prepared(validation)))]
         rows = self._rows(data)
@@ -292,8 +294,8 @@ class AutoRanker(Ranker):
         splits = parts(self.cv, _SHARE if is_large else None, data, rows.qid)
         return [(rows.take(train), rows.take(test)) for train, test in splits]
 
-    def _rows(self, data: FitData) -> Rows:
-        return Rows(data.X, self._scaled(data.X), data.y, data.groups.codes())
+    def _rows(self, data: FitData) -> TrialRows:
+        return TrialRows(data.X, self._scaled(data.X), data.y, data.groups.codes())
 
     def _trials(self, data: FitData, members: list[Member]) -> Iterator[Trial]:
         """The settings, followed by bags of the best settings."""

@@ -21,7 +21,7 @@ CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TrialRows:
     """Rows as input of the families.
 
     Attributes
@@ -41,9 +41,9 @@ class Rows:
     y: Float64Array
     qid: Int64Array
 
-    def take(self, rows: Int64Array) -> Rows:
+    def take(self, rows: Int64Array) -> TrialRows:
         """Some of the rows."""
-        return Rows(self.X[rows], self.scaled[rows], self.y[rows], self.qid[rows])
+        return TrialRows(self.X[rows], self.scaled[rows], self.y[rows], self.qid[rows])
 
     def of(self, family: Family) -> Matrix:
         """Columns that a family is fitted on."""
@@ -107,13 +107,13 @@ class HeldOut:
 
     Parameters
     ----------
-    parts : list of (Rows, Rows)
+    parts : list of (TrialRows, TrialRows)
         Rows for fitting and rows for scoring.
     measure : Measure
         Measure of the scores.
     """
 
-    def __init__(self, parts: list[tuple[Rows, Rows]], measure: Measure) -> None:
+    def __init__(self, parts: list[tuple[TrialRows, TrialRows]], measure: Measure) -> None:
         self.parts, self._measure = parts, measure
         self._y = np.concatenate([held.y for _, held in parts])
         counts = [len(held.y) for _, held in parts]

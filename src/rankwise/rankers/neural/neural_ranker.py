@@ -154,7 +154,7 @@ class NeuralRanker(Ranker):
         trained = trainer.train(
             self._objective(scale.low is None, rng),
             self._first_weights(rng),
-            trainer.JudgedRows(rows, labels, indptr, self._prepare),
+            trainer.NetworkRows(rows, labels, indptr, self._prepare),
             trainer.Schedule(
                 self.n_epochs,
                 self.batch_size,

@@ -20,7 +20,7 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 
 @dataclass(frozen=True)
-class JudgedRows:
+class NetworkRows:
     """Training rows, sorted by query.
 
     Attributes
@@ -103,7 +103,7 @@ class Training:
 def train(
     objective: Objective,
     weights: Sequence[Float64Array],
-    rows: JudgedRows,
+    rows: NetworkRows,
     schedule: Schedule,
     rng: np.random.RandomState,
     monitor: Monitor | None = None,
@@ -150,7 +150,7 @@ def _one_epoch(
     objective: Objective,
     tensors: list[Tensor],
     optimizer: torch.optim.Optimizer,
-    rows: JudgedRows,
+    rows: NetworkRows,
     schedule: Schedule,
     rng: np.random.RandomState,
 ) -> float:
@@ -169,7 +169,7 @@ def _one_epoch(
     return total / n_queries
 
 
-def batch_of(rows: JudgedRows, queries: Int64Array, device: str = "cpu") -> Batch:
+def batch_of(rows: NetworkRows, queries: Int64Array, device: str = "cpu") -> Batch:
     """Batch of the rows of some queries, sorted by query."""
     starts, sizes = rows.indptr[queries], rows.indptr[queries + 1] - rows.indptr[queries]
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

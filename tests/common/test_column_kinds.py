@@ -26,7 +26,7 @@ from rankwise import (
 )
 from rankwise.checks.classes import order_labels
 from rankwise.checks.rows import check_rows, check_target, check_weight
-from rankwise.datasets.readers.columns import IgnoredColumnsWarning
+from rankwise.datasets.table_columns import IgnoredColumnsWarning
 
 NAN = float("nan")
 NUMBERS = [0.5, 0.25, 2.0, 4.0, 1.0, 3.0]

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from rankwise.cli._errors import UsageError
 from rankwise.cli._score_format import ScoreFormat
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.text_columns import id_column
 from rankwise.datasets.readers.trec import Run, run_lines
 from rankwise.datasets.readers.trec_ids import (
@@ -20,6 +19,7 @@ from rankwise.datasets.readers.trec_ids import (
     string_codes,
     trec_order,
 )
+from rankwise.runtime.column_values import text_array
 
 
 def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) -> pa.Table:

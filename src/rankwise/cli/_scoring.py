@@ -14,9 +14,9 @@ from rankwise.checks.named_columns import frame_for
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._data import load_table
 from rankwise.cli._files import are_tables, exists, table_words
-from rankwise.datasets.readers.columns import Columns
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
+from rankwise.datasets.table_columns import Columns
 from rankwise.prediction import reads_queries, scores_of
 from rankwise.runtime.routing import call_with
 from rankwise.streams.cutter import join_ids, join_rows

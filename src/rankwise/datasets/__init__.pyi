@@ -8,7 +8,6 @@ from .catalog.loaders import load_mq2008 as load_mq2008
 from .catalog.loaders import load_ohsumed as load_ohsumed
 from .catalog.loaders import load_td2003 as load_td2003
 from .catalog.loaders import load_td2004 as load_td2004
-from .catalog.multi_label import MultiLabelData as MultiLabelData
 from .catalog.multi_label import load_mulan as load_mulan
 from .catalog.multi_label import read_mulan as read_mulan
 from .catalog.ordinal import OrdinalData as OrdinalData
@@ -30,6 +29,7 @@ from .data import RankingData as RankingData
 from .linting.linter import lint as lint
 from .linting.report import Finding as Finding
 from .linting.report import LintReport as LintReport
+from .multi_label_data import MultiLabelData as MultiLabelData
 from .ordered_classes import cut_into_classes as cut_into_classes
 from .ratings_task.context import SideTables as SideTables
 from .ratings_task.task import load_movielens_task as load_movielens_task
@@ -37,7 +37,6 @@ from .ratings_task.task import movielens_tables as movielens_tables
 from .ratings_task.task import ratings_task as ratings_task
 from .readers.cache import clear_cache as clear_cache
 from .readers.cache import verify_cache as verify_cache
-from .readers.columns import IgnoredColumnsWarning as IgnoredColumnsWarning
 from .readers.extreme_text import read_extreme as read_extreme
 from .readers.judged_run import JudgedRun as JudgedRun
 from .readers.judged_run import judge as judge
@@ -52,4 +51,5 @@ from .readers.trec import Qrels as Qrels
 from .readers.trec import Run as Run
 from .readers.trec import write_qrels as write_qrels
 from .readers.trec import write_run as write_run
+from .table_columns import IgnoredColumnsWarning as IgnoredColumnsWarning
 from .writers.write import write_letor as write_letor

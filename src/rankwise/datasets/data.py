@@ -150,7 +150,7 @@ class RankingData:
         >>> data.feature_names
         ['bm25']
         """
-        from rankwise.datasets.readers.columns import Roles, read_frame
+        from rankwise.datasets.table_columns import Roles, read_frame  # loads narwhals
 
         roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
         columns, rows = read_frame(frame, roles, dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from rankwise.datasets.readers.columns import QUERY_NAMES
+from rankwise.datasets.table_columns import QUERY_NAMES
 from rankwise.distributed.rows_of_partition import in_order_of
 from rankwise.streams.row_stream import RowStream
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.readers.columns import is_frame
 from rankwise.datasets.readers.judged_run import grades_of
 from rankwise.datasets.readers.result_lists import as_run as as_run  # part of rankwise.fusion
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import check_distinct, string_codes
+from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
 

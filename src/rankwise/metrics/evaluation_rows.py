@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import is_frame
 from rankwise.datasets.readers.judged_run import JudgedRun, judge
 from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.table_columns import is_frame
 from rankwise.metrics.measure import Measure
 
 DEFAULT_MEASURES = ("nDCG@10",)

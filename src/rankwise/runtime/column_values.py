@@ -8,6 +8,7 @@ types of numbers with which little can be computed (float16, long double, foreig
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 # Types of Polars, and of Arrow in pandas, that these libraries do not convert.
 _NOT_IN_NUMPY = ("Int128", "UInt128", "string_view[pyarrow]")
+# Bytes that an array may take beyond its characters.
+_SPARE_BYTES = 1 << 21
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -102,3 +105,23 @@ def _without_mask(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
     objects = values.data.astype(object)
     objects[np.ma.getmaskarray(values)] = None
     return objects
+
+
+def text_array(strings: Sequence[str]) -> NDArray[Any]:
+    """Array of fixed width, or of dtype object if a few long strings would make it large."""
+    if fits_one_width(strings):
+        return np.array(strings, dtype=f"<U{max(map(len, strings), default=1) or 1}")
+    out = np.empty(len(strings), dtype=object)
+    out[:] = strings
+    return out
+
+
+def fits_one_width(strings: Sequence[str]) -> bool:
+    """Whether an array as wide as the longest string takes little more space than the characters.
+
+    Such an array drops NUL characters at the end of a string.
+    """
+    if any(string.endswith("\0") for string in strings):
+        return False
+    width = max(map(len, strings), default=0)
+    return 4 * width * len(strings) <= 32 * sum(map(len, strings)) + _SPARE_BYTES

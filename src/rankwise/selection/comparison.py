@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.readers.columns import IgnoredColumnsWarning
+from rankwise.datasets.table_columns import IgnoredColumnsWarning
 from rankwise.metrics import Measure, evaluate, parse
 from rankwise.metrics.spec import listed_specs
 from rankwise.metrics.statistics.against_best import check_correction

@@ -14,10 +14,10 @@ from sklearn.frozen import FrozenEstimator
 
 from rankwise.checks.named_columns import frame_for
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import is_frame
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import id_array, string_codes
+from rankwise.datasets.table_columns import is_frame
 from rankwise.typing import Float64Array
 
 COLUMN = "column:"

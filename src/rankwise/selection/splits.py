@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.checks.queries import routing_hint
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.readers.columns import is_frame
+from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Int64Array
 

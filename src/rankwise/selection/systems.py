@@ -16,10 +16,10 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import IgnoredColumnsWarning, is_frame
 from rankwise.datasets.readers.judged_run import JudgedRun, judge
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.spec import listed_specs
 from rankwise.metrics.statistics.against_best import check_correction

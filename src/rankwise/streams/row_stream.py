@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import Columns
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.table import TABLES, is_parquet, suffix_of, table_files
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
+from rankwise.datasets.table_columns import Columns
 from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
 from rankwise.streams.text_files import DelimitedFiles
 

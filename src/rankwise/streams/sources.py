@@ -14,7 +14,9 @@ from numpy.typing import DTypeLike
 
 from rankwise.checks.frames import as_frame
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import (
+from rankwise.datasets.readers.delimited import naming
+from rankwise.datasets.readers.table import check_row_groups, open_parquet, valid
+from rankwise.datasets.table_columns import (
     Columns,
     FileColumns,
     IgnoredColumnsWarning,
@@ -25,8 +27,6 @@ from rankwise.datasets.readers.columns import (
     is_frame,
     listed,
 )
-from rankwise.datasets.readers.delimited import naming
-from rankwise.datasets.readers.table import check_row_groups, open_parquet, valid
 from rankwise.typing import FrameLike
 
 # Role of each column in a table with columns of the given kinds.

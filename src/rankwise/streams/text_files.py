@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rankwise.datasets.readers.columns import Columns
+from rankwise.datasets.letor_text import doc_ids
 from rankwise.datasets.readers.delimited import (
     DelimitedFile,
     arrow_types,
@@ -25,9 +25,10 @@ from rankwise.datasets.readers.letor_parse import (
     NoRowsError,
     parse_lines,
 )
-from rankwise.datasets.readers.letor_text import doc_ids, text_array
 from rankwise.datasets.readers.table import delimiter_of
 from rankwise.datasets.readers.textfiles import cut_into_blocks, open_text
+from rankwise.datasets.table_columns import Columns
+from rankwise.runtime.column_values import text_array
 from rankwise.runtime.threads import available_threads
 from rankwise.streams.sources import Chunk, Roles, RowStream, chunks_of
 

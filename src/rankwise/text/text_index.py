@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.trec import Run
 from rankwise.kernels.postings_search import search_postings
+from rankwise.runtime.column_values import text_array
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.text.analyzer import Analyzer
 from rankwise.text.documents import as_documents, as_id, as_queries, naming

@@ -15,9 +15,9 @@ from rankwise.checks.label_order import RARE, label_orders, order_of_labels
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.linting.report import Finding, PartSummary
 from rankwise.datasets.linting.table_hash import TableHash, hash_table, mix
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.trec_ids import string_codes
 from rankwise.groups import QueryGroups
+from rankwise.runtime.column_values import text_array
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 N_EXAMPLES = 5

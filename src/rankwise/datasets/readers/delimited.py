@@ -23,15 +23,6 @@ import pyarrow.compute
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
-from rankwise.datasets.readers.columns import (
-    LABEL_FIX,
-    Columns,
-    FileColumns,
-    IgnoredColumnsWarning,
-    Kinds,
-    Roles,
-    choose_features,
-)
 from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.quotes import ENCLOSED, names_are_quoted
 from rankwise.datasets.readers.side_names import (
@@ -41,6 +32,15 @@ from rankwise.datasets.readers.side_names import (
     side_file,
 )
 from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_text
+from rankwise.datasets.table_columns import (
+    LABEL_FIX,
+    Columns,
+    FileColumns,
+    IgnoredColumnsWarning,
+    Kinds,
+    Roles,
+    choose_features,
+)
 from rankwise.runtime.callers import callers_level
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}

@@ -10,12 +10,12 @@ import numpy as np
 
 from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import is_frame
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.result_files import read_qrels
 from rankwise.datasets.readers.result_frames import checked_qrels, qrels_of_frame
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.datasets.table_columns import is_frame
+from rankwise.runtime.column_values import text_array
 
 
 def read_judgements(judgements: Any) -> Qrels:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.datasets.letor_text import NotUtf8Error, split_text
 from rankwise.datasets.readers.letor_blocks import (
     Layout,
     Parsed,
@@ -26,7 +27,6 @@ from rankwise.datasets.readers.letor_blocks import (
     parse_blocks,
 )
 from rankwise.datasets.readers.letor_errors import raise_at
-from rankwise.datasets.readers.letor_text import NotUtf8Error, split_text
 from rankwise.datasets.readers.textfiles import (
     Block,
     ChangedError,

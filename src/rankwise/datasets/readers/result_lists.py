@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.ids import id_text, id_texts
-from rankwise.datasets.readers.columns import is_frame
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.result_files import read_run
 from rankwise.datasets.readers.result_frames import check_finite, checked_run, run_of_frame
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.datasets.table_columns import is_frame
+from rankwise.runtime.column_values import text_array
 
 
 def as_run(results: Any, tag: str | None = None) -> Run:

@@ -13,9 +13,9 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.letor_text import doc_ids, pack_text, unpack_text
 from rankwise.datasets.readers.cache import CacheSlot
 from rankwise.datasets.readers.letor_parse import LetorOptions, parse_files
-from rankwise.datasets.readers.letor_text import doc_ids, pack_text, unpack_text
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,

@@ -18,20 +18,20 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import (
-    Columns,
-    FileColumns,
-    Roles,
-    TableRows,
-    arrow_kinds,
-    join_rows,
-)
 from rankwise.datasets.readers.delimited import DELIMITERS, naming, read_delimited
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     PathLike,
     check_limit,
     find_files,
+)
+from rankwise.datasets.table_columns import (
+    Columns,
+    FileColumns,
+    Roles,
+    TableRows,
+    arrow_kinds,
+    join_rows,
 )
 
 PARQUET = (".parquet", ".pq")

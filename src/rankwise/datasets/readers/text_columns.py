@@ -17,9 +17,9 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.quotes import names_are_quoted, unquote
 from rankwise.datasets.readers.textfiles import TextFile
+from rankwise.runtime.column_values import text_array
 from rankwise.runtime.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
-from rankwise.datasets.readers.letor_text import text_array
+from rankwise.runtime.column_values import text_array
 from rankwise.typing import Float64Array, Int64Array
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.letor_text import doc_ids
+from rankwise.datasets.letor_text import doc_ids
 from rankwise.runtime.output import open_to_write
 from rankwise.typing import is_sparse
 

@@ -10,8 +10,8 @@ import numpy as np
 from rankwise.features.kernel import SLICE_ROWS, Kernel
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.groups import QueryGroups
+from rankwise.solvers.least_squares.centred_kernel import centre_kernel, is_semidefinite
 from rankwise.solvers.least_squares.design import Coefs, Design, MapDesign
-from rankwise.solvers.newton.row_products import is_semidefinite, kernel_products
 from rankwise.typing import Float64Array, Matrix
 
 
@@ -88,7 +88,7 @@ class KernelDesign:
         """
         assert self.K is not None
         order = groups.rows(np.arange(groups.n_queries))
-        if self.definite or is_semidefinite(kernel_products(self.K, groups.indptr, order).K):
+        if self.definite or is_semidefinite(centre_kernel(self.K, groups.indptr, order)):
             return
         raise ValueError(
             "kernel must be positive semidefinite on coefficients that sum to 0 in each query, or "

@@ -13,8 +13,8 @@ from rankwise.losses.pairwise_absolute import pairwise_absolute
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
+from rankwise.solvers.newton.inner_products import column_products, kernel_products
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
-from rankwise.solvers.newton.row_products import column_products, kernel_products
 from rankwise.solvers.result import SolveResult
 from rankwise.tuning.held_out import mean_measure
 from rankwise.tuning.penalty_search import PenaltySearch

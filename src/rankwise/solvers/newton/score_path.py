@@ -18,7 +18,7 @@ from rankwise.rows.fit_data import FitData
 from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.rows.merged_rows import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
-from rankwise.solvers.newton.row_products import kernel_products
+from rankwise.solvers.newton.inner_products import kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.tuning.held_out import mean_measure
 from rankwise.tuning.penalty_search import PenaltySearch

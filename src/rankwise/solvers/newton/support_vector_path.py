@@ -15,8 +15,8 @@ from rankwise.losses.pointwise_absolute import PointwiseAbsolute
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import MergedRows, merge_rows
 from rankwise.runtime.finite import foreign_range
+from rankwise.solvers.newton.inner_products import column_products
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
-from rankwise.solvers.newton.row_products import column_products
 from rankwise.solvers.result import SolveResult
 from rankwise.tuning.held_out import mean_measure
 from rankwise.tuning.penalty_search import PenaltySearch

@@ -27,9 +27,8 @@ from rankwise.checks.frames import (
     kind_of_dtype,
     numbers_of,
 )
-from rankwise.datasets.readers.letor_text import text_array
 from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import as_array, as_values, is_missing
+from rankwise.runtime.column_values import as_array, as_values, is_missing, text_array
 from rankwise.typing import Float64Array
 
 LABEL_NAMES = (

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.runtime.column_values import fits_one_width, text_array
+
 _DOC_ID = re.compile(r"\bdocid[\t-\r ]*[=:][\t-\r ]*([^\t-\r ]+)", re.IGNORECASE)
-_SPARE_BYTES = 1 << 21
 
 
 class NotUtf8Error(ValueError):
@@ -84,31 +85,11 @@ def doc_ids(comments: Sequence[str]) -> list[str] | None:
     return ["" if match is None else match.group(1) for match in found]
 
 
-def text_array(strings: Sequence[str]) -> NDArray[Any]:
-    """Array of fixed width, or of dtype object if a few long strings would make it large."""
-    if _fits_one_width(strings):
-        return np.array(strings, dtype=f"<U{max(map(len, strings), default=1) or 1}")
-    out = np.empty(len(strings), dtype=object)
-    out[:] = strings
-    return out
-
-
-def _fits_one_width(strings: Sequence[str]) -> bool:
-    """Whether an array as wide as the longest string takes little more space than the characters.
-
-    Such an array drops NUL characters at the end of a string.
-    """
-    if any(string.endswith("\0") for string in strings):
-        return False
-    width = max(map(len, strings), default=0)
-    return 4 * width * len(strings) <= 32 * sum(map(len, strings)) + _SPARE_BYTES
-
-
 def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any]]:
     """Strings as named arrays: of fixed width, or bytes and their ends if few are long."""
     if strings is None:
         return {}
-    if _fits_one_width(strings):
+    if fits_one_width(strings):
         return {name: text_array(strings)}
     encoded = [string.encode() for string in strings]
     return {

@@ -1,8 +1,6 @@
 """Inner products between rows, from a kernel matrix or from columns, with their Newton systems.
 
-Only score differences within a query count, and dual values sum to zero within a query. A kernel
-matrix may therefore be centred by query on both sides. Scores (up to constants), norms and
-solutions stay the same, and conditionally definite kernels become definite.
+Both are centred by query, see :mod:`rankwise.solvers.least_squares.centred_kernel`.
 """
 
 from __future__ import annotations
@@ -16,12 +14,11 @@ from scipy.linalg import get_lapack_funcs
 
 from rankwise.kernels.pairwise_absolute import expand_blocks, reduce_blocks
 from rankwise.runtime.threads import query_chunks
-from rankwise.solvers.least_squares.eigen_path import NEGATIVE_CUT
+from rankwise.solvers.least_squares.centred_kernel import centre_kernel
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.solvers.newton.proximal_newton import NewtonSystem
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
-_potrf: Any = get_lapack_funcs("potrf", dtype=np.float64)
 _posv: Any = get_lapack_funcs("posv", dtype=np.float64)
 EPS = float(np.finfo(np.float64).eps)
 
@@ -101,24 +98,8 @@ class ColumnProducts:
 def kernel_products(
     K: Float64Array, indptr: Int64Array, rows: Int64Array | None = None
 ) -> KernelProducts:
-    """A kernel matrix, centred by query on both sides; K is not changed.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    indptr : ndarray of shape (n_queries + 1,), int64
-        Queries of consecutive ``rows``.
-    rows : ndarray of int, optional
-        Rows and columns of K to select, in group order. None: all, unchanged.
-    """
-    K = np.array(K if rows is None else K[np.ix_(rows, rows)], dtype=np.float64, order="C")
-    for lo, hi in itertools.pairwise(indptr.tolist()):
-        if hi > lo:
-            K[lo:hi] -= K[lo:hi].mean(axis=0)
-    for lo, hi in itertools.pairwise(indptr.tolist()):
-        if hi > lo:
-            K[:, lo:hi] -= K[:, lo:hi].mean(axis=1)[:, None]
-    return KernelProducts(K)
+    """Products of a kernel matrix, see :func:`centre_kernel`."""
+    return KernelProducts(centre_kernel(K, indptr, rows))
 
 
 def column_products(X: Matrix, indptr: Int64Array, rows: Int64Array) -> ColumnProducts:
@@ -130,14 +111,6 @@ def column_products(X: Matrix, indptr: Int64Array, rows: Int64Array) -> ColumnPr
         if hi > lo:
             columns[lo:hi] -= columns[lo:hi].mean(axis=0)
     return ColumnProducts(columns)
-
-
-def is_semidefinite(K: Float64Array) -> bool:
-    """Whether no eigenvalue of a symmetric matrix is below zero by more than ``NEGATIVE_CUT`` of
-    its largest entry; one Cholesky factorisation."""
-    shift = NEGATIVE_CUT * float(np.abs(K).max(initial=0.0)) + np.finfo(np.float64).tiny
-    _, info = _potrf((K + shift * np.eye(len(K))).T, lower=1, overwrite_a=1)
-    return info == 0
 
 
 def _centre(block: Float64Array, weight: Float64Array, block_ptr: Int64Array) -> Float64Array:

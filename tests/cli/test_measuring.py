@@ -306,6 +306,8 @@ def test_notes_on_ties_and_on_measures_of_no_query(rankwise, tmp_path):
         {name: of["counted"] for name, of in row["measures"].items()} for row in board["rows"]
     ]
     assert counts == [{"AP": 1, "AP(rel=2)": 0}] * 2
+    reasons = {name: of["undefined"] for name, of in board["rows"][0]["measures"].items()}
+    assert reasons == {"AP": None, "AP(rel=2)": "no label is at least rel=2: set AP(rel=...)"}
 
 
 def test_one_run_says_which_queries_do_not_count(rankwise, tmp_path):

@@ -113,6 +113,16 @@ def test_without_validation_data_the_choice_is_by_cross_validation(rankwise, let
     assert "note: no validation part: alpha by cross-validation over training queries" in run.out
 
 
+@pytest.mark.parametrize("with_validation", [False, True])
+def test_no_number_of_trees_is_chosen_for_a_constant_model(rankwise, tmp_path, with_validation):
+    data = tmp_path / "constant.txt"
+    data.write_text("".join(f"{row % 3} qid:{row // 5} 1:1\n" for row in range(30)))
+    extra = ("--vali-data", data) if with_validation else ()
+    run = rankwise("fit", data, "--ranker", "lambdamart", "--out", tmp_path / "m", *extra)
+    assert run.code == 0, run.err
+    assert "chosen by" not in run.out
+
+
 def test_a_trec_run(rankwise, letor_file, tmp_path):
     assert rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m").code == 0
     for out, extra in (("s.run", ()), ("other", ("--format", "trec", "--tag", "mine"))):

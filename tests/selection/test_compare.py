@@ -263,3 +263,21 @@ def test_single_fold_without_validation_part(rng):
     board = compare({"val": Validated(), "one": Column(1)}, Fold(fold.train, None, fold.test))
     assert board.fold_infos[0].has_validation is False
     assert "no validation part" in board.rows()[0]["notes"][0]
+
+
+def test_a_note_says_that_the_order_of_tied_rows_decides():
+    """As evaluate does: by the rule of a preset, and only between rows of different labels."""
+    data = graded_data(np.random.default_rng(0))
+    rankers = {"tied": Column(0), "untied": Column(1)}
+    data.X[:, 0] = 0.0
+    board = compare(rankers, data, cv=3, measures=["AP", "P@3"], preset="letor3", isolate=False)
+    notes = {row["ranker"]: row["notes"] for row in board.rows()}
+    assert [note.partition(":")[0] for note in notes["tied"]] == ["AP", "P@3"]
+    assert "Write AP(ties=mean) for the mean over all orders" in notes["tied"][0]
+    assert notes["untied"] == []
+    assert f"note: tied: {notes['tied'][0]}" in str(board)
+    plain = compare(rankers, data, cv=3, measures=["AP(ties=stable)"], isolate=False)
+    assert not any(row["notes"] for row in plain.rows())
+    scores = {"column": "column:1"}
+    given = compare(scores, data, cv=3, measures=["AP"], preset="letor3", isolate=False)
+    assert [note.partition(":")[0] for note in given.rows()[0]["notes"]] == ["AP"]

@@ -155,29 +155,21 @@ def _show_board(
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:
+    from rankwise.selection.table import none_counts
+
     (cell,) = board.cells
+    notes = cell.notes + none_counts(board)
     found = [
         _found(spec, measure, values)
         for spec, measure in wanted.items()
         for values in [cell.values[str(measure)]]
     ]
     if json:
-        print_json(_as_dict(found, board.qids, per_query) | {"notes": _notes(cell, found)})
+        print_json(_as_dict(found, board.qids, per_query) | {"notes": notes})
     else:
         _print(found, board.qids, per_query)
-        for note in _notes(cell, found):
+        for note in notes:
             typer.echo(f"note: {note}")
-
-
-def _notes(cell: Any, found: list[_Found]) -> list[str]:
-    from rankwise.metrics import parse
-    from rankwise.metrics.undefined_means import why_undefined
-
-    return cell.notes + [
-        f"{one.spec}: no query counts, since {why_undefined(parse(one.convention))}."
-        for one in found
-        if not one.counted
-    ]
 
 
 def _refuse_runs(data: list[str]) -> None:

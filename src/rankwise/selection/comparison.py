@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from rankwise.selection.candidates import Candidate, as_candidates, score_column
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import recall_of, with_curve
+from rankwise.selection.measured import recall_of, tie_notes, with_curve
 from rankwise.selection.origin import changes, wrapped_versions
 from rankwise.selection.parcel import Parcel, Parcels
 from rankwise.selection.provenance import FoldInfo, Settings, library_versions
@@ -32,7 +33,6 @@ from rankwise.selection.splits import as_folds, judged
 from rankwise.selection.store import ResultStore
 from rankwise.selection.workers import on_cluster, run_all
 
-_UNRECORDED = "kept by a version of rankwise that did not record versions and sources"
 Progress = Callable[[int, int, FoldResult], None]
 
 
@@ -242,6 +242,7 @@ def compare(
                     name,
                     select,
                     measured,
+                    partial(tie_notes, measures=given, preset=preset, brief=True),
                     random_state,
                     n_threads,
                     keys[candidate.name, name],
@@ -372,8 +373,7 @@ def _finished(
             if cell is not None:
                 cells[ranker, fold] = cell
         elif (ranker, fold) in by_place:
-            before = by_place[ranker, fold].get("origin")
-            told = changes(before, origins[ranker]) if before else [_UNRECORDED]
+            told = changes(by_place[ranker, fold].get("origin", {}), origins[ranker])
             if told:
                 line = f"{ranker} ({'; '.join(told)})"
                 outdated[line] = outdated.get(line, 0) + 1

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.metrics import parse
+from rankwise.metrics.undefined_means import why_undefined
 from rankwise.runtime.output import write_file
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.lines import writing
@@ -127,10 +128,19 @@ class Leaderboard:
         measure : str, optional
             Name among ``measures``; None: the first.
         """
-        values = np.array(list(self.per_query(measure).values()))
-        finished = {cell.fold for cell in self.cells if cell.values}
-        unknown = ~np.isin(self.fold_of_query, [self.folds.index(fold) for fold in finished])
-        return int((unknown | ~np.isnan(values).all(axis=0)).sum())
+        return self._counted[self._name(measure)]
+
+    def why_undefined(self, measure: str | None = None) -> str | None:
+        """Reason why no query counts for a measure; None if some do.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name among ``measures``; None: the first.
+        """
+        if self.n_counted(measure):
+            return None
+        return why_undefined(parse(self.specs[self._name(measure)]))
 
     @property
     def recall(self) -> float | None:
@@ -159,10 +169,10 @@ class Leaderboard:
         -------
         list of dict
             ``rank`` (1-based; None if a fold is missing), ``ranker``, ``status``, ``message``;
-            ``measures``: by name a dict of ``counted`` (queries that count), ``mean``, ``low``,
-            ``high``, ``folds`` (mean of every fold), ``diff`` (to this measure's best),
-            ``diff_low``, ``diff_high``, ``p``, ``p_corrected``, ``separable``, ``effect``,
-            ``wins``, ``ties``, ``losses``, all as in
+            ``measures``: by name a dict of ``counted`` (queries that count), ``undefined`` (why
+            none counts), ``mean``, ``low``, ``high``, ``folds`` (mean of every fold), ``diff`` (to
+            this measure's best), ``diff_low``, ``diff_high``, ``p``, ``p_corrected``,
+            ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, all as in
             ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
             ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
             empty if no baseline finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
@@ -245,7 +255,7 @@ class Leaderboard:
                 f"{name} {what}": value
                 for name, of in row["measures"].items()
                 for what, value in of.items()
-                if what != "folds"
+                if what not in ("undefined", "folds")
             }
             kept = ("rank", "ranker", "status")
             costs = ("fit_seconds", "predict_seconds", "memory_bytes")
@@ -274,6 +284,13 @@ class Leaderboard:
         if measure not in self.specs:
             raise KeyError(f"{measure!r} was not measured; measured: {self.measures}")
         return measure
+
+    @cached_property
+    def _counted(self) -> dict[str, int]:
+        finished = {cell.fold for cell in self.cells if cell.values}
+        unknown = ~np.isin(self.fold_of_query, [self.folds.index(fold) for fold in finished])
+        values = {name: np.array(list(self.per_query(name).values())) for name in self.measures}
+        return {name: int((unknown | ~np.isnan(v).all(axis=0)).sum()) for name, v in values.items()}
 
     @cached_property
     def _standings(self) -> dict[str, dict[str, Standing]]:
@@ -315,7 +332,11 @@ class Leaderboard:
         worst = next((c for c in cells if c.status == FAILED), None)
         worst = worst or next((c for c in cells if c.status == SKIPPED), cells[0])
         by_measure = {
-            name: {"counted": self.n_counted(name)} | asdict(self._standings[name][ranker])
+            name: {
+                "counted": self.n_counted(name),
+                "undefined": self.why_undefined(name),
+                **asdict(self._standings[name][ranker]),
+            }
             for name in self.measures
         }
         return {

@@ -73,21 +73,36 @@ def tie_notes(
     measures: Sequence[str | Measure],
     preset: str | None,
     retrieved: NDArray[np.bool_] | None = None,
+    *,
+    brief: bool = False,
 ) -> list[str]:
-    """Notes on measures whose value the order of tied rows decides, by the rule of the preset."""
+    """Notes on measures whose value the order of tied rows decides, by the rule of the preset.
+
+    ``brief``: without numbers, so that the notes of all folds are the same.
+    """
     if preset is None:
-        return []
-    by_row = [m for m in measures if tie_rule(parse(m, preset)) == "stable"]
-    if not by_row:
         return []
     y, scores, groups, mask = test.y, told.scores, test.groups, retrieved
     if test.missed is not None:
         y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", TiedScoresWarning)
-        evaluate(y, scores, groups, by_row, preset=preset, retrieved=mask)
-    return [str(warning.message) for warning in caught]
+    notes = []
+    for spec in measures:
+        measure = parse(spec, preset)
+        if tie_rule(measure) != "stable":
+            continue
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", TiedScoresWarning)
+            evaluate(y, scores, groups, [spec], preset=preset, retrieved=mask)
+        if caught and brief:
+            notes.append(
+                f"{spec}: rows with equal scores rank in the order of the rows (ties='stable'), "
+                f"which decides its value. Write {measure.name}(ties=mean) for the mean over all "
+                "orders."
+            )
+        elif caught:
+            notes.append(str(caught[0].message))
+    return notes
 
 
 def recall_of(data: RankingData) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,13 +30,17 @@ _MOST_NOTES = 5
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that one cell needs; sent to a worker process."""
+    """Everything that one cell needs; sent to a worker process.
+
+    ``ties``: :func:`rankwise.selection.measured.tie_notes` with the measures and the preset.
+    """
 
     candidate: Candidate
     fold: Fold | Parcel
     fold_name: str
     select: Measure
     measures: tuple[Measure, ...]
+    ties: Callable[..., list[str]]
     random_state: int
     n_threads: int
     key: str
@@ -124,7 +129,7 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
         memory_bytes=memory.extra_bytes,
         chosen=plain(tuned.chosen),
         search=plain(tuned.search),
-        notes=[*tuned.notes, *unread],
+        notes=[*tuned.notes, *task.ties(test, told), *unread],
         values=values,
         scores=scores,
         ranks=predicted_ranks(tuned.estimator, test.y, told, shares),
@@ -134,7 +139,9 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
 def _given(task: Task, empty: FoldResult, rows: RowScores, test: RankingData) -> FoldResult:
     """Cell of existing scores."""
     values = values_by_query(test, Predicted(rows.scores), task.measures, rows.retrieved)
-    notes = [*([rows.note] if rows.note else []), *unread_labels(task.measures)]
+    notes = [rows.note] if rows.note else []
+    notes += task.ties(test, Predicted(rows.scores), retrieved=rows.retrieved)
+    notes += unread_labels(task.measures)
     finite = None if rows.retrieved is not None else rows.scores
     return replace(empty, status=DONE, notes=notes, values=values, scores=finite)
 

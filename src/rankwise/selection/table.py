@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rankwise.metrics.spec import parse
 from rankwise.metrics.statistics.against_best import check_correction
-from rankwise.metrics.undefined_means import why_undefined
-from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.provenance import Settings
+
+if TYPE_CHECKING:
+    from rankwise.selection.leaderboard import Leaderboard
 
 _NONE = "–"
 _COSTS = ("fit s", "predict s", "MB")
@@ -19,25 +16,7 @@ _OF_COSTS = "fit (its search included), predict, MB (peak above the start): medi
 _MEGABYTE = 1e6
 
 
-class Results(Protocol):
-    """Interface of :class:`rankwise.selection.Leaderboard` that the text needs."""
-
-    settings: Settings
-    measures: list[str]
-    specs: dict[str, str]
-    folds: list[str]
-    cells: list[FoldResult]
-    qids: cached_property[np.ndarray[Any, Any]]
-
-    def rows(self) -> list[dict[str, Any]]: ...
-
-    def n_counted(self, measure: str) -> int: ...
-
-    @property
-    def recall(self) -> float | None: ...
-
-
-def leaderboard_text(board: Results, width: int | None = None) -> str:
+def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     """Table with explanations of its columns, failures and notes.
 
     To fit a ``width`` in characters, columns are left out from the right: costs, then measures
@@ -88,7 +67,7 @@ def is_fitted(settings: Settings) -> bool:
     return bool(settings.select_by)
 
 
-def _in_folds(board: Results) -> str:
+def _in_folds(board: Leaderboard) -> str:
     if not is_fitted(board.settings):
         return ""
     return f" in {len(board.folds)} fold{'s' if len(board.folds) > 1 else ''}"
@@ -121,7 +100,7 @@ def joint_interval(settings: Settings) -> str:
     return f"joint {_level(settings)} {'interval' if is_max_t else 't interval by Bonferroni'}"
 
 
-def queries_that_count(board: Results) -> str:
+def queries_that_count(board: Leaderboard) -> str:
     """In parentheses, the number of counted queries of every measure, if some do not count."""
     counts = {name: board.n_counted(name) for name in board.measures}
     told = any(n < len(board.qids) for n in counts.values())
@@ -129,16 +108,13 @@ def queries_that_count(board: Results) -> str:
     return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
 
 
-def none_counts(board: Results) -> list[str]:
+def none_counts(board: Leaderboard) -> list[str]:
     """A line for every measure for which no query counts."""
-    return [
-        f"{name}: no query counts, since {why_undefined(parse(board.specs[name]))}."
-        for name in board.measures
-        if not board.n_counted(name)
-    ]
+    reasons = {name: board.why_undefined(name) for name in board.measures}
+    return [f"{name}: no query counts, since {why}." for name, why in reasons.items() if why]
 
 
-def recall_of_rows(board: Results) -> list[str]:
+def recall_of_rows(board: Leaderboard) -> list[str]:
     """Line on the share of relevant documents that could be found; empty if it is unknown."""
     if board.recall is None:
         return []
@@ -175,7 +151,9 @@ def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     ]
 
 
-def _against_baseline(board: Results, rows: list[dict[str, Any]], width: int | None) -> list[str]:
+def _against_baseline(
+    board: Leaderboard, rows: list[dict[str, Any]], width: int | None
+) -> list[str]:
     """Table of the differences to the baseline, between empty lines."""
     baseline, first = board.settings.baseline, board.measures[0]
     if baseline is None:

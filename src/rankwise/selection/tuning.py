@@ -119,7 +119,8 @@ def tune(
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
     notes += fit(estimator, train, vali)
-    chosen, search = _chosen(estimator), _own_search(estimator)
+    is_watched = vali is not None or not takes_validation(estimator)
+    chosen, search = _chosen(estimator, is_watched), _own_search(estimator)
     is_by_select = any(
         name.rpartition("__")[2] == "measure" for name in estimator.get_params(deep=True)
     )
@@ -162,7 +163,7 @@ def _search(
     _, fitted, params, fit_notes = best
     notes += fit_notes
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
-    return Tuned(fitted, {**params, **_chosen(fitted)}, search, notes)
+    return Tuned(fitted, {**params, **_chosen(fitted, is_watched=True)}, search, notes)
 
 
 def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:
@@ -195,14 +196,20 @@ def _is_val(value: Any) -> bool:
     return isinstance(value, str) and value == "val"
 
 
-def _chosen(estimator: Any) -> dict[str, Any]:
-    """Parameters that a fitted estimator chose by itself."""
+def _chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:
+    """Parameters that a fitted estimator chose by itself.
+
+    ``is_watched``: whether it saw all data on which it can choose. Boosting without validation rows
+    grows fewer trees only if no split is left.
+    """
     params = estimator.get_params(deep=False)
     fitted = {
         name: _plain(getattr(estimator, attribute))
         for attribute, name in _CHOSEN.items()
         if getattr(estimator, attribute, None) is not None
     }
+    if not (is_watched and getattr(estimator, "n_estimators_", 1)):
+        fitted.pop("n_estimators", None)  # there was nothing to choose from
     chosen = {
         name: value
         for name, value in fitted.items()

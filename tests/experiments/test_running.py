@@ -143,26 +143,29 @@ def test_a_found_file_is_a_part_of_the_identity(toy, tmp_path, monkeypatch):
     assert [one.name for one in changed if not one.is_stored] == ["absent/seed0"]
 
 
-def test_the_code_of_a_cell_is_the_package_and_what_the_folder_needs(tmp_path, monkeypatch):
-    own, shared = tmp_path / "own", tmp_path / "shared"
-    own.mkdir(), shared.mkdir()
-    monkeypatch.setattr(identity.inspect, "getfile", lambda _: str(own / "cells.py"))
-    toy = toy_module.Toy()
+def test_the_code_of_a_cell_is_the_package_and_what_its_module_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own, shared = tmp_path / "published" / "own", tmp_path / "published" / "shared"
+    own.mkdir(parents=True), shared.mkdir()
+    toy = type("Toy", (toy_module.Toy,), {"__module__": "published.own.cells"})()
 
     def key_after(path, text):
         path.write_text(text)
         return identity.code_key(toy)
 
-    first = key_after(own / "cells.py", "a = 1\n")
+    cells = "from published.own import tables\nimport numpy\n"
+    (shared / "__init__.py").touch()
+    first = key_after(own / "cells.py", cells)
     assert key_after(own / "tables.py", "b = 1\n") == first
     assert key_after(shared / "rows.py", "c = 1\n") == first
-    second = key_after(own / "cells.py", "from tests.shared.rows import c\n")
+    second = key_after(own / "cells.py", f"{cells}from published.shared.rows import c\n")
     third = key_after(shared / "rows.py", "c = 2\n")
-    fourth = key_after(shared / "rows.py", "from tests.sources import d\n")
-    fifth = key_after(tmp_path / "sources.py", "d = 1\n")
-    assert len({first, second, third, fourth, fifth}) == 5
-    monkeypatch.setattr(identity, "_package_key", lambda: "edited")
-    assert identity.code_key(toy) != fifth
+    fourth = key_after(shared / "rows.py", "from ..sources import d\n")
+    fifth = key_after(tmp_path / "published" / "sources.py", "d = 1\n")
+    sixth = key_after(shared / "__init__.py", "e = 1\n")
+    assert len({first, second, third, fourth, fifth, sixth}) == 6
+    monkeypatch.setattr(identity, "package_hash", lambda: "edited")
+    assert identity.code_key(toy) != sixth
 
 
 @pytest.mark.parametrize("change", [{"name": "b"}, {"params": {"seed": 1}}, {"data": "other"}])

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import types
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -16,11 +20,12 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-import rankwise.selection.origin as origin_module
 from rankwise import RidgeRanker
+from rankwise.selection import source_files
 from rankwise.selection.origin import SOURCE, changes, origin
 from tests.selection.helpers import Column
 
+ROOT = Path(__file__).parents[2]
 SOURCE_CODE = """
 import functools
 import numpy as np
@@ -84,24 +89,27 @@ def build(monkeypatch, helper="0.0", **changed):
     return module.Mine
 
 
-def source_of(estimator, name="module_of_mine:Mine"):
-    return origin(estimator)[SOURCE + name]
+def sources(estimator):
+    """Hashes of the user's code by the name of a module, class or function."""
+    found = origin(estimator).items()
+    named = {name.removeprefix(SOURCE): of for name, of in found if name.startswith(SOURCE)}
+    del named["rankwise"]
+    return named
 
 
 @pytest.mark.parametrize(
     "changed", [{part: "2"} for part in PARTS if part != "unused"] + [{"helper": "2.0"}]
 )
 def test_the_source_covers_what_the_class_runs(monkeypatch, changed):
-    before = source_of(build(monkeypatch)())
-    assert source_of(build(monkeypatch)()) == before
-    assert source_of(build(monkeypatch, unused="2")()) == before
-    assert source_of(build(monkeypatch, **changed)()) != before
+    before = sources(build(monkeypatch)())
+    assert sources(build(monkeypatch)()) == before
+    assert sources(build(monkeypatch, unused="2")()) == before
+    assert sources(build(monkeypatch, **changed)()) != before
 
 
 def test_parameters_count_too(monkeypatch):
     mine = build(monkeypatch)
-    found = origin(make_pipeline(FunctionTransformer(np.log1p), Ridge()))
-    assert not [name for name in found if name.startswith(SOURCE) and "rankwise" not in name]
+    assert sources(make_pipeline(FunctionTransformer(np.log1p), Ridge())) == {}
     function = vars(sys.modules["module_of_mine"])["used"]
     plain = origin(Column(0)).keys()
     for step in (function, functools.partial(function, 1), mine, [mine()], mine().predict):
@@ -122,7 +130,7 @@ def test_what_a_partial_holds_counts_with_the_functions_it_calls(monkeypatch, wr
     def found(helper):
         build(monkeypatch, helper)
         step = vars(sys.modules["module_of_mine"])["stepping"]
-        return source_of(Column(wrapped(step)), "module_of_mine:stepping")
+        return sources(Column(wrapped(step)))
 
     assert found("0.0") == found("0.0") != found("2.0")
 
@@ -135,7 +143,7 @@ def test_a_partial_that_code_refers_to_is_followed(monkeypatch, how):
         step = vars(module)["stepping"]
         held = functools.partial(print, key=step) if how == "key" else functools.partial(step)
         monkeypatch.setattr(module, "held", held)
-        return source_of(Column(vars(module)["through"]), "module_of_mine:through")
+        return sources(Column(vars(module)["through"]))
 
     assert found("0.0") == found("0.0") != found("2.0")
 
@@ -182,7 +190,7 @@ def test_installed_packages_count_by_their_version(tmp_path):
     assert installed(site, "", **base) == "1.5 []"
     assert installed(tmp_path / "target", RECORD) == "1.5 []"
     editable = "__editable__.other_name-1.5.pth,sha256=x,42\n"
-    own = f"None ['{SOURCE}of_the_user.deep:step']"
+    own = f"None ['{SOURCE}of_the_user', '{SOURCE}of_the_user.deep']"
     assert installed(tmp_path / "editable", editable) == own
 
 
@@ -192,19 +200,86 @@ def test_a_module_with_a_name_of_the_standard_library_is_the_users(tmp_path, mon
     monkeypatch.delitem(sys.modules, "this", raising=False)
     import this
 
-    assert f"{SOURCE}this:step" in origin(Column(this.step))
+    assert f"{SOURCE}this" in origin(Column(this.step))
     monkeypatch.delitem(sys.modules, "this")
 
 
-def test_line_endings_of_a_checkout_do_not_matter(tmp_path, monkeypatch):
+FILES = {
+    "mine/__init__.py": "",
+    "mine/ranker.py": (
+        "from sklearn.base import BaseEstimator\nfrom .helpers import used\n\n\n"
+        "class Mine(BaseEstimator):\n    def fit(self, X, y):\n"
+        "        from mine import late\n        return self\n"
+    ),
+    "mine/helpers.py": "from mine.constants import *\n\n\ndef used():\n    return 1\n",
+    "mine/constants.py": "ONE = 1\n",
+    "mine/late.py": "import mine.later\n",
+    "mine/later.py": "TWO = 2\n",
+    "mine/other.py": "import mine.ranker\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Write the files of the user's package, and load its class."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def load(changed=None, end="\n"):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
+            monkeypatch.delitem(sys.modules, name)
+        for name, text in FILES.items():
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            added = "NEW = 1\n" if name == changed else ""
+            path.write_bytes((text + added).replace("\n", end).encode())
+        importlib.invalidate_caches()
+        return importlib.import_module("mine.ranker").Mine()
+
+    return load
+
+
+@pytest.mark.parametrize("changed", FILES)
+def test_files_count_with_what_they_import(package, changed):
+    before = sources(package())
+    assert before.keys() == {name[:-3].replace("/", ".").removesuffix(".__init__")
+                             for name in FILES if name != "mine/other.py"}  # fmt: skip
+    now = sources(package(changed))
+    module = changed[:-3].replace("/", ".").removesuffix(".__init__")
+    assert [name for name in before if before[name] != now[name]] == [module] * (
+        changed != "mine/other.py"
+    )
+
+
+def test_line_endings_do_not_matter(package, tmp_path, monkeypatch):
+    assert sources(package()) == sources(package(end="\r\n"))
     hashes = []
     for name, end in [("unix", b"\n"), ("windows", b"\r\n")]:
         (tmp_path / name / "selection").mkdir(parents=True)
         (tmp_path / name / "__init__.py").write_bytes(b"a = 1" + end)
-        place = tmp_path / name / "selection" / "origin.py"
-        monkeypatch.setattr(origin_module, "__file__", str(place))
-        hashes.append(origin_module._package_hash.__wrapped__())
-    assert hashes[0] == hashes[1] != ""
+        place = tmp_path / name / "selection" / "source_files.py"
+        monkeypatch.setattr(source_files, "__file__", str(place))
+        hashes.append(source_files.package_hash.__wrapped__())
+    assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize(("folder", "counts"), [("export", False), ("cli", False), ("trees", True)])
+def test_layers_that_only_show_numbers_do_not_count(tmp_path, monkeypatch, folder, counts):
+    def key_after(text):
+        (tmp_path / folder / "module.py").write_text(text)
+        return source_files.package_hash.__wrapped__()
+
+    (tmp_path / folder).mkdir()
+    monkeypatch.setattr(source_files, "__file__", str(tmp_path / "selection" / "source_files.py"))
+    assert (key_after("a = 1") != key_after("a = 2")) == counts
+
+
+def test_what_does_not_count_are_the_layers_above():
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = config["tool"]["importlinter"]["contracts"][0]["layers"]
+    place = next(i for i, layer in enumerate(layers) if "selection" in layer)
+    above = set(re.findall(r"\w+", " ".join(layers[:place]))) - {"__main__"}
+    assert above == source_files._LAYERS_ABOVE
 
 
 REACHED = """
@@ -274,7 +349,7 @@ def test_code_counts_however_it_is_reached(monkeypatch, name):
         module = types.ModuleType("module_of_mine")
         monkeypatch.setitem(sys.modules, "module_of_mine", module)
         exec(REACHED.format(number=number), module.__dict__)
-        return source_of(Column(vars(module)[name]), f"module_of_mine:{name}")
+        return sources(Column(vars(module)[name]))
 
     assert found(1) == found(1) != found(2)
 
@@ -284,7 +359,7 @@ def test_functions_within_parameters_count(monkeypatch, wrapped):
     def found(helper):
         build(monkeypatch, helper)
         step = vars(sys.modules["module_of_mine"])["stepping"]
-        return source_of(Column(wrapped(step)), "module_of_mine:stepping")
+        return sources(Column(wrapped(step)))
 
     assert found("0.0") == found("0.0") != found("2.0")
 
@@ -302,9 +377,8 @@ def test_compiled_functions_are_followed(monkeypatch):
 
         return Compiled()
 
-    (one,), (same,), (other,) = (
-        [of for name, of in origin(ranker(f)).items() if "Compiled" in name] for f in (1, 1, 2)
-    )
+    one, same, other = (sources(ranker(factor)) for factor in (1, 1, 2))
+    assert any("Compiled" in name for name in one)
     assert one == same != other
 
 

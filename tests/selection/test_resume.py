@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import shutil
 import sys
 import time
@@ -12,7 +11,7 @@ import zlib
 import numpy as np
 import pytest
 
-from rankwise.selection import ResultStore, compare, origin, provenance, query_folds
+from rankwise.selection import ResultStore, compare, provenance, query_folds, source_files
 from tests.selection.forking import Killable
 from tests.selection.helpers import Moody, graded_data
 
@@ -181,7 +180,9 @@ def test_an_edited_ranker_runs_again(tmp_path, monkeypatch, n_jobs, edits):
             whole = (tmp_path / what).rename(tmp_path / "store")
         else:
             copied = shutil.copytree(whole, tmp_path / what)
-            with pytest.warns(UserWarning, match=r"2 finished cells .*: mine \(Mine changed\)\."):
+            with pytest.warns(
+                UserWarning, match=r"2 finished .*: mine \(source of my_rankers changed\)\."
+            ):
                 board = compare({"mine": ranker}, data(), store=copied, **arguments)
             fresh = compare({"mine": ranker}, data(), isolate=False, cv=2, measures=["AP"])
             np.testing.assert_array_equal(board.per_query()["mine"], fresh.per_query()["mine"])
@@ -191,30 +192,16 @@ def test_an_edited_ranker_runs_again(tmp_path, monkeypatch, n_jobs, edits):
 
 def test_another_version_of_a_wrapped_library_runs_again(tmp_path, monkeypatch):
     pytest.importorskip("lightgbm", reason="needs rankwise[gbdt]")
-    installed = origin.version("lightgbm")
+    installed = source_files.version("lightgbm")
     arguments = {"cv": 2, "measures": ["AP"], "store": tmp_path}
     before = compare(["lightgbm", "ridge"], data(), **arguments)
-    real = origin.version
-    monkeypatch.setattr(origin, "version", lambda name: "99" if name == "lightgbm" else real(name))
+    real = source_files.version
+    monkeypatch.setattr(
+        source_files, "version", lambda name: "99" if name == "lightgbm" else real(name)
+    )
     told = rf"2 finished cells of .* run again: lightgbm \(lightgbm {installed}, now 99\)"
     with pytest.warns(UserWarning, match=told):
         after = compare(["lightgbm", "ridge"], data(), **arguments)
     for one, other in zip(before.cells, after.cells, strict=True):
         assert (one.fit_seconds == other.fit_seconds) == (one.ranker == "ridge")
     assert after.cell("lightgbm", "fold1").origin["lightgbm"] == "99"
-
-
-def test_cells_of_an_older_store_run_again_with_a_remark(tmp_path):
-    log = tmp_path / "log"
-    rankers = {"r": Moody("fine", log=str(log))}
-    board = compare(rankers, data(), cv=2, store=tmp_path / "s")
-    old = [cell.record() | {"key": f"old{i}"} for i, cell in enumerate(board.cells)]
-    for record in old:
-        del record["origin"]
-    lines = "".join(f"\n{json.dumps(record)}\n" for record in old)
-    (tmp_path / "s" / "cells.jsonl").write_text(lines)
-    with pytest.warns(UserWarning, match="kept by a version of rankwise that did not record"):
-        compare(rankers, data(), cv=2, store=tmp_path / "s")
-    assert len(log.read_text().splitlines()) == 4
-    compare(rankers, data(), cv=2, store=tmp_path / "s")
-    assert len(log.read_text().splitlines()) == 4

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 
 from rankwise.datasets.catalog.checksums import text_sha256
 from rankwise.experiments.base import Cell, Experiment
 from rankwise.selection.fingerprint import fingerprint
 from rankwise.selection.provenance import library_versions
+from rankwise.selection.source_files import file_hash, imported_files, package_hash
 
-# These modules only display or transport numbers, so they cannot change a cell.
-_OUTSIDE = frozenset({"cli", "report", "distributed", "experiments"})
-_SHOWN = ("tables.py", "figures.py")
+# These modules only show numbers, so they cannot change a cell.
+_SHOWN = ("tables", "figures")
 
 
 def cell_key(experiment: str, cell: Cell, data: str) -> str:
@@ -32,43 +28,16 @@ def files_key(paths: Sequence[Path]) -> str:
 def code_key(experiment: Experiment) -> str:
     """Hash of all code that can change a cell.
 
-    It covers the versions of the libraries, rankwise's modules except those that only display or
-    transport numbers, and the experiment's folder without ``*tables.py`` and ``*figures.py``. It
-    also covers the neighbouring folders and modules that the experiment imports.
+    It covers the versions of the libraries, the modules of rankwise that can change a number, the
+    experiment's module, and the modules of its distribution that it imports, without ``*tables.py``
+    and ``*figures.py``.
     """
-    own = Path(inspect.getfile(type(experiment))).parent
-    around = type(experiment).__module__.rpartition(".")[0].rpartition(".")[0]
+    module = type(experiment).__module__
+    root = module.partition(".")[0]
+
+    def counts(name: str) -> bool:
+        return name.partition(".")[0] == root and not name.endswith(_SHOWN)
+
+    files, _ = imported_files(module, counts)
     versions = {name: of for name, of in library_versions().items() if name != "platform"}
-    return fingerprint([versions, _package_key(), _hash(own.parent, _sources(own, around))])
-
-
-def _sources(own: Path, around: str) -> list[Path]:
-    """Modules of a folder and, recursively, the modules that they import from its package."""
-    imported = re.compile(rf"^\s*(?:from|import) {re.escape(around)}\.(\w+)", re.MULTILINE)
-    sources: list[Path] = []
-    places = [own]
-    for place in places:  # the list grows during the loop
-        modules = list(place.glob("*.py")) if place.is_dir() else [place]
-        modules = [path for path in modules if not path.name.endswith(_SHOWN)]
-        named = {name for path in modules for name in imported.findall(path.read_text("utf-8"))}
-        beside = [own.parent / name for name in sorted(named)]
-        beside = [path if path.is_dir() else path.with_suffix(".py") for path in beside]
-        places += [path for path in beside if path.exists() and path not in places]
-        sources += modules
-    return sources
-
-
-@cache
-def _package_key() -> str:
-    """Hash of the modules at the first call in this process."""
-    root = Path(__file__).parents[1]
-    paths = root.rglob("*.py")
-    return _hash(root, (path for path in paths if path.relative_to(root).parts[0] not in _OUTSIDE))
-
-
-def _hash(root: Path, paths: Iterable[Path]) -> str:
-    hasher = hashlib.sha256()
-    for path in sorted(paths):
-        hasher.update(f"{path.relative_to(root).as_posix()}\n".encode())
-        hasher.update(path.read_bytes())
-    return hasher.hexdigest()
+    return fingerprint([versions, package_hash(), file_hash(files.items())])

@@ -1,26 +1,21 @@
-"""Code that computes a ranker's numbers: versions of libraries, and the user's own source.
+"""Code that computes a ranker's numbers: versions of libraries, and hashes of source.
 
-Code counts as the user's own unless it belongs to the standard library, to this package or to an
-installed distribution; these are represented by their versions.
+A class or function of the user's own module counts with the file of that module and the files of
+own modules that it imports. Code that has no file of its own, in a notebook, in ``__main__`` or
+within a function, counts with its byte code and with what that refers to by name. Worker processes
+receive such code itself, and import the other: both are hashed as they will run.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import site
+import io
+import pickle
 import sys
-import sysconfig
 import types
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import (
-    PackageNotFoundError,
-    distributions,
-    packages_distributions,
-    version,
-)
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,15 +24,18 @@ from numba.core.dispatcher import Dispatcher
 from rankwise.runtime.jit import Kernel
 from rankwise.selection.fingerprint import canonical, closure, fingerprint
 from rankwise.selection.provenance import library_versions
+from rankwise.selection.source_files import (
+    file_hash,
+    imported_files,
+    is_own,
+    library_version,
+    module_file,
+    package_hash,
+)
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ndarray)
-_CODE = (type, types.FunctionType)
-_SEQUENCES = (list, tuple, set, frozenset)
+_CODE = (type, types.FunctionType, types.ModuleType, types.BuiltinFunctionType, np.ufunc)
 _NOT_OF_NUMBERS = ("python", "platform")
-# These modules only display or transport numbers, so they cannot change a result.
-_OUTSIDE = frozenset({"cli", "report", "distributed", "export", "experiments"})
-# Libraries that a package of ours imports within functions.
-_IMPORTED_LATE = {"rankwise.rankers.neural": "torch"}
+_PACKAGE = "rankwise."
 SOURCE = "source of "
 
 
@@ -52,26 +50,17 @@ def origin(estimator: Any) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        ``{"numpy": "2.4.6", "lightgbm": "4.6.0", "source of my_module:MyRanker": "1f0c…"}``.
+        ``{"numpy": "2.4.6", "lightgbm": "4.6.0", "source of my_module": "1f0c…"}``.
 
     Notes
     -----
-    The hash of a class covers its bases, its methods, and the functions, classes and constants of
-    the user's own modules that these refer to by name. It does not cover names looked up at run
-    time (``getattr``, imports within functions), attributes of instances, or data files.
+    Files are read from disk, as worker processes do. Names that code looks up at run time
+    (``getattr``, ``importlib``) and data files are not covered.
     """
-    found = {k: of for k, of in library_versions().items() if k not in _NOT_OF_NUMBERS}
-    checkout = _package_hash()
-    if checkout:
-        found[f"{SOURCE}rankwise"] = checkout
-    for value in _parts(estimator):
-        walk = _Walk()
-        description = walk.describe(value)
-        if walk.own_code:
-            found[SOURCE + _name(value)] = fingerprint(description)[:16]
-        for module in walk.modules:
-            found |= _library(module)
-    return found
+    walk = _Walk()
+    walk.follow([type(estimator), *estimator.get_params(deep=True).values()])
+    versions = {k: v for k, v in library_versions().items() if k not in _NOT_OF_NUMBERS}
+    return versions | {f"{SOURCE}rankwise": package_hash()} | walk.found
 
 
 def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
@@ -82,7 +71,7 @@ def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
         if old == new:
             continue
         if name.startswith(SOURCE):
-            told.append(f"{name.rpartition(':')[2]} changed" if ":" in name else f"{name} changed")
+            told.append(f"{name.rpartition(':')[2]} changed")  # all of it if there is no colon
         else:
             told.append(f"{name} {old or 'not used'}, now {new or 'not used'}")
     return told
@@ -90,248 +79,161 @@ def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
 
 def wrapped_versions(origins: Iterable[dict[str, str]]) -> dict[str, str]:
     """Versions of all libraries of some origins, sorted by name."""
-    found = {name: of for each in origins for name, of in each.items()}
-    return {name: of for name, of in sorted(found.items()) if not name.startswith(SOURCE)}
+    found = {name: version for each in origins for name, version in each.items()}
+    return {name: found[name] for name in sorted(found) if not name.startswith(SOURCE)}
 
 
-def _parts(estimator: Any) -> Iterator[Any]:
-    """Classes and functions of an estimator and its parameters, each once."""
-    seen = set()
-    for value in [estimator, *estimator.get_params(deep=True).values()]:
-        for code in _code_of(value):
-            if code not in seen:
-                seen.add(code)
-                yield code
+class _Walk:
+    """Code that values hold, and code that this refers to, each piece once."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+        self._seen: dict[int, Any] = {}
+
+    def follow(self, values: Iterable[Any]) -> None:
+        """Add the code that the values hold."""
+        for value in values:
+            for code in _held_code(value):
+                if id(code) not in self._seen:
+                    self._seen[id(code)] = code
+                    self._add(code)
+
+    def _add(self, code: Any) -> None:
+        module = _module_of(code)
+        if not is_own(module):
+            for base in code.__mro__ if isinstance(code, type) else [code]:
+                for name in _libraries(_module_of(base)):
+                    self.found |= library_version(name)
+            # The user's function within a library's decorator.
+            self.follow([getattr(code, "__wrapped__", None)])
+            return
+        has_file = module_file(module) is not None
+        if has_file and SOURCE + module not in self.found:
+            self._add_files(module)
+        if isinstance(code, types.ModuleType):
+            return
+        if not has_file or "<locals>" in code.__qualname__:
+            name = f"{SOURCE}{module}:{code.__qualname__}"
+            values = _values(code)
+            described = [[key, _describe(value)] for key, value in values.items()]
+            # Several lambdas may have one name.
+            self.found[name] = fingerprint([self.found.get(name), described])[:16]
+            self.follow(values.values())
+
+    def _add_files(self, module: str) -> None:
+        files, others = imported_files(module, is_own)
+        for name, path in files.items():
+            self.found[SOURCE + name] = file_hash([("", path)])
+            # Classes of this package may need further libraries.
+            held = vars(sys.modules[name]).values() if name in sys.modules else ()
+            self.follow(
+                v for v in held if isinstance(v, type) and v.__module__.startswith(_PACKAGE)
+            )
+        for name in others:
+            self.found |= library_version(name)
 
 
-def _code_of(value: Any) -> Iterator[Any]:
-    """Classes and functions that a value runs or holds; a partial holds its arguments."""
-    parts: Iterable[Any]
-    value = _python_function(value)
-    if isinstance(value, functools.partial):
-        parts = (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, types.MethodType):
-        parts = (value.__func__, value.__self__)
-    elif isinstance(value, _SEQUENCES):
-        parts = value
-    elif isinstance(value, dict):
-        parts = value.values()
-    else:
-        yield value if isinstance(value, _CODE) else type(value)
-        return
-    for part in parts:
-        yield from _code_of(part)
+class _Finder(pickle.Pickler):
+    """Pickler that collects the code in a value instead of writing it."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO())
+        self.found: list[Any] = []
+
+    def persistent_id(self, value: Any) -> Any:
+        """Anything but None keeps the value out of the pickle."""
+        value = _python_function(value)
+        if isinstance(value, _CODE):
+            self.found.append(value)
+            return "code"
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            return "numbers"
+        return None
+
+
+def _held_code(value: Any) -> list[Any]:
+    """Classes, functions and modules in a value, in its attributes, items and arguments."""
+    finder = _Finder()
+    if isinstance(value, property):
+        value = [value.fget, value.fset, value.fdel]
+    elif isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    elif isinstance(value, functools.cached_property):
+        value = value.func
+    try:
+        finder.dump(value)
+    except Exception:  # such as an open file
+        finder.found.append(type(value))
+    return finder.found
 
 
 def _python_function(value: Any) -> Any:
     """Original function of a Numba or ``functools`` wrapper; other values unchanged."""
+    if isinstance(value, _CODE) or not callable(value):
+        return value
     for name in ("py_func", "__wrapped__"):
-        function = None if isinstance(value, _CODE) else getattr(value, name, None)
+        function = getattr(value, name, None)
         if isinstance(function, types.FunctionType):
             return function
     return value
 
 
-class _Walk:
-    """Describe code and everything it refers to, each piece once."""
+def _values(code: Any) -> dict[Any, Any]:
+    """Values that make up a class or function, and the globals that a function names."""
+    if isinstance(code, type):
+        members = {
+            name: member
+            for name, member in sorted(vars(code).items())
+            if name != "_abc_impl" and (not name.startswith("__") or callable(member))
+        }
+        return {**dict(enumerate(code.__bases__)), **members}
+    bound = [code.__code__, *closure(code), code.__defaults__, code.__kwdefaults__]
+    names = list(dict.fromkeys(_names(code.__code__)))
+    held = {name: code.__globals__[name] for name in names if name in code.__globals__}
+    for name, value in list(held.items()):
+        if isinstance(value, types.ModuleType) and is_own(value.__name__):
+            held |= {f"{name}.{n}": vars(value)[n] for n in names if n in vars(value)}
+    return {**dict(enumerate(bound)), **held}
 
-    def __init__(self) -> None:
-        self.seen: dict[int, Any] = {}
-        self.modules: set[str] = set()
-        self.own_code = False
 
-    def describe(self, value: Any) -> Any:
-        """JSON values that change with the code; None for code that is not the user's own."""
-        if isinstance(value, _PLAIN):
-            return canonical(value)
-        if isinstance(value, types.ModuleType):
-            self.modules.add(value.__name__)
-            return None
-        if isinstance(value, functools.partial | functools.partialmethod):
-            return self._all([value.func, *value.args, *sorted(value.keywords.items())])
-        if isinstance(value, types.MethodType):
-            return self._all([value.__func__, value.__self__])
-        if isinstance(value, property):
-            return self._all([value.fget, value.fset])
-        if isinstance(value, classmethod | staticmethod):
-            return self.describe(value.__func__)
-        if isinstance(value, functools.cached_property):
-            return self.describe(value.func)
-        if isinstance(value, (*_SEQUENCES, dict)):
-            return self._container(value)
-        if isinstance(value, Kernel):
-            value = value.dispatcher
-        if isinstance(value, Dispatcher):
-            return [canonical(value.targetoptions), self.describe(value.py_func)]
+def _describe(value: Any) -> Any:
+    """JSON value that changes with a value; of code, which has an entry of its own, the name."""
+    if not isinstance(value, Kernel | Dispatcher):  # which count with their options
         value = _python_function(value)
-        if isinstance(value, _CODE):
-            return self._code(value)
-        self.modules.add(_module_of(value))  # such as a function of an extension module
-        return self._code(type(value))
-
-    def _all(self, values: Iterable[Any]) -> list[Any]:
-        return [self.describe(value) for value in values]
-
-    def _container(self, value: Any) -> Any:
-        if id(value) in self.seen:
-            return None
-        self.seen[id(value)] = value
-        if isinstance(value, dict):
-            return [[fingerprint(self.describe(k)), self.describe(v)] for k, v in value.items()]
-        items = self._all(value)
-        return items if isinstance(value, list | tuple) else sorted(map(fingerprint, items))
-
-    def _code(self, value: Any) -> Any:
-        module = _module_of(value)
-        self.modules.add(module)
-        if not _is_own(module):
-            if isinstance(value, type):
-                for base in value.__mro__:
-                    self.modules |= _imported(base.__module__)
-                return None
-            within = getattr(value, "__wrapped__", None)  # the user's, within a library's decorator
-            return None if within is None else self.describe(within)
-        if id(value) in self.seen:
-            return _name(value)
-        self.seen[id(value)] = value
-        self.own_code = True
-        if isinstance(value, type):
-            bases = [[_name(base), self.describe(base)] for base in value.__bases__]
-            return [bases, [[name, self.describe(member)] for name, member in _members(value)]]
-        defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-        return [
-            canonical(value.__code__),
-            self._all(closure(value)),
-            self._all(defaults),
-            [[name, self.describe(of)] for name, of in self._referred(value)],
-        ]
-
-    def _referred(self, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-        """Globals named in a function's code, and members of the user's modules among them."""
-        names = list(dict.fromkeys(_names(function.__code__)))
-        for name in names:
-            if name not in function.__globals__:
-                continue
-            value = function.__globals__[name]
-            yield name, value
-            if isinstance(value, types.ModuleType) and _is_own(value.__name__):
-                yield from ((f"{name}.{n}", vars(value)[n]) for n in names if n in vars(value))
+    if not isinstance(value, _CODE):
+        with suppress(TypeError):  # such as an open file
+            return canonical(value)
+        value = type(value)
+    return f"{_module_of(value)}:{value.__name__}"
 
 
-def _members(cls: type) -> list[tuple[str, Any]]:
-    """Attributes of a class written by its author."""
-    return [
-        (name, member)
-        for name, member in sorted(vars(cls).items())
-        if name != "_abc_impl" and (not name.startswith("__") or callable(member))
-    ]
-
-
-def _names(code: types.CodeType) -> Iterable[str]:
+def _names(code: types.CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _names(constant)
 
 
-def _imported(module: str) -> set[str]:
-    """Modules in the namespace of a module of this package: libraries that an adapter wraps."""
-    if module.partition(".")[0] != "rankwise" or module not in sys.modules:
-        return set()
-    held = vars(sys.modules[module]).values()
-    found = {value.__name__ for value in held if isinstance(value, types.ModuleType)}
-    late = _IMPORTED_LATE.get(module.rpartition(".")[0])
-    return found if late is None else found | {late}
-
-
-def _module_of(value: Any) -> str:
-    """Module in which a value was written, even if a decorator renamed a function's module."""
-    module = getattr(value, "__module__", None)
-    if isinstance(value, types.FunctionType):
-        module = value.__globals__.get("__name__", module)
-    return module if isinstance(module, str) else ""
-
-
-def _is_own(module: str) -> bool:
-    root = module.partition(".")[0]
-    if root in ("", "rankwise", "__main__"):
-        return root == "__main__"
-    file = getattr(sys.modules.get(module), "__file__", None)
-    is_standard = root in sys.stdlib_module_names
-    if file is None:
-        return not is_standard
-    if is_standard and Path(file).resolve().is_relative_to(Path(sys.base_prefix).resolve()):
-        return False
-    return not _is_installed(module, Path(file))
-
-
-def _is_installed(module: str, file: Path) -> bool:
-    """Whether an installer put the module there; ``pip --target`` may use any folder."""
-    depth = module.count(".") + (file.stem == "__init__")
-    if module.partition(".")[0] in _recorded(file.parents[depth]):
-        return True
-    path = file.resolve()
-    return any(path.is_relative_to(folder) for folder in _install_folders())
+def _module_of(code: Any) -> str:
+    """Module in which code was written, even if a decorator renamed a function's module."""
+    if isinstance(code, types.ModuleType):
+        return code.__name__
+    if isinstance(code, types.FunctionType):
+        return str(code.__globals__.get("__name__", code.__module__))
+    return getattr(code, "__module__", None) or ""
 
 
 @cache
-def _recorded(folder: Path) -> frozenset[str]:
-    """Top-level modules in a folder that are listed in records of installed distributions."""
-    lines: list[str] = []
-    for distribution in distributions(path=[str(folder)]):
-        lines += (distribution.read_text("RECORD") or "").splitlines()
-    return frozenset(line.partition(",")[0].partition("/")[0].partition(".")[0] for line in lines)
+def _libraries(module: str) -> frozenset[str]:
+    """Packages whose versions stand for an installed module.
 
-
-@cache
-def _install_folders() -> frozenset[Path]:
-    """Folders for installed packages of the environment, the user and the system."""
-    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    folders += [*site.getsitepackages(), site.getusersitepackages()]
-    return frozenset(Path(folder).resolve() for folder in folders)
-
-
-def _library(module: str) -> dict[str, str]:
-    """Version of the distribution of a module, by module name; empty for the user's own."""
-    root = module.partition(".")[0]
-    if root in sys.stdlib_module_names or root in ("", "rankwise"):
-        return {}
-    if root in sys.modules and _is_own(module):
-        return {}
-    name = _distribution(root)
-    try:
-        return {name: version(name)}
-    except PackageNotFoundError:
-        found = getattr(sys.modules.get(root), "__version__", None)
-        return {} if found is None else {name: str(found)}
-
-
-@cache
-def _distribution(root: str) -> str:
-    """Name of the distribution that provides a package."""
-    if root == "sklearn":
-        return "scikit-learn"
-    try:
-        version(root)
-    except PackageNotFoundError:  # of another name, or none; the search takes a while
-        return next(iter(packages_distributions().get(root, [root])))
-    return root
-
-
-@cache
-def _package_hash() -> str:
-    """Hash of this package's modules in a checkout; empty if the package is installed."""
-    folder = Path(__file__).parents[1]
-    if _is_installed("rankwise", folder / "__init__.py"):
-        return ""
-    hasher = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        place = path.relative_to(folder)
-        if place.parts[0] not in _OUTSIDE:
-            hasher.update(f"{place.as_posix()}\n".encode())
-            hasher.update(path.read_bytes().replace(b"\r\n", b"\n"))
-    return hasher.hexdigest()[:16]
-
-
-def _name(value: Any) -> str:
-    return f"{value.__module__}:{value.__qualname__}"
+    Those of a module of this package are what it and its neighbours import, such as the library
+    that an adapter wraps.
+    """
+    if not module.startswith(_PACKAGE):
+        return frozenset([module])
+    package = module.rpartition(".")[0]
+    _, others = imported_files(
+        module, lambda name: "rankwise" != package == name.rpartition(".")[0]
+    )
+    return frozenset(name.partition(".")[0] for name in others)

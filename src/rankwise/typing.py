@@ -64,6 +64,15 @@ def is_sparse(X: object) -> TypeIs[SparseMatrix]:
     return sparse.issparse(X)
 
 
+def as_canonical(X: Matrix) -> Any:
+    """X with one entry per cell of a sparse matrix; copied only if some cell has several."""
+    if not is_sparse(X) or X.has_canonical_format:
+        return X
+    summed: Any = X.copy()
+    summed.sum_duplicates()
+    return summed
+
+
 def as_dense(X: Matrix) -> NDArray[Any]:
     """X as an ndarray; an ndarray is returned unchanged."""
     return X.toarray() if is_sparse(X) else X
@@ -77,6 +86,7 @@ __all__ = [
     "Int64Array",
     "Matrix",
     "SparseMatrix",
+    "as_canonical",
     "as_dense",
     "is_sparse",
 ]

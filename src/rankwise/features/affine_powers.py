@@ -13,7 +13,7 @@ from scipy import sparse
 
 from rankwise.features.kernel import Kernel
 from rankwise.kernels.quadratic import append_one, expand_csr, expand_rows
-from rankwise.typing import Float64Array, Matrix, SparseMatrix, is_sparse
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_canonical, is_sparse
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,8 @@ class AffinePowers:
         return out
 
     def _of_csr(self, X: SparseMatrix) -> SparseMatrix:
-        rows: Any = sparse.csr_array(X, dtype=np.float64)  # shares the arrays if they are float64
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
+        # Shares the arrays if they are float64.
+        rows: Any = as_canonical(sparse.csr_array(X, dtype=np.float64))
         if self.degree == 1 and not self.constant:
             return rows
         sizes = np.diff(rows.indptr).astype(np.int64)

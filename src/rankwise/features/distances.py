@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.kernels.distances import absolute_block, refine_near, squared_block
-from rankwise.typing import FloatArray, Matrix, as_dense, is_sparse
+from rankwise.typing import FloatArray, Matrix, as_canonical, as_dense, is_sparse
 
 # Writes the distances of the rows into the array.
 Distances = Callable[[Matrix, FloatArray], None]
@@ -106,11 +106,7 @@ def _sparse_squares(Z: Matrix) -> Distances:
 
 def _canonical(X: Matrix) -> Any:
     """Float64 CSR copy with sorted, unique indices."""
-    rows: Any = sparse.csr_array(X, dtype=np.float64)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+    return as_canonical(sparse.csr_array(X, dtype=np.float64))
 
 
 def _squared_norms(X: Any) -> FloatArray:

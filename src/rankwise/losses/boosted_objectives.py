@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from rankwise.losses.cross_entropy_gradients import CrossEntropyGradients
@@ -28,6 +29,7 @@ def objective_of(
     name: Objective,
     rows: JudgedRows,
     measure: Measure,
+    truncation_level: int | None,
     normalised: bool,
     seed: int,
     n_threads: int,
@@ -40,6 +42,8 @@ def objective_of(
     rows : JudgedRows
     measure : Measure
         Measure optimised by lambdarank and yetirank; xendcg uses the gains of nDCG or DCG.
+    truncation_level : int or None
+        lambdarank follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``.
     normalised : bool
         See :class:`rankwise.losses.lambda_gradients.LambdaGradients`.
     seed : int
@@ -47,6 +51,8 @@ def objective_of(
     n_threads : int
     """
     if name == "lambdarank":
+        if isinstance(measure, NDCG | DCG) and measure.cutoff and truncation_level:
+            measure = replace(measure, cutoff=max(measure.cutoff, truncation_level))
         return LambdaGradients(rows, measure, normalised, n_threads)
     if name == "yetirank":
         return NeighbourGradients(rows, measure, seed, n_threads)

@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.checks.classes import declared_classes
 from rankwise.checks.frames import as_frame, plain_frame
+from rankwise.checks.rows import check_rows, collected
 from rankwise.runtime.column_values import as_array, is_missing
-from rankwise.structure.rules import Number, Plain, Rule, Table, require
-from rankwise.typing import Float64Array, FrameLike, is_sparse
+from rankwise.structure.rules import Number, Part, Plain, Rule, Table, require
+from rankwise.typing import Float64Array, FrameLike, Matrix, as_dense, is_sparse
 
 FROM_DTYPE = "from_dtype"
 MAX_DENSE_BYTES = 2**33
@@ -194,6 +195,48 @@ def encode_rows(estimator: Any, table: ColumnTable, X: FrameLike) -> FrameLike:
         given: Any = X
         validate_data(estimator, given, reset=False, skip_check_array=True)
     return table.encode(dense_within_memory(X))
+
+
+class CategoricalInput:
+    """Mixin of tree estimators that take columns of categories; ``fit`` sets ``columns_``."""
+
+    _structure: ClassVar[dict[str, Rule]] = {"columns_": Part((ColumnTable,))}
+
+    columns_: ColumnTable
+
+    def __sklearn_tags__(self) -> Any:
+        inherited: Any = super()
+        tags = inherited.__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def encoded_rows(self, X: FrameLike) -> NDArray[Any]:
+        """Rows as input of the trees of ``tree_ensemble``.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float32 or float64
+            Categories as codes; missing values and unknown categories as NaN.
+        """
+        return as_dense(self._check_rows(X))
+
+    def _check_rows(self, X: FrameLike) -> Matrix:
+        """Checked rows, with codes for categories."""
+        check_is_fitted(self)
+        return check_rows(self, self._encode(X), allow_nan=True)
+
+    def _encode(self, X: FrameLike) -> FrameLike:
+        """X with codes for categories; column names are checked first if there are categories."""
+        if not (self.columns_.nominal or self.columns_.ordered):
+            return X
+        given: Any = collected(X)
+        validate_data(self, given, reset=False, skip_check_array=True)
+        return self.columns_.encode(given)
 
 
 def dense_within_memory(X: FrameLike) -> FrameLike:

@@ -124,9 +124,14 @@ def test_warm_start_of_another_kind_is_refused(judged):
     with pytest.raises(ValueError, match="n_estimators must be at least the 5 rounds"):
         fitted.set_params(n_estimators=4).fit(X, y)
     fitted.set_params(n_estimators=6)
-    for rows, labels, estimator in ((X[:, 1:], y, "stump"), (X, y > 2, "stump"), (X, y, "pocket")):
+    kinds = "warm_start needs the same classes and base learners"
+    for rows, labels, estimator, said in (
+        (X[:, 1:], y, "stump", f"continues a fit on {X.shape[1]} features, but X has"),
+        (X, y > 2, "stump", kinds),
+        (X, y, "pocket", kinds),
+    ):
         again = booster(warm_start=True, n_estimators=5).fit(X, y)
-        with pytest.raises(ValueError, match="warm_start needs the same features, classes and"):
+        with pytest.raises(ValueError, match=said):
             again.set_params(n_estimators=6, estimator=estimator).fit(rows, labels)
     assert booster(n_estimators=4).fit(X, y).set_params(n_estimators=3).fit(X, y).n_estimators_ == 3
 
@@ -137,9 +142,12 @@ def test_a_failing_fit_changes_nothing(estimator, judged):
     fitted = booster(estimator=estimator, warm_start=True, n_estimators=5).fit(X, y)
     before, held = fitted.rank_score(X), fitted.predict(X)
     fitted.set_params(n_estimators=6)
-    for rows, labels in ((X, np.minimum(y, 2)), (X[:, 1:], y)):
+    for rows, labels, said in (
+        (X, np.minimum(y, 2), "warm_start needs the same classes"),
+        (X[:, 1:], y, "warm_start continues a fit on"),
+    ):
         for _ in range(2):
-            with pytest.raises(ValueError, match="warm_start needs the same features, classes"):
+            with pytest.raises(ValueError, match=said):
                 fitted.fit(rows, labels)
     fitted.set_params(warm_start=False, measure="none")
     with pytest.raises(ValueError, match="none"):

@@ -181,7 +181,9 @@ def test_warm_start_keeps_what_early_stopping_finds_best(judged):
     ranker.fit(X[~val], y[~val], qid=qid[~val], **rows)
     np.testing.assert_array_equal(ranker.validation_scores_[:3], first)
     assert ranker.n_estimators_ == max(3, 1 + np.argmax(ranker.validation_scores_))
-    with pytest.raises(ValueError, match="warm_start needs the 6 features"):
+    with pytest.raises(
+        ValueError, match=r"warm_start continues a fit on 6 features, but X has \d\. Set"
+    ):
         ranker.fit(X[:, :2], y, qid=qid)
 
 

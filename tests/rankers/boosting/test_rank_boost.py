@@ -177,7 +177,9 @@ def test_warm_start_continues_to_the_bit(judged, tmp_path):
     with pytest.raises(ValueError, match="n_estimators must be at least the 30 rounds"):
         parts.set_params(n_estimators=4).fit(X, y, qid=qid)
     parts.set_params(n_estimators=31)
-    with pytest.raises(ValueError, match="warm_start needs the 5 features"):
+    with pytest.raises(
+        ValueError, match=r"warm_start continues a fit on 5 features, but X has \d\. Set"
+    ):
         parts.fit(X[:, 1:], y, qid=qid)
 
 

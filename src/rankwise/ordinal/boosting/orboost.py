@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -42,7 +43,7 @@ from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
-from rankwise.solvers.boosting.rounds import boost, check_room, rounds_of
+from rankwise.solvers.boosting.rounds import boost, check_warm_start, rounds_of
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.structure.rules import Array, Number, Part, Plain, Rule, Sometimes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -283,7 +284,8 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             with other features, classes or base learners, or if ``n_estimators`` is less than the
             number of existing rounds. The model then keeps its state from before the call.
         """
-        before = self._fitted() if self.warm_start else None
+        # A copy, because the checks overwrite the features and classes of the earlier fit.
+        earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
         by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
         data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
         validation = check_validation(self, data, X_val, y_val, qid_val)
@@ -296,10 +298,11 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         n_rounds = self.n_estimators
         if n_rounds is None:
             n_rounds = MOST_ROUNDS if stops else rounds_for(data)
-        earlier = None if before is None else self._check_earlier(*before, n_rounds)
         if earlier is None:
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        train = self._training_rows(data, earlier)
+        else:
+            self._check_earlier(earlier, n_rounds)
+        train = self._training_rows(data, None if earlier is None else earlier.ensemble_)
         algorithm = MarginBoosting(train.class_ptr, train.weight, self.form)
         done = boost(
             train.ensemble,
@@ -371,25 +374,17 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         check_is_fitted(self)
         return zip(self.threshold_curve_[1:], self.staged_rank_score(X), strict=True)
 
-    def _fitted(self) -> tuple[int, NDArray[Any], Ensemble] | None:
-        """Features, classes and ensemble of an earlier fit, if there was one."""
-        if not hasattr(self, "ensemble_"):
-            return None
-        return self.n_features_in_, self.classes_, self.ensemble_
-
-    def _check_earlier(
-        self, n_features: int, classes: NDArray[Any], ensemble: Ensemble, n_rounds: int
-    ) -> Ensemble:
-        """The earlier ensemble, if the fit can continue from it."""
+    def _check_earlier(self, earlier: Self, n_rounds: int) -> None:
+        """Raise ValueError unless the fit can continue from an earlier one."""
         kind = StumpEnsemble if self.estimator == "stump" else PerceptronEnsemble
-        same = n_features == self.n_features_in_ and classes.tolist() == self.classes_.tolist()
-        if not same or not isinstance(ensemble, kind):
+        same = earlier.classes_.tolist() == self.classes_.tolist()
+        if not same or not isinstance(earlier.ensemble_, kind):
             raise ValueError(
-                "warm_start needs the same features, classes and base learners as the earlier fit. "
-                "Set warm_start=False to start again."
+                "warm_start needs the same classes and base learners as the earlier fit. Set "
+                "warm_start=False to start again."
             )
-        check_room(len(ensemble), n_rounds)
-        return ensemble
+        n_features = earlier.n_features_in_, self.n_features_in_
+        check_warm_start(*n_features, len(earlier.ensemble_), n_rounds)
 
     def _training_rows(self, data: FitData, earlier: Any) -> BoostedRows:
         weight = row_weights(data, self.row_weight)

@@ -33,7 +33,7 @@ from rankwise.ordinal.trees.tree_ranker import (
 )
 from rankwise.rows.fit_data import FitData
 from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, integers
-from rankwise.trees.columns import FROM_DTYPE, dense_within_memory
+from rankwise.trees.columns import FROM_DTYPE
 from rankwise.trees.criterion import make_criterion
 from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.pruning import cut_at_depth, prune, pruning_path
@@ -247,7 +247,7 @@ class RankingTree(TreeRanker):
         self._validate_params()
         vars(self).pop("cv_results_", None)
         data = self._read(X, y, qid, sample_weight)
-        X_val = None if X_val is None else self.columns_.encode(dense_within_memory(X_val))
+        X_val = None if X_val is None else self._encode(X_val)
         validation = check_validation(
             self, data, X_val, y_val, qid_val, accept_sparse=False, allow_nan=True
         )
@@ -264,12 +264,12 @@ class RankingTree(TreeRanker):
 
     def apply(self, X: FrameLike) -> Int64Array:
         """Leaf of every row as a node number of ``tree_``, shape (n_samples,)."""
-        rows = self._check_rows(X)
+        rows = self.encoded_rows(X)
         return self.tree_.apply(rows)
 
     def decision_path(self, X: FrameLike) -> Any:
         """Nodes on the path of every row: boolean CSR matrix of shape (n_samples, n_nodes)."""
-        rows = self._check_rows(X)
+        rows = self.encoded_rows(X)
         return self.tree_.decision_path(rows)
 
     def get_depth(self) -> int:

@@ -9,16 +9,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import row_hashes
-from rankwise.structure.rules import Part, Rule, booleans, floats
+from rankwise.structure.rules import Rule, booleans, floats
 from rankwise.trees.binned_columns import BinnedColumns
-from rankwise.trees.columns import FROM_DTYPE, ColumnTable, dense_within_memory, encode_rows
+from rankwise.trees.columns import (
+    FROM_DTYPE,
+    CategoricalInput,
+    ColumnTable,
+    dense_within_memory,
+)
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.growth import Limits, grow_from, prepare
 from rankwise.trees.leaves import LEAF_RULES, distance_matrix, leaf_margins, mean_ranks
@@ -48,7 +51,7 @@ TREE_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class TreeRanker(OrdinalRanker):
+class TreeRanker(CategoricalInput, OrdinalRanker):
     """Base of ranking trees, which map columns of any type to class weights in a leaf.
 
     A subclass has the parameters of ``TREE_CONSTRAINTS`` and defines ``_class_weights(X)``.
@@ -59,7 +62,6 @@ class TreeRanker(OrdinalRanker):
     }  # fmt: skip
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "columns_": Part((ColumnTable,)),
         "distance_": floats("n_classes", "n_classes"),
         "has_missing_": booleans("n_features_in_"),
     }
@@ -76,14 +78,7 @@ class TreeRanker(OrdinalRanker):
     min_gain: float
     categorical_features: Any
     n_features_in_: int
-    columns_: ColumnTable
     distance_: Float64Array
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
 
     def _check_structure(self) -> None:
         self.columns_.check_width(self.n_features_in_)
@@ -103,7 +98,7 @@ class TreeRanker(OrdinalRanker):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return mean_ranks(self._class_weights(self._check_rows(X)))
+        return mean_ranks(self._class_weights(self.encoded_rows(X)))
 
     def predict(self, X: FrameLike) -> NDArray[Any]:
         """Class of every row under the leaf rule; only "mean" uses ``rank_score`` and thresholds.
@@ -132,7 +127,7 @@ class TreeRanker(OrdinalRanker):
         -------
         ndarray of shape (n_samples, n_classes), float64
         """
-        weights = self._class_weights(self._check_rows(X))
+        weights = self._class_weights(self.encoded_rows(X))
         return weights / weights.sum(axis=1, keepdims=True)
 
     def decision_function(self, X: FrameLike) -> Float64Array:
@@ -167,19 +162,6 @@ class TreeRanker(OrdinalRanker):
     def tree_ensemble(self) -> TreeEnsemble:
         """Trees of :meth:`score_trees` as flat arrays, for rows from :meth:`encoded_rows`."""
         return TreeEnsemble.of_grown(self.score_trees())
-
-    def encoded_rows(self, X: FrameLike) -> FloatArray:
-        """Rows as input of the trees: categories as codes, missing values as NaN.
-
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float32 or float64
-        """
-        return self._check_rows(X)
 
     def _prepare(self, data: FitData) -> SortedColumns | BinnedColumns:
         """Sorted or binned columns for growing trees."""
@@ -235,7 +217,7 @@ class TreeRanker(OrdinalRanker):
         )
 
     def _margins(self, X: FrameLike) -> Float64Array:
-        weights = self._class_weights(self._check_rows(X))
+        weights = self._class_weights(self.encoded_rows(X))
         return leaf_margins(weights, self.leaf, self.distance_)
 
     def _read(
@@ -263,11 +245,8 @@ class TreeRanker(OrdinalRanker):
         self.has_missing_ = np.isnan(as_dense(data.X)).any(axis=0)
         return data
 
-    def _check_rows(self, X: FrameLike) -> FloatArray:
-        """Check and encode rows for prediction."""
-        check_is_fitted(self)
-        rows = encode_rows(self, self.columns_, X)
-        return check_rows(self, rows, accept_sparse=False, allow_nan=True)
+    def _encode(self, X: FrameLike) -> FrameLike:
+        return super()._encode(dense_within_memory(X))
 
 
 def take_rows(data: FitData, rows: Int64Array) -> FitData:

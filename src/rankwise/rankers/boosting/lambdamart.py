@@ -7,51 +7,42 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from copy import copy
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise.base import Ranker
-from rankwise.checks.rows import check_fit, check_rows, check_validation
+from rankwise.checks.positions import check_positions
+from rankwise.checks.rows import check_fit, check_validation
 from rankwise.groups import QueryGroups
-from rankwise.losses.boosted_objectives import Objective, check_measure
+from rankwise.losses.boosted_objectives import Objective, check_measure, objective_of
+from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.position_bias import PositionBias
 from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
-from rankwise.rankers.boosting.lambdamart_parts import (
-    biased,
-    coded,
-    growth_rules,
-    training_rows,
-    tree_boosting,
-    trees_before,
-    watched,
-)
+from rankwise.rankers.boosting.tree_scores import TreeScores
+from rankwise.rows.merged_rows import distinct_rows_of_queries
 from rankwise.runtime.threads import threads_asked
-from rankwise.solvers.boosting.tree_boosting import Start
-from rankwise.structure.rules import (
-    Number,
-    Part,
-    Plain,
-    Rule,
-    Sometimes,
-    booleans,
-    floats,
-    integers,
-    require,
-)
+from rankwise.solvers.boosting.dropout import Dropout
+from rankwise.solvers.boosting.rounds import check_warm_start
+from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
+from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
+from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats, integers
 from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.boosted.rules import Growth
+from rankwise.trees.boosted.rules import Growth, GrowthRules
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable
 from rankwise.trees.ensemble import TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, as_dense
+from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.typing import ArrayLike, FrameLike, as_canonical
 
 
-class LambdaMART(Ranker):
+class LambdaMART(TreeScores):
     """Boosted trees that follow the gradients of a measure (LambdaMART).
 
     Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha |v_j|)`` in
@@ -248,10 +239,6 @@ class LambdaMART(Ranker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "trees_": Part((TreeEnsemble,)),
-        "columns_": Part((ColumnTable,)),
-        "has_missing_": booleans("n_features_in_"),
-        "n_estimators_": Number("i", low=0),
         "best_iteration_": Number("i", low=0),
         "validation_scores_": Sometimes(Plain()),
         "positions_": Sometimes(integers("n_positions", dtype="i8", low=0, ascending=True)),
@@ -268,7 +255,6 @@ class LambdaMART(Ranker):
     _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETERS
 
     growth: Growth
-    n_features_in_: int
 
     def __init__(
         self,
@@ -347,12 +333,6 @@ class LambdaMART(Ranker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
-
     def fit(
         self,
         X: FrameLike,
@@ -396,113 +376,101 @@ class LambdaMART(Ranker):
             with other features or with more trees than ``n_estimators``.
         """
         self._validate_params()
-        check_measure(self.objective, parse(self.measure), "LambdaMART")
-        watched_measure = parse(self.validation_measure or self.measure)
-        n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
-        columns = ColumnTable.of(X, self.categorical_features, sample_weight)
-        if n_before is not None:
-            columns = columns.continuing(self.columns_, "warm_start")
-        data = check_fit(self, columns.encode(X), y, qid, sample_weight, allow_nan=True)
-        before, self.columns_ = trees_before(self, n_before), columns
-        X_val = None if X_val is None else coded(self, X_val)
-        held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
-        self._set_score_name(data.y)
-        validation = None if held_out is None else watched(watched_measure, held_out, before)
-        n_threads, rules = threads_asked(self.n_jobs), growth_rules(self)
+        measure = parse(self.measure)
+        check_measure(self.objective, measure, "LambdaMART")
+        validation_measure = parse(self.validation_measure or self.measure)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        boosting = tree_boosting(self, seed)
-        rows = training_rows(self, data, position, seed, n_threads)
-        del data  # a copy of the labels, and perhaps of X
-        loss, weight = rows.loss, rows.weight
-        debiased = biased(self, loss, rows.place, self._biases(before))
-        if before.n_trees == 0:
-            self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.trees_ = before
+        n_threads = threads_asked(self.n_jobs)
+
+        # A copy, because the checks overwrite the number of features of the earlier fit.
+        earlier = copy(self) if self.warm_start and getattr(self, "n_estimators_", 0) else None
+        self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
+        if earlier is not None:
+            self.columns_ = self.columns_.continuing(earlier.columns_, "warm_start")
+        data = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
+        trees, biases = TreeEnsemble.of([]), {}
+        has_missing = np.zeros(self.n_features_in_, dtype=bool)
+        if earlier is not None:
+            n_features = earlier.n_features_in_, self.n_features_in_
+            check_warm_start(*n_features, earlier.n_estimators_, self.n_estimators)
+            trees, has_missing = earlier.trees_, earlier.has_missing_
+            biases = earlier._position_biases()
+        X_val = None if X_val is None else self._encode(X_val)
+        held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        places = None if position is None else check_positions(position, data)
+        validation = None
+        if held_out is not None:
+            validation = Validation.of(held_out, validation_measure, trees)
+        self._set_score_name(data.y)
+        boosting, rules = self._boosting(seed), self._growth_rules()
+
+        # Distinct rows of each query, in an order that their content determines.
+        table = as_canonical(data.X)
+        order, indptr, weight = distinct_rows_of_queries(
+            table, data.y, data.groups, data.sample_weight, places, n_threads=n_threads
+        )
+        rows = OrderedRows(table, order)
+        judged = JudgedRows(data.y[order], indptr, weight, self.query_weight)
+        loss, bias = self._loss(judged, measure, seed, n_threads), None
+        if places is not None:
+            rate, penalty = self.learning_rate, self.position_bias_regularization
+            bias = PositionBias(loss, places[order], biases, rate, penalty)
+        del table, data, judged  # the grower needs neither the rows nor a second copy of the labels
+
         if loss.has_pairs:
-            n_categories = columns.n_categories(self.n_features_in_)
-            binned = BinnedRows.of(rows.ordered, self.max_bins, n_threads, weight, n_categories)
-            start = Start.of(before, rows.ordered, n_threads, boosting.dropout)
+            n_categories = self.columns_.n_categories(self.n_features_in_)
+            binned = BinnedRows.of(rows, self.max_bins, n_threads, weight, n_categories)
+            has_missing = has_missing | binned.has_missing
+            start = Start.of(trees, rows, n_threads, boosting.dropout)
             del rows
             grower = TreeGrower(binned, rules, n_threads, weight)
-            self.trees_ = boosting.fit(debiased or loss, grower, start, validation)
-            self.has_missing_ = self.has_missing_ | binned.has_missing
-        self.n_estimators_ = self.best_iteration_ = self.trees_.n_trees
+            trees = boosting.fit(bias or loss, grower, start, validation)
+
         for name in ("validation_scores_", "positions_", "position_bias_"):
             vars(self).pop(name, None)  # of an earlier fit
+        if bias is not None:
+            self.positions_, self.position_bias_ = bias.places, bias.bias
+        return self._publish(trees, has_missing, validation)
+
+    def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
+        """The objective on training rows."""
+        level, normalised = self.truncation_level, self.normalize
+        return objective_of(self.objective, rows, measure, level, normalised, seed, n_threads)
+
+    def _growth_rules(self) -> GrowthRules:
+        """Limits on the growth of a tree on the columns of the fit."""
+        return GrowthRules(
+            self.max_leaf_nodes, self.max_depth, self.min_samples_leaf, self.min_hessian_leaf,
+            self.reg_lambda, self.reg_alpha, self.min_split_gain, self.growth,
+            self.colsample_bylevel, self.colsample_bynode, self.extra_trees,
+            monotone_signs(self, self.monotonic_cst, self.columns_.nominal),
+            interaction_groups(self, self.interaction_cst),
+        )  # fmt: skip
+
+    def _boosting(self, seed: int) -> TreeBoosting:
+        """Order and shrinkage of the trees, and what each of them draws."""
+        sampling: QuerySampling | GradientSampling = QuerySampling(self.subsample)
+        if self.sampling == "goss":
+            first = int(1 / self.learning_rate)  # all rows until the scores move, as in LightGBM
+            sampling = GradientSampling(self.top_rate, self.other_rate, first)
+        return TreeBoosting(
+            self.n_estimators, self.learning_rate, self.early_stopping_rounds, sampling,
+            self.colsample_bytree, Dropout(self.drop_rate, self.skip_drop), seed,
+        )  # fmt: skip
+
+    def _position_biases(self) -> dict[int, float]:
+        """Bias of every position in training, if the fit had positions."""
+        if not hasattr(self, "positions_"):
+            return {}
+        return dict(zip(self.positions_.tolist(), self.position_bias_.tolist(), strict=True))
+
+    def _publish(
+        self, trees: TreeEnsemble, has_missing: NDArray[np.bool_], validation: Validation | None
+    ) -> Self:
+        """Set the fitted attributes."""
+        self.trees_, self.has_missing_ = trees, has_missing
+        self.n_estimators_ = self.best_iteration_ = trees.n_trees
         if validation is not None:
             self.validation_scores_ = np.array(validation.staged.values)
             self.best_iteration_ = validation.staged.best
-        if debiased is not None:
-            self.positions_, self.position_bias_ = debiased.places, debiased.bias
         return self
-
-    @property
-    def feature_importances_(self) -> Float64Array:
-        """Share of each feature in the total gain or the number of splits."""
-        check_is_fitted(self)
-        trees = self.trees_
-        inner = trees.feature >= 0
-        gains = None if self.importance_type == "split" or trees.gain is None else trees.gain[inner]
-        amounts = np.bincount(trees.feature[inner], gains, self.n_features_in_).astype(np.float64)
-        return amounts / (amounts.sum() or 1.0)
-
-    def predict(self, X: FrameLike) -> Float64Array:
-        """Score of every row, shape (n_samples,), float64; higher ranks higher.
-
-        If there was nothing to learn (no pair to order, no leaf to split), all scores are 0.
-        """
-        check_is_fitted(self)
-        return self.trees_.score(self._rows(X), threads_asked(self.n_jobs))
-
-    def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
-        """Scores of every row after each tree, with the final values of the trees.
-
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,), float64
-        """
-        check_is_fitted(self)
-        yield from self.trees_.staged_scores(self._rows(X))
-
-    def encoded_rows(self, X: FrameLike) -> Any:
-        """Rows as input of the trees of :meth:`tree_ensemble`.
-
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float32 or float64
-            Categories as codes; missing values and unknown categories as NaN.
-        """
-        check_is_fitted(self)
-        return as_dense(self._rows(X))
-
-    def tree_ensemble(self) -> TreeEnsemble:
-        """The trees as flat arrays."""
-        check_is_fitted(self)
-        return self.trees_
-
-    def _rows(self, X: FrameLike) -> Matrix:
-        """Checked rows, with codes for categories."""
-        return check_rows(self, coded(self, X), allow_nan=True)
-
-    def _check_structure(self) -> None:
-        n_trees = self.trees_.n_trees
-        require(self.n_estimators_ == n_trees, "n_estimators_", f"be {n_trees}",
-                self.n_estimators_)  # fmt: skip
-        require(self.trees_.gain is not None, "trees_.gain", "be an array", self.trees_.gain)
-        require(not self.trees_.zero_missing.any(), "trees_.zero_missing", "be False", "True")
-        self.columns_.check_width(self.n_features_in_)
-        self.trees_.check_categories(self.columns_.n_categories(self.n_features_in_))
-
-    def _biases(self, before: TreeEnsemble) -> dict[int, float]:
-        """Bias of every position in the earlier fit."""
-        if before.n_trees == 0 or not hasattr(self, "positions_"):
-            return {}
-        return dict(zip(self.positions_.tolist(), self.position_bias_.tolist(), strict=True))

@@ -7,30 +7,26 @@ exchanged once, to agree on the bins; afterwards only sums are exchanged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.features.binning import Binning, find_bins
+from rankwise.losses.gradient_loss import JudgedRows
 from rankwise.metrics import parse
 from rankwise.metrics.ranking.ndcg import DCG, NDCG
-from rankwise.rankers.boosting.lambdamart_parts import (
-    growth_rules,
-    training_rows,
-    tree_boosting,
-    watched,
-)
+from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.rows.merged_rows import distinct_rows_of_queries
 from rankwise.runtime.threads import threads_asked
-from rankwise.solvers.boosting.tree_boosting import Start
+from rankwise.solvers.boosting.tree_boosting import Start, Validation
 from rankwise.trees.boosted.binned_rows import BinnedRows, sample_step
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.shares import Shares
 from rankwise.trees.columns import ColumnTable
 from rankwise.trees.ensemble import TreeEnsemble
-
-if TYPE_CHECKING:
-    from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.typing import as_canonical
 
 # Parameters that may differ from their default values.
 TAKEN = frozenset({
@@ -93,35 +89,37 @@ def fit_share(
         contributes to the sample from which bins are computed.
     """
     X, y, qid = rows
+    ranker.columns_ = ColumnTable({}, {})
     data = check_fit(ranker, X, y, qid, allow_nan=True, names=names, part=True)
     held_out = check_validation(ranker, data, *validation, allow_nan=True)
     ranker._set_score_name(data.y)
-    ranker.columns_ = ColumnTable({}, {})
-    before, n_threads = TreeEnsemble.of([]), threads_asked(ranker.n_jobs)
+    trees, n_threads = TreeEnsemble.of([]), threads_asked(ranker.n_jobs)
     measure = parse(ranker.validation_measure or ranker.measure)
-    watching = None if held_out is None else watched(measure, held_out, before)
-    mine = training_rows(ranker, data, None, seed, n_threads)
-    ordered, loss = mine.ordered, mine.loss
-    n_rows = int(shares.sum(np.array([ordered.n_rows]))[0])
-    weighted = bool(shares.sum(np.array([mine.weight is not None], dtype=np.int64))[0])
-    weight = loss.rows.weights() if weighted else None
+    monitor = None if held_out is None else Validation.of(held_out, measure, trees)
+
+    X = as_canonical(data.X)
+    order, indptr, weight = distinct_rows_of_queries(
+        X, data.y, data.groups, data.sample_weight, n_threads=n_threads
+    )
+    share = OrderedRows(X, order)
+    judged = JudgedRows(data.y[order], indptr, weight, ranker.query_weight)
+    loss = ranker._loss(judged, parse(ranker.measure), seed, n_threads)
+    n_rows = int(shares.sum(np.array([share.n_rows]))[0])
+    weighted = bool(shares.sum(np.array([weight is not None], dtype=np.int64))[0])
+    weight = judged.weights() if weighted else None
+
     sample = slice(None, None, sample_step(n_rows))
     binning = shares.agree(
-        (ordered.block(sample), None if weight is None else weight[sample]),
+        (share.block(sample), None if weight is None else weight[sample]),
         lambda samples: _cuts(samples, ranker.max_bins),
     )
-    binned = BinnedRows.coded(ordered, binning, n_threads)
-    boosting = tree_boosting(ranker, seed)
-    start = Start.of(before, ordered, n_threads, boosting.dropout)
-    del data, mine, ordered
-    grower = TreeGrower(binned, growth_rules(ranker), n_threads, weight, shares)
-    ranker.trees_ = boosting.fit(loss, grower, start, watching)
-    ranker.has_missing_ = shares.sum(binned.has_missing.astype(np.int64)) > 0
-    ranker.n_estimators_ = ranker.best_iteration_ = ranker.trees_.n_trees
-    if watching is not None:
-        ranker.validation_scores_ = np.array(watching.staged.values)
-        ranker.best_iteration_ = watching.staged.best
-    return ranker
+    binned = BinnedRows.coded(share, binning, n_threads)
+    has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
+    boosting = ranker._boosting(seed)
+    start = Start.of(trees, share, n_threads, boosting.dropout)
+    del X, data, judged, share
+    grower = TreeGrower(binned, ranker._growth_rules(), n_threads, weight, shares)
+    return ranker._publish(boosting.fit(loss, grower, start, monitor), has_missing, monitor)
 
 
 def _cuts(samples: Sequence[tuple[Any, Any]], max_bins: int) -> Binning:

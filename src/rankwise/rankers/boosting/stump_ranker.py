@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.metrics import parse
 from rankwise.rows.fit_data import FitData
-from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_room, rounds_of
+from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_warm_start, rounds_of
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch
 from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes
@@ -100,19 +101,23 @@ class StumpRanker(Ranker):
             If an input is invalid (the message names it), if ``warm_start`` finds an earlier fit
             with other features, or if ``n_estimators`` is less than the number of existing rounds.
         """
-        n_before = self.n_features_in_ if self.warm_start and hasattr(self, "ensemble_") else None
+        # A copy, because the checks overwrite the number of features of the earlier fit.
+        earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._validate_params()
         measure = parse(self.measure)
-        earlier = StumpEnsemble.empty() if n_before is None else self._check_earlier(n_before)
+        stumps = StumpEnsemble.empty()
+        if earlier is not None:
+            stumps, n_features = earlier.ensemble_, (earlier.n_features_in_, self.n_features_in_)
+            check_warm_start(*n_features, len(stumps), self.n_estimators)
         self._set_score_name(data.y)
         pairs = self._pairs(data)
         search = StumpSearch(data.X, pairs.rows, self.max_bins, data.sample_weight)
         algorithm = type(self)._algorithm(pairs)
         done = boost(
-            earlier,
-            rounds_of(algorithm, search, earlier, data.X, pairs.rows),
+            stumps,
+            rounds_of(algorithm, search, stumps, data.X, pairs.rows),
             lambda: State(algorithm.loss),
             self.n_estimators,
             validation,
@@ -148,13 +153,3 @@ class StumpRanker(Ranker):
 
     def _pairs(self, data: FitData) -> LayeredPairs:
         return layer_pairs(data, self.pair_weight, self.query_weight)
-
-    def _check_earlier(self, n_features: int) -> StumpEnsemble:
-        """The earlier ensemble, if the fit can continue from it."""
-        if n_features != self.n_features_in_:
-            raise ValueError(
-                f"warm_start needs the {n_features} features of the earlier fit, got "
-                f"{self.n_features_in_}. Set warm_start=False to start again."
-            )
-        check_room(len(self.ensemble_), self.n_estimators)
-        return self.ensemble_

@@ -208,8 +208,15 @@ def boost(
     return Boosted(earlier.part(0, 0).join(found[:kept]), states[: kept + 1], scores)
 
 
-def check_room(n_earlier: int, n_rounds: int) -> None:
-    """Raise if an earlier fit has more rounds than wanted; warn if it has as many."""
+def check_warm_start(
+    n_features_earlier: int, n_features: int, n_earlier: int, n_rounds: int
+) -> None:
+    """Raise if an earlier fit has other features or more rounds; warn if it has as many rounds."""
+    if n_features_earlier != n_features:
+        raise ValueError(
+            f"warm_start continues a fit on {n_features_earlier} features, but X has {n_features}. "
+            "Set warm_start=False to start again."
+        )
     if n_earlier > n_rounds:
         raise ValueError(
             f"n_estimators must be at least the {n_earlier} rounds that are there with "

@@ -64,6 +64,13 @@ class GradientSampling:
     other: float
     first: int = 0
 
+    def __post_init__(self) -> None:
+        if self.top + self.other > 1:
+            raise ValueError(
+                f"top_rate + other_rate must be at most 1, got {self.top} + {self.other}. Lower "
+                "one of them."
+            )
+
     def draws(self, number: int) -> bool:
         """Whether the tree of a number leaves rows out."""
         return number >= self.first

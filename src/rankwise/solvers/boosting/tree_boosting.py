@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.losses.gradient_loss import BoostedLoss
+from rankwise.metrics.measure import Measure
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.dropout import Dropout, part_of, shrink, without
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling, Rows, drawn
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
@@ -30,6 +32,14 @@ class Validation:
     rows: OrderedRows
     staged: StagedMeasure
 
+    @classmethod
+    def of(cls, data: FitData, measure: Measure, trees: TreeEnsemble) -> Validation:
+        """Validation rows, measured first after each of the trees to continue from."""
+        rows, staged = OrderedRows(data.X), StagedMeasure(measure, data.y, data.groups)
+        for tree in trees.score_trees():
+            staged.add(rows.scores(TreeEnsemble.of([tree])))
+        return cls(rows, staged)
+
 
 @dataclass(frozen=True, eq=False)
 class Start:
@@ -51,7 +61,8 @@ class Start:
     @classmethod
     def of(cls, trees: TreeEnsemble, rows: OrderedRows, n_threads: int, dropout: Dropout) -> Start:
         """Start of boosting on rows; the rows are kept if trees may be dropped."""
-        return cls(trees, rows.scores(trees, n_threads), rows if dropout.rate > 0 else None)
+        scores = rows.scores(trees, n_threads) if trees.n_trees else np.zeros(rows.n_rows)
+        return cls(trees, scores, rows if dropout.rate > 0 else None)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ SLACK = 1 + 1e-12  # the last digits of sums of weights depend on the order of e
 @njit
 def midpoint(low, high):
     """Return a number m with ``low <= m < high``, strictly between them if possible."""
+    # Halved before they are added: the sum of two large numbers may be infinite.
     middle = 0.5 * low + 0.5 * high
     return middle if low <= middle < high else low
 
@@ -38,6 +39,8 @@ def _heavy_share(values, weights, n_bins):
             else:
                 light += weight
             start = end
+        # No more values became heavy. Each round takes heavy ones out, which lowers the share of
+        # the rest, so there are at most n_bins rounds.
         if n_bins - heavy == bins_left and share < np.inf:
             break
         bins_left = n_bins - heavy
@@ -78,6 +81,7 @@ def find_cuts(values, weights, out):
             end += 1
         is_heavy = weight >= share
         if is_heavy and not holds_heavy:
+            # At least half a share: `bins_left` no longer counts the open bin, hence + 1.
             close = 2 * gathered * (bins_left + 1) >= light * SLACK
             if not close:  # the heavy value's bin absorbs the open one
                 bins_left += 1
@@ -115,6 +119,8 @@ def write_codes(X, cuts, n_cuts, out):
         missing = n_cuts[j] + 1
         for i in range(X.shape[0]):
             value = X[i, j]
+            # Binary search in eight steps without a branch: the padding, infinity, is below no
+            # value.
             code = np.uint64(0)
             for bit in range(8):
                 step = np.uint64(128 >> bit)

@@ -17,6 +17,7 @@ def _against(power, weight, slopes, curvatures, n_below, mine, heavy):
     """Add the pairs of one row with rows of lower labels; return its slope and curvature."""
     slope = curvature = 0.0
     for t in range(n_below):
+        # exp(f_t - f) / (1 + exp(f_t - f)) with both exponentials relative to the query's best.
         inverse = 1.0 / (mine + power[t])
         wrong = heavy * weight[t] * power[t] * inverse
         second = wrong * mine * inverse
@@ -57,12 +58,16 @@ def logistic_pairs(scores, labels, weights, order, indptr, gradients, hessians):
         highest = scores[start:end].max()
         for t in range(n):
             row = start + rows[t]
+            # One exponential a row instead of one a pair. The floor keeps the sum of two of them
+            # above 0.
             power[t] = max(np.exp(scores[row] - highest), SMALLEST_POWER)
             weight[t] = weights[row]
         slopes[:n] = 0.0
         curvatures[:n] = 0.0
         n_below = 0
         for t in range(n):
+            # The first row with this label: all before it are below it, and equal labels are no
+            # pair.
             if labels[start + rows[t]] > labels[start + rows[n_below]]:
                 n_below = t
             if labels[start + rows[t]] == labels[start + rows[0]]:
@@ -91,6 +96,7 @@ def squared_pairs(scores, labels, weights, indptr, gradients, hessians):
             moment += weights[i] * (scores[i] - labels[i])
         for i in range(start, end):
             gradients[i] = weights[i] * (total * (scores[i] - labels[i]) - moment)
+            # Without the pairs among the row's own copies, whose difference is constant.
             hessians[i] = weights[i] * (total - weights[i])
 
 
@@ -107,6 +113,7 @@ def cross_entropy(scores, targets, weights, indptr, gradients, hessians):
             continue
         highest, total, aim = scores[start:end].max(), 0.0, 0.0
         for i in range(start, end):
+            # Relative to the highest score, so that no exponential overflows.
             gradients[i] = weights[i] * np.exp(scores[i] - highest)
             total += gradients[i]
             aim += targets[i]

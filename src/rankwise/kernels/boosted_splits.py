@@ -48,6 +48,8 @@ def _has_limits(limits):
 @njit
 def _alone(total, unit, limits, signs):
     """Worth of a node that is not split."""
+    # Upper half: gradients; lower half: second derivatives, which are never negative. Scales are
+    # chosen so that the sum of all rows fits into either half.
     g, h = np.int32(total >> 32) * unit[0], np.int32(total & LOWER) * unit[1]
     if signs is not None and _has_limits(limits):
         return _worth(g, h, leaf_value(g, h, limits), limits)
@@ -94,6 +96,7 @@ def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alo
         sums[b] = running
     whole, least = node[TOTAL] & LOWER, node[LEAST]
     first = _count_below(sums[:n_places], least)
+    # Enough is left for the right child while the sum is at most whole - least.
     last = _count_below(sums[:n_places], whole - least + 1)
     if signs is not None and (signs[feature] != 0 or _has_limits(limits)):
         _limited_gains(first, last, node, unit, limits, signs[feature], alone, sums, gains)
@@ -106,6 +109,7 @@ def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alo
         h = np.float64(np.int32(inner[b] & LOWER)) * unit[1]
         rest = g_all - g
         left, right = h + penalty, (h_all - h) + penalty
+        # g^2 / left + rest^2 / right with one division, the slowest operation of this loop.
         out[b] = (g * g * right + rest * rest * left) / (left * right)
     return first, last
 
@@ -130,6 +134,8 @@ def _drawn(seed, feature, first, last):
     """Draw a position of a column in ``first:last``."""
     if first >= last:
         return first, last
+    # Number `feature` of splitmix64 from the seed: independent of the order in which columns are
+    # searched, and so of the number of threads.
     z = seed + np.uint64(feature + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -158,6 +164,7 @@ def order_categories(histograms, nodes, feature, n, unit, penalty, order):
         cell = np.int64(0)
         for k in range(len(nodes)):
             cell += _column(histograms, nodes[k, SLOT], feature)[code]
+        # No rows; :func:`part_codes` decides where such a category goes.
         if cell == 0:
             continue
         g, h = np.int32(cell >> 32) * unit[0], np.int32(cell & LOWER) * unit[1] + penalty
@@ -182,6 +189,8 @@ def _gather(cells, n, order, m, out):
 @njit
 def _least_worth(alone, min_gain):
     """Gain that a split must exceed."""
+    # A split into children of equal values has gain 0 up to rounding; 1e-300 is for a node without
+    # gradient, where all worths are 0.
     noise = (alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)) + 1e-300
     return noise if noise > alone + min_gain else alone + min_gain
 
@@ -211,6 +220,7 @@ def _scan(
             _gather(cells, n, order, m, gathered[0])
             cells, n = gathered[0, :], m
         missing = cells[n]
+        # Without missing values both sides are the same split.
         for side in range(2 if missing != 0 else 1):
             before = missing if side == 1 else np.int64(0)
             # With missing values on the right, all others may be on the left.
@@ -245,12 +255,14 @@ def _scan_together(
     noise = 0.0
     for k in range(len(nodes)):
         noise += abs(_alone(nodes[k, TOTAL], unit, limits[k], signs))
+    # Rounding errors of the nodes add up, and gains are differences here, not worths.
     best = max(1e-12 * noise + 1e-300, min_gain)
     out[GAIN] = 0.0
     for feature in range(first * WORD, min(last * WORD, len(n_bins))):
         if not allowed[feature]:
             continue
         n = n_bins[feature]
+        # Which side missing values take matters only if some node has any.
         has_missing = False
         for k in range(len(nodes)):
             if _column(histograms, nodes[k, SLOT], feature)[n] != 0:
@@ -279,7 +291,9 @@ def _scan_together(
                 if start < end:
                     lowest, highest = min(lowest, start), max(highest, end)
             if seeds is not None:
+                # One draw: the nodes share their threshold.
                 lowest, highest = _drawn(seeds[0], feature, lowest, highest)
+            # Only a larger gain replaces the best: ties go to the first column and the lowest bin.
             for b in range(lowest, highest):
                 if together[b] > best:
                     best = together[b]

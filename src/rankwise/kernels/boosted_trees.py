@@ -34,6 +34,8 @@ def pack(gradients, hessians, g_scale, h_scale, rows, out):
         row = rows[i]
         g = np.int64(np.rint(gradients[row] * g_scale))
         h = np.int64(np.rint(hessians[row] * h_scale))
+        # A negative gradient is a negative upper half. h is not negative, and all sums of h stay
+        # below 2^31, so nothing is carried from the lower half into the upper one.
         out[row] = (g << 32) + h
 
 
@@ -50,6 +52,7 @@ def packed_sum(packed, rows):
 def transpose_codes(codes, out):
     """Transpose codes of shape (n_features, n_rows), so that rows are contiguous."""
     n_features, n_rows = codes.shape
+    # In blocks, so that the lines of `out` stay in the cache while each column writes to them.
     for start in range(0, n_rows, 64):
         end = min(start + 64, n_rows)
         for j in range(n_features):
@@ -72,6 +75,8 @@ def add_rows(words, rows, packed, out):
         for w in range(n_words):
             cells, line = out[w], tile[w]
             for i in range(n):
+                # Eight histograms per read of a row. The shift of a negative word fills in ones,
+                # which the mask removes.
                 word, term = line[i], terms[i]
                 cells[word & 255] += term
                 cells[256 + ((word >> 8) & 255)] += term
@@ -92,6 +97,8 @@ def part(rows, codes, goes_left, spare):
     n_left = n_right = 0
     for i in range(len(rows)):
         row = rows[i]
+        # The row is written to both places and one of them advances: no branch to mispredict. Place
+        # `n_left` has been read already.
         left = np.int64(goes_left[codes[row]])
         rows[n_left] = row
         spare[n_right] = row

@@ -39,6 +39,7 @@ def fold_products(left, target, scale, y, rows, size, out):
                     entry[c] = a[c] * b[c]
                     reached += entry[c]
                 if len(entry) > r:
+                    # What neither U nor the intercept reaches: its eigenvalue is 0.
                     one = 1.0 if i == j else 0.0
                     entry[r] = one - scale[rows[i]] * scale[rows[j]] - reached
                 p += 1
@@ -76,6 +77,8 @@ def shrinkages(values, penalty, half, cut, out):
                 re[g] = 1.0
                 im[g] = 0.0
                 continue
+            # eta times the conjugate of Lambda + eta, over its squared modulus. The imaginary part
+            # y shifted - y x is written without the difference.
             shifted = value + x
             q = 1.0 / (shifted * shifted + y * y)
             re[g] = (x * shifted + y * y) * q
@@ -95,10 +98,12 @@ def add_squared_solutions(systems, size, out):
     for start in range(0, len(systems), rhs + size):
         system = systems[start : start + rhs + size]
         for k in range(size):
+            # Row k of a triangle that is stored by rows begins at k (k + 1) / 2.
             pivot = k * (k + 1) // 2 + k
             d_re = system[pivot, :G]
             d_im = system[pivot, G:]
             for g in range(G):
+                # The pivot becomes its reciprocal: one division per pivot, then products only.
                 q = 1.0 / (d_re[g] * d_re[g] + d_im[g] * d_im[g])
                 d_re[g] *= q
                 d_im[g] *= -q
@@ -109,6 +114,7 @@ def add_squared_solutions(systems, size, out):
                 a_re = system[entry + k, :G]
                 a_im = system[entry + k, G:]
                 for g in range(G):
+                    # The matrix is symmetric, not Hermitian: no product has a conjugate.
                     factor_re[g] = a_re[g] * d_re[g] - a_im[g] * d_im[g]
                     factor_im[g] = a_re[g] * d_im[g] + a_im[g] * d_re[g]
                 b_re = system[rhs + j, :G]
@@ -125,6 +131,8 @@ def add_squared_solutions(systems, size, out):
                     for g in range(G):
                         b_re[g] -= a_re[g] * factor_re[g] - a_im[g] * factor_im[g]
                         b_im[g] -= a_re[g] * factor_im[g] + a_im[g] * factor_re[g]
+        # Columns below the pivots still hold L D, and the right-hand side D z: subtracting first
+        # and multiplying by the reciprocal pivot last solves D and L' together.
         for k in range(size - 1, -1, -1):
             r_re = system[rhs + k, :G]
             r_im = system[rhs + k, G:]

@@ -23,6 +23,7 @@ def is_canonical(indptr, indices, n_columns):
         start, stop = indptr[row], indptr[row + 1]
         if stop < start or stop > len(indices):
             return False
+        # Refuses negative indices as well.
         previous = -1
         for k in range(start, stop):
             if indices[k] <= previous or indices[k] >= n_columns:

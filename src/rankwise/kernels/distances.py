@@ -21,11 +21,14 @@ def squared_block(x, zt, first, out):
         row = out[i][first : first + width]
         for j in range(width):
             row[j] = 0
+        # Four features per pass over the row: a quarter of its reads and writes.
         for k in range(0, d, 4):
             x0, x1, x2, x3 = x[i, k], x[i, k + 1], x[i, k + 2], x[i, k + 3]
             z0, z1, z2, z3 = zt[k], zt[k + 1], zt[k + 2], zt[k + 3]
             for j in range(width):
                 d0, d1, d2, d3 = x0 - z0[j], x1 - z1[j], x2 - z2[j], x3 - z3[j]
+                # The order of additions is fixed, in every block alike; hence no reassociation
+                # above.
                 row[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
 
 
@@ -47,6 +50,7 @@ def absolute_block(x, zt, first, out):
 
 @njit
 def _merged_square(data, indices, start, stop, z_data, z_indices, z_start, z_stop):
+    # Merges two ascending lists: an index in one list only meets a zero.
     total = 0.0
     i, j = start, z_start
     while i < stop and j < z_stop:
@@ -79,6 +83,7 @@ def refine_near(out, x, x_norms, z, z_norms, near):
     z_data, z_indices, z_indptr = z
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
+            # Below this share of the norms, the product form has cancelled too many digits.
             if out[i, j] <= near * (x_norms[i] + z_norms[j]):
                 out[i, j] = _merged_square(
                     data,

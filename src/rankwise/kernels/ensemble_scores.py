@@ -9,6 +9,8 @@ from rankwise.runtime.jit import njit
 def add_trees(X, indptr, feature, threshold, left, right, missing_left, values, out):
     """Add to ``out`` the values of the leaves that each row of ``X`` reaches, over all trees."""
     for t in range(len(indptr) - 1):
+        # Rows within trees: a tree's nodes stay in the cache, and every row adds its leaves in the
+        # order of the trees, in whatever block it is.
         root = indptr[t]
         for i in range(X.shape[0]):
             node = root
@@ -42,6 +44,7 @@ def add_nominal_trees(
                 if value != value:
                     go_left = missing_left[node]
                 elif nominal[node]:
+                    # A category that the node did not see in training is not found and goes right.
                     low, end = category_indptr[node], category_indptr[node + 1]
                     high = end
                     while low < high:

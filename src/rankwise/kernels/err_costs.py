@@ -31,6 +31,7 @@ def err_costs(counts, stop, out):
                 continue
             value, passing, place = 0.0, 1.0, 1
             for k in range(n_grades - 1, -1, -1):
+                # The list is that of the other rows: the row itself is taken out.
                 others = counts[q, k] - (1 if k == y else 0)
                 total = value
                 for _ in range(others):
@@ -42,4 +43,5 @@ def err_costs(counts, stop, out):
                 means[k] = total / (others + 1)
             for k in range(n_grades):
                 if k != y:
+                    # The true grade is the best rank; a negative difference is rounding.
                     out[q, y, k] = max(means[y] - means[k], 0.0)

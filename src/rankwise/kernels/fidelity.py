@@ -35,6 +35,8 @@ def fidelity_point(
                     if len(table) > 0:
                         pair *= table[grades[k], grades[layer]]
                     for j in range(np.uint64(layer_ptr[layer]), np.uint64(layer_ptr[layer + 1])):
+                        # 1 - sqrt(r) as (1 - r) / (1 + sqrt(r)), with 1 - r = x r: no digit of a
+                        # small loss cancels.
                         x = E[j] * inverse
                         r = 1.0 / (1.0 + x)
                         s = math.sqrt(r)
@@ -77,6 +79,7 @@ def write_integers(slope, scale, u):
     """Write the slopes as integers in units of ``1 / scale``, and return their sum."""
     total = np.int64(0)
     for i in range(len(slope)):
+        # Sums of whole numbers do not depend on the order of the rows or on threads.
         u[i] = np.int64(np.rint(slope[i] * scale))
         total += u[i]
     return total

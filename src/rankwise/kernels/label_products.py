@@ -15,6 +15,7 @@ from rankwise.runtime.jit import njit
 def add_row_products(a_ptr, a_index, a_value, b_ptr, b_index, b_value, weight, out):
     """Add ``A' diag(weight) B`` to ``out`` (k, l); A (n, k) and B (n, l) are CSR."""
     for i in range(len(a_ptr) - 1):
+        # Views of the row's labels, sliced once for all of its features.
         lo, n = b_ptr[i], b_ptr[i + 1] - b_ptr[i]
         columns, values = b_index[lo : lo + n], b_value[lo : lo + n]
         for s in range(a_ptr[i], a_ptr[i + 1]):

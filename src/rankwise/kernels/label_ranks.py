@@ -28,7 +28,9 @@ def relevant_ranks(y, scores, indptr, rel, out):
                 score = mine[i]
                 c = 0
                 r = 0
+                # Comparisons are added as numbers: no branch, so the loop is vectorised.
                 for j in range(size):
+                    # Rows of equal score count as ranked above: ties are ranked last.
                     c += mine[j] >= score
                     r += (mine[j] >= score) & (labels[j] >= rel)
                 precisions += r / c

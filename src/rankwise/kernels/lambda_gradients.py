@@ -53,6 +53,7 @@ def _sort(scores, order):
             k = i
             while k >= gap:
                 above = order[k - gap]
+                # Numbers break ties, so that the order is the same from any initial order.
                 if scores[above] > score or (scores[above] == score and above < row):
                     break
                 order[k] = above
@@ -62,9 +63,11 @@ def _sort(scores, order):
             if moves_left < 0:
                 break
         if moves_left < 0:
+            # Shell's sort from the widest gap down, now without a limit.
             moves_left, gap = MOST_MOVES, n
         elif gap == 1:
             return
+        # Tokuda's ratio of gaps; the pass with gap 1 comes last and makes the order exact.
         gap = 1 if gap < 3 else 4 * gap // 9
 
 
@@ -86,6 +89,7 @@ def _mean_discount(discounts, first, weight):
     if weight == 1.0 and first == rank:
         return discounts[rank]
     while rank < end and rank < len(discounts):
+        # Ranks that a fractional weight covers in part count in part.
         low = first if first > rank else np.float64(rank)
         high = end if end < rank + 1.0 else rank + 1.0
         total += (high - low) * discounts[rank]
@@ -100,6 +104,7 @@ def _terms(kind, gains, weights, rows, discounts, above, below, factors):
     depth, taken = 0, 0.0
     for r in range(n):
         factors[r] = 1.0
+        # A row that begins beyond the cut-off changes nothing by moving down.
         depth += taken < len(discounts)
         if kind is None:
             above[r] = below[r] = _mean_discount(discounts, taken, weights[rows[r]])
@@ -186,15 +191,21 @@ def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, da
     """Add the pairs of one row with a tile of rows; return its slope, curvature and size."""
     slope = curvature = size = 0.0
     for number in range(first if first > 0 else 0, last):
+        # Pairs of equal gains are not skipped: their weight is 0, and a branch on them mispredicts.
         t = np.uint64(number)  # indices start at 0, so that the loop has no sign tests
         difference = r_gain - buffer[np.uint64(GAIN) + t]
         weight = factor * (buffer[np.uint64(WEIGHT) + t] if weighted else 1.0)
         weight *= abs(difference) * abs(r_above - buffer[np.uint64(BELOW) + t])
         power = buffer[np.uint64(POWER) + t]
         both = r_power + power
+        # Row r ranks above, so the difference of scores is not negative.
         gap = 0.01 + (r_score - buffer[np.uint64(SCORE) + t]) if damped else 1.0
+        # One division for the sigmoid and the damping; `second` contains the square of `inverse`,
+        # and so one gap too many.
         inverse = 1.0 / (both * gap)
         weight *= inverse
+        # exp(score) of the row that should rank lower; over the sum of both, it is the probability
+        # of the wrong order.
         wrong = power if difference > 0 else r_power
         lam = weight * wrong
         second = weight * power * r_power * inverse * gap
@@ -249,6 +260,7 @@ def measure_gradients(
         if query_weight[q] == 0.0:
             continue
         mine, rows = scores[start:end], order[start:end]
+        # The last round's order: a new tree moves few rows far.
         _sort(mine, rows)
         heavy, grades = weights[start:end], gains[start:end]
         n_weighted = 0
@@ -257,9 +269,13 @@ def measure_gradients(
             slopes[i] = curvatures[i] = 0.0
         weighted = n_weighted > 0
         depth = _terms(kind, grades, heavy, rows, discounts, above, below, factors)
+        # Exponentials are relative to the best score: none overflows, and those that underflow get
+        # a floor, so that no sum of two is 0.
         highest = mine[rows[0]]
+        # Equal scores, as at the start, carry no information about how sure the model is.
         damped = normalised and highest != mine[rows[n - 1]]
         total = 0.0
+        # Lower rows of pairs in tiles that stay in the cache, whatever the length of the query.
         for tile in range(0, n, TILE):
             width = TILE if n - tile > TILE else n - tile
             for t in range(width):
@@ -271,6 +287,8 @@ def measure_gradients(
                 buffer[WEIGHT + t] = heavy[row]
                 buffer[BELOW + t] = below[tile + t]
                 buffer[SLOPE + t] = buffer[CURVATURE + t] = 0.0
+            # Upper rows: within the cut-off, and above the last row of the tile. For rows before
+            # the tile, r + 1 - tile is negative and all of the tile is below them.
             for r in range(depth if depth < tile + width else tile + width):
                 row = rows[r]
                 power = np.exp(mine[row] - highest)
@@ -287,6 +305,7 @@ def measure_gradients(
                 curvatures[tile + t] += buffer[CURVATURE + t]
         scale = query_weight[q]
         if normalised and total > 0:
+            # Each pair pushes both of its rows.
             total *= 2.0 * scale
             scale *= np.log2(1.0 + total) / total
         for t in range(n):
@@ -332,6 +351,8 @@ def neighbour_gradients(
                 i, j = rows[r], rows[r + 1]
                 if mine[i] == mine[j]:
                     continue
+                # The measure changes by the drawn ranking, the loss below is at the scores without
+                # noise.
                 change = abs(mine[i] - mine[j]) * abs(above[r] - below[r + 1]) * factors[r]
                 change *= heavy[i] * heavy[j] * query_weight[q] / n_draws
                 upper, lower = start + i, start + j

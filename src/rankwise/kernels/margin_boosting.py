@@ -26,6 +26,7 @@ def unit_scale(bound):
     """Power of two that scales ``bound`` to at most 2^60; 1 for a bound of 0."""
     if bound <= 0.0:
         return 1.0
+    # bound < 2^exponent. A power of two scales without rounding.
     exponent = math.frexp(bound)[1]
     return math.ldexp(1.0, min(BITS - exponent, LARGEST_EXPONENT))
 
@@ -43,6 +44,8 @@ def advance_rows(P, Q, side, step, class_ptr, sums, start, stop, totals):
         low, high = max(start, class_ptr[y]), min(stop, class_ptr[y + 1])
         if low >= high:
             continue
+        # No sum grows by more than `most`: the unit is known before the sum, and `read_sums` finds
+        # it again from the same numbers.
         p_scale, q_scale = unit_scale(most * sums[0, y]), unit_scale(most * sums[1, y])
         p_total, q_total = np.int64(0), np.int64(0)
         for i in range(np.uint64(low), np.uint64(high)):
@@ -89,6 +92,7 @@ def solve_thresholds(sums, left_right, theta, up, down):
             total_below, total_above = total_below + sums[0, k], suffix[k]
         below[n_pools], above[n_pools], width[n_pools] = total_below, total_above, 1
         n_pools += 1
+        # Pool adjacent violators: a pool may now violate the one before it in turn.
         while left_right and n_pools > 1 and _is_before(below, above, n_pools - 1):
             n_pools -= 1
             below[n_pools - 1] += below[n_pools]
@@ -102,12 +106,14 @@ def solve_thresholds(sums, left_right, theta, up, down):
         loss += 2.0 * root_below * root_above
         for _ in range(width[pool]):
             if root_below == 0.0 or root_above == 0.0:
+                # One side pulls with no weight against it.
                 theta[k] = np.inf if root_above == 0.0 else -np.inf
             else:
                 theta[k] = math.log(root_below / root_above)
                 up[k + 1] = root_below / root_above
                 down[k] = root_above / root_below
             k += 1
+    # A row of class k pulls at all thresholds below and above it, not only at its neighbours.
     if not left_right:
         for k in range(1, n_thresholds + 1):
             up[k] += up[k - 1]
@@ -141,6 +147,7 @@ def write_weights(P, Q, class_ptr, up, down, loss, start, stop, u):
     for y in range(len(class_ptr) - 1):
         low, high = max(start, class_ptr[y]), min(stop, class_ptr[y + 1])
         a, b = up[y] * scale, down[y] * scale
+        # Unsigned indices need no test for the sign; an empty range must stay empty without one.
         for i in range(np.uint64(max(low, 0)), np.uint64(max(high, low, 0))):
             weight = np.int64(np.rint(Q[i] * a - P[i] * b))
             u[i] = weight

@@ -96,6 +96,8 @@ def _largest(sums, partial, squares, sizes, n_strata_of, scale):
             for g in range(len(sums)):
                 if sizes[g, i, j] > 0:
                     total = sums[g, i] - sums[g, j] + partial[g, i, j]
+                    # Squares about the stratum's mean: the sum of squares itself does not change
+                    # with signs.
                     within -= total * total / sizes[g, i, j]
                     mean += total / sizes[g, i, j]
             mean /= n_strata_of[i, j]

@@ -24,6 +24,8 @@ def _dot(x, inverse, w):
     """``sum_pj w[p, j] (x_j inverse_j)^(p + 1)``."""
     degree, d = w.shape
     total = 0.0
+    # Written out up to degree 4, so that the loop over columns is vectorised and holds no loop.
+    # Nesting (Horner) needs one product per power.
     if degree == 1:
         w1 = w[0]
         for j in range(d):
@@ -57,6 +59,7 @@ def _dot(x, inverse, w):
 def _add(x, inverse, factor, w):
     """Add ``factor (x_j inverse_j)^(p + 1)`` to ``w[p, j]``."""
     degree, d = w.shape
+    # The usual degree reads a row once.
     if degree == 4:
         w1, w2, w3, w4 = w[0], w[1], w[2], w[3]
         for j in range(d):
@@ -69,6 +72,7 @@ def _add(x, inverse, factor, w):
             w3[j] += v
             w4[j] += v * t
     else:
+        # Two powers per read of the row.
         for p in range(0, degree - 1, 2):
             wp, wq = w[p], w[p + 1]
             for j in range(d):
@@ -124,16 +128,22 @@ def _set_values(score, y, theta, a, upper, damping, new):
 def _solve_row(score, norm, y, theta, a, upper, damping, new):
     """Write the optimal values of a row's questions; return the change of their signed sum."""
     f = score
+    # phi(f): f minus the score that the optimal values for f would give. It increases with slope >=
+    # 1, so its root lies on the side that its sign at the start says.
     phi = -norm * _set_values(f, y, theta, a, upper, damping, new)
     rising = phi < 0.0
+    # Two knots a question: no more pieces than that and one.
     for _ in range(2 * len(theta) + 1):
         slope, end = 1.0, np.inf if rising else -np.inf
         for k in range(len(theta)):
             sign = 1.0 if k < y else -1.0
+            # Scores at which the question's value reaches 0 and its upper bound; between them it
+            # moves.
             zero = sign * (a[k] + 1.0) - theta[k]
             full = sign * (a[k] + 1.0 - upper[k] * (1.0 + damping[k])) - theta[k]
             low, high = min(zero, full), max(zero, full)
             if rising:
+                # Half open: at a knot only the piece ahead counts.
                 if low <= f < high:
                     slope += norm / (1.0 + damping[k])
                 if low > f:
@@ -151,6 +161,7 @@ def _solve_row(score, norm, y, theta, a, upper, damping, new):
         if (rising and root <= end) or (not rising and root >= end):
             f = root
             break
+        # The root lies beyond the next knot: go there, and on.
         phi += slope * (end - f)
         f = end
     return _set_values(f, y, theta, a, upper, damping, new)
@@ -168,6 +179,7 @@ def _visit(score, norm, y, theta, a, weight, squared, slack, scratch):
     gap, violation, held = 0.0, 0.0, True
     for k in range(len(theta)):
         upper[k], damping[k] = weight[k], 0.0
+        # Its value can only be 0.
         if weight[k] == 0.0:
             continue
         sign = 1.0 if k < y else -1.0
@@ -180,11 +192,13 @@ def _visit(score, norm, y, theta, a, weight, squared, slack, scratch):
             if excess < 0.0:
                 gap += weight[k] * excess * excess
         elif excess >= 0.0:
+            # Fenchel-Young gap, loss + conjugate + a excess: >= 0, and 0 at the optimum.
             gap += a[k] * excess
         else:
             gap += (a[k] - weight[k]) * excess
         if a[k] == 0.0:
             violation = max(violation, -gradient)
+            # At a bound, and the gradient presses it there by more than the slack.
             held = held and gradient > slack
         elif a[k] == upper[k]:
             violation = max(violation, gradient)
@@ -193,6 +207,7 @@ def _visit(score, norm, y, theta, a, weight, squared, slack, scratch):
             violation = max(violation, abs(gradient))
             held = False
     change = 0.0
+    # An optimal row is left alone: solving it again would only add rounding.
     if violation > 0.0:
         change = _solve_row(score, norm, y, theta, a, upper, damping, new)
         for k in range(len(theta)):
@@ -225,6 +240,7 @@ def descend_rows(X, inverse, rows, order, codes, weight, norms, state, squared, 
             _add(x, inverse, change, w)
         if held:
             n_left -= 1
+            # Shrinking: the row leaves, and the last one left takes its place and is next.
             order[i], order[n_left] = order[n_left], r
         else:
             i += 1
@@ -302,6 +318,7 @@ def norms_rows(X, inverse, rows, degree, out):
             square = (x[j] * inverse[j]) ** 2
             value = 0.0
             for _ in range(degree):
+                # square + square^2 + ... by nesting.
                 value = square * (1.0 + value)
             total += value
         out[i] = total
@@ -348,6 +365,7 @@ def respond(scores, theta, codes, weight, centre, bend, squared, outputs):
             short = 1.0 - sign * (scores[n] + theta[k])
             raw = (bend * centre[n, k] + w * short) / (bend + h)
             a = max(raw, 0.0)
+            # At a bound the value does not follow the score: no curvature.
             slope = w / (bend + h) if raw > 0.0 else 0.0
             if not squared and raw >= w:
                 a, slope = w, 0.0

@@ -51,6 +51,8 @@ def _place_row(i, classes, state):
                 last_below = position
             if value < limit and first_below == n_thresholds:
                 first_below = position
+    # Two positions in one number to the base n_thresholds + 1, so that a table by code answers what
+    # a loop over thresholds would. 0 stands for no such threshold here, n_thresholds below.
     rising[i] = (last_above + 1) * (n_thresholds + 1) + last_below + 1
     falling[i] = first_above * (n_thresholds + 1) + first_below
 
@@ -59,6 +61,7 @@ def _place_row(i, classes, state):
 def place_rows(classes, state):
     """Order the thresholds and encode the positions of every row."""
     theta, order = state[3], state[4]
+    # Insertion sort: a step moves two thresholds, so most are in order.
     for position in range(1, len(order)):
         k, free = order[position], position
         while free > 0 and theta[order[free - 1]] < theta[k]:
@@ -123,6 +126,7 @@ def _touch(cache, row):
     _, slots, used = cache
     slot = slots[row]
     if slot >= 0:
+        # A clock: the cache drops the slot that was read longest ago.
         used[-1] += 1
         used[slot] = used[-1]
     return slot
@@ -131,6 +135,7 @@ def _touch(cache, row):
 @njit
 def _shift(value, by, limit):
     """Return ``value + by``, set exactly to a bound that it reaches."""
+    # Bounds are hit exactly, because `_place_row` compares with them.
     if by >= limit - value:
         return limit
     return value + by if by > -value else 0.0
@@ -172,6 +177,8 @@ def _partner(top, own, kernel_row, rows, codes, down, extra, f):
         code = codes[r]
         value = down[code] - f[r]
         low = min(value, low)
+        # The gain of the best step with the row is violation^2 / curvature / 2, compared without
+        # divisions.
         violation = top - value if value < top else 0.0
         curvature = own + diagonal[r] - 2.0 * kernel_row[columns[r]] + extra[code]
         curvature = curvature if curvature > TINY else TINY
@@ -206,10 +213,13 @@ def pair_steps(cache, rows, state, tol, max_steps):
         if i < 0:
             return CONVERGED, -1, n_steps, top, low
         slot = _touch(cache, columns[i])
+        # The caller computes the row and calls again; all steps so far are whole.
         if slot < 0:
             return ROW_MISSING, columns[i], n_steps, top, low
         k = up_at[rising[i]]
         for code in range(len(extra)):
+            # Two different thresholds move by the step, each adding 1 to the curvature; on one
+            # threshold the two moves cancel.
             extra[code] = 0.0 if down_at[code] == k else 2.0
         row_i = values[slot]
         j, low = _partner(top, diagonal[i], row_i, rows, falling, down, extra, f)
@@ -224,11 +234,14 @@ def pair_steps(cache, rows, state, tol, max_steps):
         curvature = diagonal[i] + diagonal[j] - 2.0 * row_i[columns[j]] + extra[falling[j]]
         step = (top - (down[falling[j]] - f[j])) / max(curvature, TINY)
         above_i, above_j = k < classes[i], m < classes[j]
+        # alpha s rises by the step for i and falls for j, which keeps the sum; alpha itself falls
+        # where s is -1.
         step = min(step, upper[i, k] - alpha[i, k] if above_i else alpha[i, k])
         step = min(step, alpha[j, m] if above_j else upper[j, m] - alpha[j, m])
         alpha[i, k] = _shift(alpha[i, k], step if above_i else -step, upper[i, k])
         alpha[j, m] = _shift(alpha[j, m], -step if above_j else step, upper[j, m])
         n_steps += 1
+        # On one threshold, theta stays.
         if k != m:
             theta[k] += step
             theta[m] -= step
@@ -237,6 +250,7 @@ def pair_steps(cache, rows, state, tol, max_steps):
             fill_tables(theta, order, tables)
         _place_row(i, classes, state)
         _place_row(j, classes, state)
+        # The row's own sum, and with it f, has not changed.
         if i == j:
             top, i = _largest(rising, up, f)
         else:
@@ -254,6 +268,8 @@ def _solve_row(i, curvature, classes, state):
     n_thresholds = len(theta)
     low, high, change = -FAR, FAR, 0.0
     while True:
+        # Newton on a piecewise linear function, kept inside a bracket, because rounding at a knot
+        # could make it cycle.
         total, slope = 0.0, 1.0
         for k in range(n_thresholds):
             above = k < classes[i]
@@ -274,6 +290,7 @@ def _solve_row(i, curvature, classes, state):
         following = change + (total - change) / slope
         if not low < following < high:
             following = 0.5 * (low + high)
+        # Solved, or the bracket holds no number between its ends.
         if total == change or not low < following < high:
             break
         change = following
@@ -304,6 +321,7 @@ def _worst(rising, falling, up, down, diagonal, f):
         most = rise if rise > fall else fall
         violation = max(violation, most)
         most = most if most > 0.0 else 0.0
+        # The threshold moves with the variable and adds 1 to the curvature of the row.
         if most * most > best * (diagonal[r] + 1.0):
             best, at = most * most / (diagonal[r] + 1.0), r
     return at, violation

@@ -26,6 +26,7 @@ def split_layers(P, Q, side, layer_ptr, query_ptr, first, last, sums):
     for layer in range(query_ptr[first], query_ptr[last]):
         p_up, p_down, q_up, q_down = 0.0, 0.0, 0.0, 0.0
         for i in range(np.uint64(layer_ptr[layer]), np.uint64(layer_ptr[layer + 1])):
+            # As a factor: sides are as good as random, and a branch on them mispredicts.
             up = 1.0 if side[i] else 0.0
             p_up += up * P[i]
             p_down += (1.0 - up) * P[i]
@@ -44,6 +45,7 @@ def weigh_pairs(lower, upper, grades, table, query_ptr, first, last):
     total = 0.0
     for q in range(first, last):
         start, stop = query_ptr[q], query_ptr[q + 1]
+        # Without a table a running sum is enough; with one, every pair of layers has its weight.
         below = 0.0
         for k in range(start, stop):
             if len(table) > 0:
@@ -94,9 +96,11 @@ def advance_pairs(P, Q, side, step, layer_ptr, below, above, scale, start, stop,
     for layer in range(start, stop):
         a, b = below[layer] * scale, above[layer] * scale
         for i in range(np.uint64(layer_ptr[layer]), np.uint64(layer_ptr[layer + 1])):
+            # exp(H +- step) by products: no exponential per row in any round.
             p = P[i] * (grow if side[i] else shrink)
             q = Q[i] * (shrink if side[i] else grow)
             P[i], Q[i] = p, q
+            # Whole numbers: sums over them have the same bits in any order of the rows.
             weight = np.int64(np.rint(q * a - p * b))
             u[i] = weight
             total += weight

@@ -37,6 +37,7 @@ def _restore_order(order, keys, lo, hi):
             order[before + 1] = order[before]
             before -= 1
         order[before + 1] = row
+        # The scores of a solver's next step leave most rows in order; otherwise give up early.
         moves -= place - 1 - before
         if moves < 0:
             sort_rows(keys, order[lo:hi], np.empty(hi - lo, np.int64))
@@ -101,6 +102,8 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
             below[0, grade] += w
             below[1, grade] += w * key
             below[2, grade] += w * key * key
+        # Opponents of lower grade start on the straight part. Their slack falls as the key rises:
+        # each moves on to the bent part and then out. Those of higher grade enter instead.
         first_below, first_straight_below = lo, lo
         end_above, end_straight_above = lo, lo
         if not straight:
@@ -175,11 +178,13 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
             loss = curvature * (reach * reach * s0 + 2.0 * reach * s1 + s2)
             slope = 2.0 * curvature * ((margin + key) * u0 - u1 - slacks)
             if straight:
+                # The line continues the parabola at `bend` with its slope: 2 c bend s - c bend^2.
                 start = curvature * bend * bend - 2.0 * curvature * bend * bend
                 loss += 2.0 * curvature * bend * (reach * line0 + line1) + start * line0
                 slope += 2.0 * curvature * bend * (line_above - line0)
             value += scale[query] * w * loss
             out[row] = scale[query] * w * slope
+            # The row's own second derivative; the straight part has none.
             placed[2, place] = s0 + u0
             ranges[0, place] = first_below - lo
             ranges[1, place] = first_straight_below - lo
@@ -210,6 +215,7 @@ def hinge_curvature(values, scale, indptr, table, curvature, order, placed, rang
         lo, hi = indptr[query], indptr[query + 1]
         factor = 2.0 * curvature * scale[query]
         for place in range(lo, hi):
+            # Prefix sums, so that a range of opponents is a difference of two of them.
             before, after = sums[place - lo], sums[place - lo + 1]
             for g in range(n_grades):
                 after[g] = before[g]
@@ -257,6 +263,7 @@ def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
         for g in range(n_grades):
             sums[0, g] = 0.0
             sums[1, g] = 0.0
+        # The base is the lowest key: reach and moments are then of the size of the range of keys.
         first = hi - lo  # sums of the rows above key - margin, from the top down
         for place in range(hi - lo - 1, -1, -1):
             row = lo + order[place]

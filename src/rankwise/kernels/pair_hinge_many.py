@@ -26,6 +26,7 @@ def _add(tree, grade, first, second, third):
         tree[place, 0] += first
         tree[place, 1] += second
         tree[place, 2] += third
+        # The lowest bit set is the number of grades that a node sums.
         place += place & -place
 
 
@@ -67,6 +68,7 @@ def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, o
         lo, hi = indptr[query], indptr[query + 1]
         if hi == lo:
             continue
+        # Ranks, not labels, so that a tree is no longer than the query has labels.
         top = 0
         for row in range(lo, hi):
             top = max(top, ranks[row])
@@ -74,6 +76,7 @@ def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, o
         line = np.zeros((top + 2, 3))  # and on the straight part
         bent_above = np.zeros((top + 2, 3))  # of higher labels: ranks from the top
         line_above = np.zeros((top + 2, 3))
+        # Keys about the middle of the query keep the sums of squares accurate.
         centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])
         for place in range(lo, hi):
             row = order[place]
@@ -100,6 +103,7 @@ def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, o
                 first_below += 1
             while end_above < hi and placed[0, end_above] < key + margin:
                 other, v = order[end_above], placed[1, end_above]
+                # Ranks from the top: sums over higher labels are prefix sums too.
                 _add(bent_above, top - ranks[other], v, v * (placed[0, end_above] - centre), 0.0)
                 end_above += 1
             while straight and end_line < end_above and placed[0, end_line] < key + margin - bend:
@@ -117,6 +121,7 @@ def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, o
             if straight:
                 line0, line1, _ = _below(line, rank)
                 above0, _, _ = _below(line_above, top - rank)
+                # The line that continues the parabola at `bend`: 2 c bend (s - bend / 2).
                 loss += 2.0 * curvature * bend * (reach * line0 + line1 - 0.5 * bend * line0)
                 slope += 2.0 * curvature * bend * (above0 - line0)
             value += scale[query] * w * loss
@@ -136,6 +141,8 @@ def hinge_curvature_many(values, ranks, scale, indptr, shape, order, placed, out
         top = 0
         for row in range(lo, hi):
             top = max(top, ranks[row])
+        # Prefix sums by label, as in pair_hinge, would take m numbers for each: walk the ranges
+        # again.
         bent, bent_above = np.zeros((top + 2, 3)), np.zeros((top + 2, 3))
         first_below, end_below, first_above, end_above = lo, lo, lo, lo
         factor = 2.0 * curvature * scale[query]

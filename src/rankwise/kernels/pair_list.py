@@ -33,8 +33,10 @@ def listed_point(keys, upper, lower, weight, margin, bend, curvature, out):
         if slack <= bend:
             value += weight[pair] * curvature * slack * slack
             slope = 2.0 * weight[pair] * curvature * slack
+            # 2 w c at both rows of the pair.
             trace += 4.0 * weight[pair] * curvature
         else:
+            # The straight line continues the parabola with its slope at `bend`.
             slope = 2.0 * weight[pair] * curvature * bend
             value += slope * (slack - 0.5 * bend)
         out[i] -= slope

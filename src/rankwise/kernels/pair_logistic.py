@@ -41,10 +41,12 @@ def raise_scores(scores, order, indptr, grow):
         for place in range(lo + 1, hi):
             low = min(low, scores[order[place]])
             high = max(high, scores[order[place]])
+        # Written so that NaN gives False as well.
         if not high - low <= _LARGEST:
             return False
         middle = 0.5 * (low + high)
         for place in range(lo, hi):
+            # About the middle, numbers and their reciprocals stay within exp(-300) and exp(300).
             grow[place] = np.exp(scores[order[place]] - middle)
     return True
 
@@ -56,6 +58,7 @@ def _logarithms(grow, shrink, weight, first, last):
     for place in range(first, last):
         factor = 1.0 + grow[place] * shrink
         if weight[place] == 1.0:
+            # One logarithm for many pairs; the weight would have to be a power, hence only for 1.
             product *= factor
             if product > _FULL:
                 total += np.log(product)
@@ -127,6 +130,7 @@ def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
         for place in range(lo, hi):
             shrink = 1.0 / grow[place]
             first = lo
+            # From grade to grade: the weight of a pair is constant within each.
             while grades[first] < grades[place]:
                 last = ends[first]
                 pair = table[min(grades[place], top), min(grades[first], top)]
@@ -194,9 +198,12 @@ def descend_pairs(X, upper, lower, first_step, decay, w, mean):
             score += w[k] * gap
             square += gap * gap
         length = 1.0 / (decay * (first_step + number))
+        # The loss of a pair bends by at most a quarter of `square`: such a step cannot overshoot.
+        # Equal rows have square 0.
         length = min(length, 1.0 / max(square, 1e-300))
         push = length / (1.0 + np.exp(min(score, _LARGEST)))
         keep = max(0.0, 1.0 - length * decay)
         for k in range(d):
             w[k] = keep * w[k] + push * (np.float64(X[i, k]) - np.float64(X[j, k]))
+            # The mean of the iterates varies less with the drawn pairs than the last one.
             mean[k] += w[k]

@@ -60,6 +60,7 @@ def sum_exceedances(r, w, indptr, epsilon, sums, gradient):
             while n_within < m and r[lo + order[n_within]] - r[i] <= epsilon:
                 n_within += 1
             below, above = weight[n_below], weight[m] - weight[n_within]
+            # Each pair once, from its upper row; doubled below for ordered pairs.
             total += w[i] * ((r[i] - middle - epsilon) * below - moment[n_below])
             gradient[i] = 2.0 * w[i] * (below - above)
         sums[q] = 2.0 * total
@@ -86,10 +87,13 @@ def project_sorted(z, w, indptr, nu, active, block_ptr):
         below, n_pools = 0.0, 0
         for k in range(m):
             i = lo + order[k]
+            # Weight below minus weight above, as shares: the vertex for strictly ascending z.
             vertex[k] = (2.0 * below + w[i] - total) / total
             below += w[i]
             start[n_pools], mean[n_pools], weight[n_pools] = k, z[i] - vertex[k], w[i]
             n_pools += 1
+            # Pool adjacent violators: the order of z that chose the vertex must also be that of z -
+            # nu.
             while n_pools > 1 and mean[n_pools - 2] > mean[n_pools - 1]:
                 both = weight[n_pools - 2] + weight[n_pools - 1]
                 mean[n_pools - 2] = (
@@ -159,6 +163,8 @@ def project_split(z, w, indptr, nu, active, block_ptr):
             down_moment[k + 1] = down_moment[k] + w[b] * (z[n + b] - middle)
             size = max(size, abs(z[a] - middle), abs(z[n + b] - middle))
         total = up_weight[m]
+        # Blocks to split: ends of their a and of their b. A stack, since a call per level of
+        # recursion could be as deep as the query is long.
         stack = np.empty((2 * m + 2, 4), np.int64)
         stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, m, 0, m
         n_open = 1 if m > 0 else 0
@@ -169,6 +175,7 @@ def project_split(z, w, indptr, nu, active, block_ptr):
             up_base = down_weight[b0] / total  # pairs with b below and with a above the block
             down_base = (up_weight[a1] - total) / total
             up_in, down_in = up_weight[a1] - up_weight[a0], down_weight[b1] - down_weight[b0]
+            # Nodes of one kind form no pair: they are where the other blocks put them.
             if a0 == a1 or b0 == b1:
                 for k in range(a0, a1):
                     nu[lo + up[k]] = up_base
@@ -181,6 +188,7 @@ def project_split(z, w, indptr, nu, active, block_ptr):
             ) / (up_in + down_in)
             most, best_a, best_b = 0.0, a1, b1
             j = b1
+            # Every upper set that can be best: the more a it holds, the more b belong to it.
             for i in range(a1, a0 - 1, -1):
                 above = up_weight[a1] - up_weight[i]
                 while (
@@ -246,6 +254,7 @@ def reduce_blocks(K, rows, diagonal, block_ptr, target, matrix, vector):
         vector[a] = target[i] - target[i_last]
         for b in range(a + 1):
             j, j_last = rows[place[b]], rows[last[b]]
+            # K between differences of nodes of a block, which sum to 0 by construction.
             value = (K[i, j] - K[i_last, j]) - (K[i, j_last] - K[i_last, j_last])
             if last[a] == last[b]:
                 value += diagonal[last[a]]

@@ -42,6 +42,7 @@ def count(code, predicted, tally):
     if predicted == code:
         tally[SURVIVAL] += 1
     else:
+        # The hypothesis that follows the mistake has one vote until its next mistake.
         tally[SURVIVAL] = 1
         tally[MISTAKES] += 1
         tally[LOSS] += abs(predicted - code)
@@ -50,12 +51,14 @@ def count(code, predicted, tally):
 @njit
 def move(score, code, thresholds, tally, moves):
     """Move the thresholds if the class is wrong, and write (lowered, raised) to ``moves``."""
+    # Both are written even if nothing moves: the history is replayed from them.
     moves[0], moves[1] = 0, 0
     predicted = class_of(score, thresholds)
     count(code, predicted, tally)
     if predicted == code:
         return
     for k in range(code - 1, -1, -1):
+        # Thresholds ascend: the rest are on the right side too.
         if score > thresholds[k]:
             break
         thresholds[k] -= 1.0
@@ -104,6 +107,7 @@ def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
         else:
             for j in range(X.shape[1]):
                 add_scaled(scores, X[i, j], weights[j, lo:hi])
+        # Most rows move nothing once the ranks are learnt, and are then read only once.
         if move_all(scores, codes[i], coins[i], thresholds, tallies, moves[i], lo, steps):
             for j in range(X.shape[1]):
                 add_scaled(weights[j, lo:hi], X[i, j], steps)
@@ -205,6 +209,7 @@ def replay_thresholds(moves, codes, path):
     for m in range(len(codes)):
         for k in range(path.shape[1]):
             path[m + 1, k] = path[m, k]
+        # Thresholds move by one each, next to the class: two counts hold a whole step.
         for k in range(codes[m] - moves[m, 0], codes[m]):
             path[m + 1, k] -= 1.0
         for k in range(codes[m], codes[m] + moves[m, 1]):

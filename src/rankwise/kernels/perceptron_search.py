@@ -41,9 +41,11 @@ def search_line(s, d, u, slack, order, crossing):
         best, step = gain, crossing[rows[0]] - 1.0
     for k in range(n_crossing):
         i = rows[k]
+        # The row changes sides: its weight turns from one sign to the other.
         gain += 2 * u[i] if d[i] > 0.0 else -2 * u[i]
         here = crossing[i]
         there = crossing[rows[k + 1]] if k + 1 < n_crossing else here + 2.0
+        # Between equal crossings there is no step; rows that cross together change together.
         if there > here and gain > best + slack:
             best, step = gain, 0.5 * (here + there)
     return step

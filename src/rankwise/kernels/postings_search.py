@@ -70,6 +70,8 @@ def search_postings(
         n_postings = 0
         for place in range(bounds[q], bounds[q + 1]):
             n_postings += starts[terms[place] + 1] - starts[terms[place]]
+        # Marking what is found costs a test per posting; past this share, a pass over all documents
+        # is cheaper.
         is_dense = n_postings * DENSE > n_documents
         n_found = 0
         for place in range(bounds[q], bounds[q + 1]):
@@ -88,6 +90,7 @@ def search_postings(
                 sums[document] += factor * weight[i] + 0.0
         if is_dense:
             for document in range(n_documents):
+                # Written for every document, kept for those that advance the counter: no branch.
                 found[n_found] = document
                 scores[n_found] = sums[document]
                 n_found += bits[document] != _UNTOUCHED
@@ -130,6 +133,7 @@ def _keep_best(scores, found, out_documents, out_scores):
         least = out_scores[0]
         entering = 0
         for i in range(len(block)):
+            # Without a branch, so vectorised: most blocks of a long list hold no candidate.
             entering += block[i] >= least
         if entering == 0:
             continue
@@ -139,6 +143,7 @@ def _keep_best(scores, found, out_documents, out_scores):
                 out_scores[0], out_documents[0], score, document
             ):
                 _replace(out_documents, out_scores, size, document, score)
+    # The worst goes to the end of what is left, until the heap is sorted, best first.
     for left in range(size - 1, 0, -1):
         document, score = out_documents[left], out_scores[left]
         out_documents[left], out_scores[left] = out_documents[0], out_scores[0]
@@ -155,6 +160,7 @@ def _count_best(scores, found, is_ascending, out_documents, out_scores):
     low, high = scores[0], scores[0]
     for i in range(len(scores)):
         low, high = min(low, scores[i]), max(high, scores[i])
+    # Equal scores, or an infinite range, all go to the first part and are all sorted.
     per_score = (_BUCKETS - 1) / (high - low) if 0.0 < high - low < np.inf else 0.0
     buckets = np.zeros(_BUCKETS, dtype=np.int64)
     for i in range(len(scores)):
@@ -170,6 +176,7 @@ def _count_best(scores, found, is_ascending, out_documents, out_scores):
             kept[place], document[place] = scores[i], found[i]
             place += 1
     histogram = np.empty((8, 256), dtype=np.int64)
+    # Stable sorts: by document first, so that equal scores end in the order of documents.
     if not is_ascending:
         by_document = _sorted_places(document, histogram)
         kept, document = kept[by_document], document[by_document]

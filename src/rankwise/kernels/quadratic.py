@@ -24,6 +24,7 @@ def expand_rows(X, out):
             out[row, column] = X[row, i] * X[row, i]
             for j in range(i + 1, d):
                 out[row, column + j - i] = scaled * X[row, j]
+            # Row i of the triangle has d - i products.
             column += d - i
         for i in range(d):
             out[row, column + i] = ROOT * X[row, i]
@@ -43,6 +44,7 @@ def expand_csr(data, indices, indptr, d, out_data, out_indices, out_indptr):
         for a in range(indptr[row], indptr[row + 1]):
             i = np.int64(indices[a])
             scaled = ROOT * data[a]
+            # Where row i of the triangle begins, less i, since its first column is i.
             start = i * d - i * (i - 1) // 2 - i
             out_data[entry], out_indices[entry] = data[a] * data[a], start + i
             entry += 1
@@ -64,6 +66,7 @@ def append_one(data, indices, indptr, d, out_data, out_indices, out_indptr):
     for row in range(len(indptr) - 1):
         for a in range(indptr[row], indptr[row + 1]):
             out_data[a + row], out_indices[a + row] = data[a], indices[a]
+        # Each row before this one has grown by one entry.
         end = indptr[row + 1] + row
         out_data[end], out_indices[end] = 1.0, d
         out_indptr[row + 1] = end + 1

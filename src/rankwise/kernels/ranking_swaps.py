@@ -54,15 +54,18 @@ def swap_places(order, indptr, force, n_sweeps, seed):
             range_of_logs = np.log(high - low)
             for _ in range(n_sweeps):
                 state = _next(state)
+                # Logarithmic: from 1 to 2 as often as from m / 2 to m.
                 distance = int(np.exp(_uniform(state) * range_of_logs))
                 distance = min(max(distance, 1), high - low - 1)
                 state = _next(state)
+                # A random start, so that every pair at this distance has a turn.
                 upper = low - int(_uniform(state) * 2 * distance)
                 while upper + distance < high:
                     for place in range(max(upper, low), min(upper + distance, high - distance)):
                         above, below = order[k, place], order[k, place + distance]
                         rise = distance * (force[above] - force[below])
                         state = _next(state)
+                        # u < 1 / (1 + exp(rise)) without the division; exp(710) would be infinite.
                         if _uniform(state) * (1.0 + np.exp(min(rise, 700.0))) < 1.0:
                             order[k, place], order[k, place + distance] = below, above
                     upper += 2 * distance

@@ -6,6 +6,7 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
+# The mixing steps of splitmix64: each bit of a value changes about half the bits of the result.
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _MINUS_ZERO = np.uint64(1 << 63)
@@ -24,9 +25,12 @@ def hash_rows(bits, multipliers, keys):
             z = bits[i, j]
             if z == _MINUS_ZERO:
                 z = np.uint64(0)
+            # Above infinity, sign apart, are only NaN, which may hold any further bits.
             elif z & ~_MINUS_ZERO > _INFINITY:
                 z = _NAN
             z = (z ^ (z >> _30)) * _FIRST
             z = (z ^ (z >> _27)) * _SECOND
+            # Unsigned sums wrap around, which keeps them independent of the order of columns. A
+            # multiplier per column tells equal values in different columns apart.
             key += (z ^ (z >> _31)) * multipliers[j]
         keys[i] = key

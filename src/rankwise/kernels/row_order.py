@@ -53,6 +53,7 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
     for q in range(first, last):
         start, end = indptr[q], indptr[q + 1]
         m = end - start
+        # Stable sorts from the last key to the first: earlier orders survive as tie-breaks.
         for line in range(len(keys)):
             for i in range(m):
                 key[i] = keys[line, rows[start + i]]
@@ -72,6 +73,8 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
                 z = (z ^ (z >> _30)) * _FIRST
                 z = (z ^ (z >> _27)) * _SECOND
                 z = z ^ (z >> _31)
+                # Plain hashes are sums over columns: without more scrambling, rows that exchange
+                # their values of a column would keep the total.
                 total += z
                 count += 1
             weight += (weights[row] if weighted else 1.0) * (np.float64(z) * _TO_SHARE)

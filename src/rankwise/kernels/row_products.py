@@ -16,6 +16,7 @@ def times_vector(X, w, out):
     """Write ``X w``; X float32 or float64 (n, d), w float64 (d,), out float64 (n,)."""
     n, d = X.shape
     for i in range(n):
+        # A float64 sum: the product with float32 rows is widened, not the rows.
         total = 0.0
         for j in range(d):
             total += X[i, j] * w[j]
@@ -65,4 +66,6 @@ def add_within(X, indptr, squares, largest):
                 about[j] += value * value
         for j in range(d):
             if hi > lo:
+                # Divided before it is multiplied: the square of a large sum overflows. Below 0 is
+                # rounding.
                 squares[j] += max(0.0, about[j] - sums[j] * (sums[j] / (hi - lo)))

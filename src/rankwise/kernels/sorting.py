@@ -50,6 +50,7 @@ def sort_rows(keys, rows, spare):
     while width < m:
         for start in range(0, m - width, 2 * width):
             middle, end = start + width, min(start + 2 * width, m)
+            # In order already: one comparison instead of a merge, which makes sorted rows O(m).
             if keys[rows[middle - 1]] <= keys[rows[middle]]:
                 continue
             for place in range(start, middle):
@@ -57,6 +58,7 @@ def sort_rows(keys, rows, spare):
             left, right, out = start, middle, start
             left_key, right_key = keys[spare[left]], keys[rows[right]]
             while True:
+                # Strictly: of equal keys the left one goes first, which keeps the sort stable.
                 if right_key < left_key:
                     rows[out] = rows[right]
                     out += 1
@@ -94,6 +96,8 @@ def write_keys(x, start, key):
         b = bits[start + i]
         if b == SIGN:
             b = np.uint64(0)
+        # The bits of negative numbers order backwards, so all are flipped; the sign bit puts the
+        # others above them.
         key[i] = ~b if b & SIGN else b | SIGN
 
 
@@ -132,12 +136,14 @@ def sort_keys(key, value, other_key, other_value, histogram):
     for i in range(m):
         k = key[i]
         for digit in range(8):
+            # Counts do not depend on the order of the keys: all eight digits in one pass.
             histogram[digit, k & BYTE] += 1
             k >>= np.uint64(8)
     for digit in range(8):
         shift = np.uint64(8 * digit)
         if histogram[digit, (key[0] >> shift) & BYTE] == m:
             continue
+        # From counts to first places.
         total = 0
         for b in range(256):
             count = histogram[digit, b]

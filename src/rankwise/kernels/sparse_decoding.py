@@ -56,6 +56,7 @@ def _largest(values, n, count, index):
     size = 0
     for k in range(n):
         value = values[k]
+        # Equal values keep the earlier position, as the docstring promises.
         if size == count and value <= values[index[size - 1]]:
             continue
         place = min(size, count - 1)
@@ -74,6 +75,7 @@ def _cholesky_solve(gram, x, n):
         for j in range(i):
             gram[i, j] = (gram[i, j] - _dot(gram[i], gram[j], j)) / gram[j, j]
         pivot = own - _dot(gram[i], gram[i], i)
+        # What is left of the column beyond the earlier ones is only rounding: it depends on them.
         if pivot <= TINY_PIVOT * own:
             return False
         gram[i, i] = np.sqrt(pivot)
@@ -108,6 +110,8 @@ def merge_supports(rows, residuals, support, size, state, n_take, merged, merged
             chosen[support[i, t]] = True
         n = 0
         for k in range(n_labels):
+            # Scanning the marks gives the union in ascending order, and clears them for the next
+            # row.
             if chosen[k]:
                 merged[i, n] = k
                 n += 1
@@ -129,6 +133,7 @@ def fit_supports(columns, codes, merged, merged_size, values, state):
         if state[i] != PENDING:
             continue
         n = merged_size[i]
+        # More unknowns than equations.
         if n > n_codes:
             state[i] = SINGULAR
             continue
@@ -170,6 +175,7 @@ def prune_supports(columns, codes, merged, merged_size, values, state, support, 
         norm = 0.0
         for m in range(columns.shape[1]):
             norm += codes[i, m] * codes[i, m]
+        # Strictly: a support that comes back ends the search instead of cycling.
         state[i] = PENDING if norm < norms[i] else SOLVED
         norms[i] = norm
 
@@ -195,10 +201,12 @@ def pursue_orthogonally(rows, columns, codes, support, size, values):
         size[i] = 0
         while size[i] < min(most, n_codes):
             n = size[i]
+            # Squares: a residual of 1e-12 of the codes is rounding.
             if _dot(residual, residual, n_codes) <= 1e-24 * start:
                 break
             _proxies(rows, residual, proxy)
             for s in range(n):
+                # Below all proxies, which are absolute values: a label is chosen once.
                 proxy[support[i, s]] = -1.0
             best = np.argmax(proxy)
             for s in range(n):

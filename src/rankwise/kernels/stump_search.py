@@ -50,6 +50,8 @@ def search_bins(codes, u, n_cuts, total, first, last, histogram, gain):
         missing = histogram[j, n_cuts[j] + 1]
         for c in range(n_cuts[j]):
             below += histogram[j, c]
+            # below counts against the stump and above for it: total - missing - 2 below. Missing
+            # rows go where they add.
             best = max(best, abs(total - missing - 2 * below) + abs(missing))
         gain[j] = best
 
@@ -65,6 +67,7 @@ def choose_bin(sums, n_cuts, total, floor):
     for c in range(n_cuts):
         below += sums[c]
         gain = total - missing - 2 * below
+        # The same sums of whole numbers again: the best gain is reached exactly, first cut first.
         if abs(gain) + abs(missing) >= floor:
             return c, gain, missing
     return -1, np.int64(0), missing
@@ -125,6 +128,7 @@ def add_stumps(X, features, indptr, thresholds, values, missing, out):
             if x != x:
                 total += missing[m]
                 continue
+            # Binary search for the number of thresholds below x.
             low, high = indptr[m], indptr[m + 1]
             while low < high:
                 middle = (low + high) // 2
@@ -132,5 +136,6 @@ def add_stumps(X, features, indptr, thresholds, values, missing, out):
                     low = middle + 1
                 else:
                     high = middle
+            # One value more than thresholds per column: those of column m are shifted by m.
             total += values[low + m]
         out[i] += total

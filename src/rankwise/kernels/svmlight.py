@@ -111,13 +111,17 @@ def _word(buf, i):
 def _digits(word):
     """How many of the first bytes of ``word`` are digits, and the number they form."""
     nibbles = word ^ _ZEROS
+    # A byte is a digit if it is 0 to 9 after the exclusive or: adding 6 to more reaches the upper
+    # half of the byte.
     others = ((nibbles + _SIXES) | nibbles) & _HIGH_NIBBLES
     n = _U8
     if others != _U0:
         n = trailing_zeros(others) >> _U3
         if n == _U0:
             return n, n
+        # The digits move up to the last bytes; the zeros below read as leading zeros.
         nibbles <<= _U64 - (n << _U3)
+    # Eight digits in three products: pairs of digits, then pairs of pairs, all in one word.
     pairs = nibbles * _U10 + (nibbles >> _U8)
     number = (pairs & _PAIRS) * _WEIGHTS_ODD + ((pairs >> _U16) & _PAIRS) * _WEIGHTS_EVEN
     return n, number >> _U32
@@ -145,11 +149,14 @@ def _nearest_double(mantissa, power):
     shifted = mantissa << lead
     row = power - _LEAST_POWER
     high, low = _high_word(shifted, _FIVES[row, 0]), shifted * _FIVES[row, 0]
+    # Only if the nine bits below the result are all ones can the second word of the power carry
+    # into it.
     if high & _NINE_BITS == _NINE_BITS:
         more = _high_word(shifted, _FIVES[row, 1])
         low += more
         if low < more:
             high += _U1
+    # Both factors have their highest bit set, so the product has it or the next one.
     top = high >> _U63
     drop = top + _U9
     bits = high >> drop
@@ -183,7 +190,10 @@ def _number(buf, start):
         n_digits += n
         i += n
         if point:
+            # Digits after the point count down the exponent; more than 19 digits wrap around here
+            # and are read again below.
             power -= np.int64(n)
+        # Eight digits may go on; fewer ended at some other byte.
         if n < _U8:
             if buf[i] != 46 or point:
                 break
@@ -226,6 +236,7 @@ def _number(buf, start):
         value, settled = _nearest_double(mantissa, power)
         above, settled_above = _nearest_double(mantissa + np.uint64(n_digits > _U19), power)
         settled = settled and settled_above and above == value
+    # Both numbers are exact doubles: one rounding, that of the product or quotient.
     elif n_digits > _U0 and mantissa <= _53_BITS and -22 <= power <= 22:
         value = np.float64(mantissa)
         if power < 0:
@@ -384,6 +395,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
         while True:
             if buf[i] == 32:
                 i += _U1
+            # One comparison sends digits on: white space, the newline and # are all up to 35.
             if buf[i] <= 35:
                 if buf[i] == 10:
                     break
@@ -444,6 +456,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
                 mantissa = mantissa * _INTEGER_POWERS[n_decimals] + number
                 end += n_decimals + _U1
             if _SPACE[buf[end]] and n < _U8 and n_decimals < _U8 and n + n_decimals > _U0:
+                # Up to 14 digits over at most 10^7: both exact, and rounded once.
                 value = np.float64(mantissa) / _EXACT_POWERS[n_decimals]
                 values[slot] = -value if negative else value
             else:

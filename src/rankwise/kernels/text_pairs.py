@@ -67,6 +67,7 @@ def pair_features(
         row[:] = 0.0
         tf[:m] = 0.0
         n_matches = 0
+        # Matches in the order of their places: the windows and pairs below need nothing sorted.
         for place in range(n):
             for term in range(m):
                 if words[place] == terms[term]:
@@ -78,6 +79,7 @@ def pair_features(
         for term in range(m):
             covered += tf[term] > 0
         row[0] = covered
+        # Numbers of `row` are those of NAMES, in that order.
         row[1] = covered / m if m > 0 else 0.0
         row[2] = 1.0 if m > 0 and covered == m else 0.0
         row[3] = n
@@ -87,6 +89,7 @@ def pair_features(
         dot, norm = 0.0, 0.0
         for term in range(m):
             t = terms[term]
+            # No document has the term: its idf is infinite, and its probability 0.
             if t < 0:
                 continue
             count = 0.0
@@ -103,6 +106,8 @@ def pair_features(
                 row[22] += np.log(1.0 + f / n * idf[t])
                 row[23] += np.log(1.0 + f / n * n_tokens / cf[t])
                 dot += of_query * (1.0 + np.log(f)) * idf[t]
+                # 1 + inside the logarithm: terms of more than half the documents do not count
+                # negative.
                 rarity = np.log(1.0 + (n_documents - df[t] + 0.5) / (df[t] + 0.5))
                 row[25] += count * rarity * f / (f + k1 * (1.0 - b + b * n / mean_length))
             if p > 0.0:
@@ -112,16 +117,19 @@ def pair_features(
                     kept = max(f - delta, 0.0) / n
                     row[28] += count * np.log(kept + delta * distinct[d] / n * p)
                 else:
+                    # An empty document: only the collection's probability is left.
                     row[27] += count * np.log(lam * p)
                     row[28] += count * np.log(p)
         if norm > 0:
             row[24] = dot * inverse_norm[d] / np.sqrt(norm)
         window = _smallest_window(places, which, n_matches, covered, m, seen)
+        # No covered term: longer than any window.
         row[29] = window if window > 0 else n + 1
         row[30] = covered / window if window > 0 else 0.0
         for place in range(n_matches):
             for other in range(place + 1, n_matches):
                 distance = places[other] - places[place]
+                # Places ascend: no later match is nearer.
                 if distance > near:
                     break
                 a, z = terms[which[place]], terms[which[other]]
@@ -162,6 +170,7 @@ def _statistics(tf, terms, idf, n, m, kind, out):
         out[2] = max(out[2], value)
         squares += value * value
     out[3] = out[0] / m
+    # Equal values may give less than 0 by rounding.
     out[4] = max(squares / m - out[3] * out[3], 0.0)
 
 
@@ -177,6 +186,7 @@ def _smallest_window(places, which, n_matches, covered, m, seen):
             length = places[right] - places[left] + 1
             if best == 0 or length < best:
                 best = length
+            # The window is complete: shrink it from the left until a term is missing.
             seen[which[left]] -= 1
             held -= seen[which[left]] == 0
             left += 1

@@ -46,6 +46,7 @@ def mean_tied_values(order, top, scores, values, table, indptr, out):
                 more += value - first
                 end += 1
             count = end - start
+            # The list may end inside the block, whose other rows are found in the whole query.
             if end == n and n < size:
                 count = 0
                 more = 0.0
@@ -85,6 +86,7 @@ def expected_relevance_sums(order, top, scores, grades, indptr, rel, cutoff, rec
         while start < limit:
             row = np.int64(rows[start])
             score = scores[row]
+            # Not retrieved, like all rows after it.
             if score == -np.inf:
                 break
             count = 1
@@ -109,15 +111,18 @@ def expected_relevance_sums(order, top, scores, grades, indptr, rel, cutoff, rec
                 before = (relevant - 1) / (count - 1) if count > 1 else 0.0
                 share = relevant / count
                 for r in range(within):
+                    # Hits before the block, the row itself, and the expected ones between.
                     precisions += share * (hits + 1.0 + r * before) * reciprocals[start + r]
                 if found == 0.0:
                     none = 1.0
                     for r in range(within):
+                        # Drawn without replacement: no relevant row so far, then one at this rank.
                         first += none * (relevant / (count - r)) * reciprocals[start + r]
                         none *= (count - r - relevant) / (count - r)
                         if none <= 0.0:
                             break
                     found = 1.0 if within == count else 1.0 - none
+                # Whole blocks add whole numbers, without rounding.
                 hits += float(relevant) if within == count else relevant * (within / count)
             start += count
         out[q, 0] = n_relevant
@@ -154,6 +159,7 @@ def expected_stops(order, top, scores, values, table, indptr, cutoff, reciprocal
             end = start + 1
             while end < n and scores[np.int64(rows[end])] == score:
                 end += 1
+            # A row of its own: the usual case, without the distribution below.
             if end - start == 1 and (end < n or n == size):
                 stop = table[np.int64(values[row])] if len(table) > 0 else values[row]
                 total += reached * stop * reciprocals[start]
@@ -184,6 +190,7 @@ def expected_stops(order, top, scores, values, table, indptr, cutoff, reciprocal
             means = np.zeros(length + 2)
             means[0] = 1.0
             for m in range(1, n_stopping + 1):
+                # Downwards, because each mean needs the previous one of one row fewer.
                 for j in range(min(m, length), 0, -1):
                     pass_one = passing[m - 1] * means[j - 1]
                     means[j] = ((m - j) / m) * means[j] + (j / m) * pass_one
@@ -196,6 +203,8 @@ def expected_stops(order, top, scores, values, table, indptr, cutoff, reciprocal
                 for i in range(min(r, length), fewest - 1, -1):
                     chance = (n_stopping - i) / left
                     stops += came[i] * chance * (means[i] - means[i + 1])
+                    # The row at this rank is a stopping one with this chance: i of them came, now i
+                    # + 1.
                     came[i + 1] += came[i] * chance
                     came[i] *= 1.0 - chance
                 came[length + 1] = 0.0

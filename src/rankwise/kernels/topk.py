@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
+# Up to this many rows all are compared with all, which beats any sort.
 COUNT_UP_TO = 256
 FEW_GRADES = 8
 ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
@@ -31,6 +32,8 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
     A key holds the bits of the score, transformed so that the best score is smallest, with the row
     number in its lowest bits. If the other bits of two keys are equal, the scores decide.
     """
+    # A multiple of 8, so that loops over lanes are vectorised. The more lanes, the fewer rows pass
+    # the bound: twice as many as wanted ranks leave few.
     lanes = (2 * depth + 7) // 8 * 8
     largest = np.int64(COUNT_UP_TO)
     if depth > 0:
@@ -46,6 +49,7 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
         size = indptr[q + 1] - lo
         mine = bits[lo : lo + size]
         few = depth > 0 and size >= 2 * lanes
+        # Enough low bits for a row number; they replace the last bits of the score.
         low = 1
         while low < size:
             low <<= 1
@@ -53,8 +57,12 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
         if size <= COUNT_UP_TO or few:
             for i in range(size):
                 b = mine[i]
+                # -0.0 equals 0.0.
                 if b == ~ALL_BUT_SIGN:
                     b = np.int64(0)
+                # Negative floats order backwards: all bits but the sign are flipped. Then the
+                # complement, since the best score has the smallest key. Row numbers make all keys
+                # different.
                 key[i] = (~(b ^ ((b >> 63) & ALL_BUT_SIGN)) & ~low) | i
         n = size
         if few:
@@ -76,12 +84,14 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
             n = 0
             for i in range(size):
                 k = key[i]
+                # Kept if the counter advances, overwritten otherwise: no branch.
                 key[n] = k
                 n += k <= bound
         decided = n <= COUNT_UP_TO
         if decided:
             key[n] = ALL_BUT_SIGN  # the partner of an odd last row; ranks at n
             for i in range(0, n, 2):
+                # Two rows share each read of the keys.
                 k0 = key[i]
                 k1 = key[i + 1]
                 rank0 = 0
@@ -100,6 +110,8 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
                 row = lo + (k & low)
                 if r < wanted:
                     out[start + r] = values[row]
+                # The kept bits of both scores are equal, and the dropped ones put them the other
+                # way round.
                 if (k ^ before) <= low and r > 0 and scores[row] > scores[lo + (before & low)]:
                     decided = False
                 before = k
@@ -146,6 +158,7 @@ def rank_long_rows(scores, values, indptr, queries, top, out):
             below = np.int64(0)
             for value in range(256):
                 below += count[value]
+                # From counts to first places.
                 count[value] = below - count[value]
             for i in range(size):
                 value = (key[i] >> shift) & 255
@@ -173,6 +186,7 @@ def best_grades(grades, indptr, n_grades, top, out):
         if n_grades > FEW_GRADES:
             counts[:] = 0
             for i in range(len(mine)):
+                # Unsigned, as there is no test for negative indices then.
                 counts[np.uint64(mine[i])] += 1
         position = top[q]
         end = top[q + 1]
@@ -208,6 +222,7 @@ def discounted_sums(ranked, top, table, discounts, cascade, cutoff, out):
             gain = ranked[start + r]
             if len(table) > 0:
                 gain = table[np.int64(gain)]
+            # Without a cascade `reached` stays 1.
             total += reached * gain * discounts[r]
             if cascade:
                 reached *= 1.0 - gain
@@ -234,6 +249,7 @@ def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
         hits = 0.0
         precisions = 0.0
         first = n
+        # Backwards and without a way out early: the last one written is the first rank.
         for r in range(n - 1, -1, -1):
             if first_ranks[r] >= rel:
                 first = r

@@ -17,6 +17,7 @@ def find_leaves(X, nodes, threshold, missing_left, indptr, categories, nominal, 
         node = 0
         while nodes[node, 0] >= 0:
             value = X[i, nodes[node, 0]]
+            # NaN, which is neither above nor below a threshold.
             if value != value:
                 go_left = missing_left[node]
             elif nominal[node]:
@@ -28,6 +29,7 @@ def find_leaves(X, nodes, threshold, missing_left, indptr, categories, nominal, 
                         lo = middle + 1
                     else:
                         hi = middle
+                # Categories that are not listed, unseen ones among them, go right.
                 go_left = lo < end and categories[lo] == value
             else:
                 go_left = value <= threshold[node]

@@ -29,6 +29,7 @@ def mark_sorted(order, y, weight, splits, go_left, n_left, counts):
         for i in range(lo, hi):
             entry = mine[i]
             row = entry & ROW
+            # Missing rows stand last in the column, beyond any place.
             left = np.int64(side == 1 if entry & MISSING else i <= place)
             go_left[row] = left
             n_left[a] += left

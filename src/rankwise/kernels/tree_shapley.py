@@ -54,6 +54,7 @@ def describe_paths(indptr, feature, left, right, cover, parent, above, bit, n_pa
             node = p
             while parent[node] >= 0:
                 up = lo + parent[node]
+                # The feature was tested above: its factor is replaced, not added.
                 if feature[up] == feature[p]:
                     found = node
                     break
@@ -105,6 +106,7 @@ def _sides(column, node, threshold, missing_left, nominal, category_indptr, cate
         value = column[i]
         side = 1.0 if value <= cut else 0.0
         out[i] = absent if value != value else side
+    # LightGBM counts such zeros as missing at this node.
     if zero_missing is not None and zero_missing[node]:
         for i in range(len(column)):
             if abs(column[i]) <= _TINY:
@@ -142,18 +144,25 @@ def path_values(blocks, indptr, feature, threshold, left, right, missing_left, v
             at = points[rule[t], q]
             for e in range(1, size):
                 z = share[lo + e]
+                # The factor z (1 - t) + o t at this point for o = 0 and o = 1.
                 fails, passes = z * (1.0 - at), z * (1.0 - at) + at
                 slope_fails, slope_passes = -1.0 / (1.0 - at), (1.0 - z) / passes
                 still = 0.0
                 if above[lo + e] >= 0:
                     z_above = share[lo + above[lo + e]]
                     passes_above = z_above * (1.0 - at) + at
+                    # The edge's factor replaces that of the edge above: divided by it here, once
+                    # per tree, and not by row. If the row failed above already, only the share z
+                    # changes.
                     still = z / z_above if z_above > 0 else 0.0
                     fails /= passes_above
                     passes /= passes_above
                     slope_fails -= (1.0 - z_above) / passes_above
                     slope_passes -= (1.0 - z_above) / passes_above
+                # A leaf's value is one more factor of its edge.
                 times = values[lo + e] if feature[lo + e] < 0 else 1.0
+                # Both indicators are 0 or 1 and passed <= passed above, so a factor of three cases
+                # is linear in the two: no branch by row.
                 table[q, e, 0] = still * times
                 table[q, e, 1] = (fails - still) * times
                 table[q, e, 2] = (passes - fails) * times
@@ -168,6 +177,7 @@ def path_values(blocks, indptr, feature, threshold, left, right, missing_left, v
                        category_indptr, categories, zero_missing, to_left)  # fmt: skip
                 before = above[lo + left[lo + p]]
                 for r in range(lanes):
+                    # A row goes to one of the two sides, missing or not.
                     to_right[r] = 1.0 - to_left[r]
                 if before >= 0:
                     both = passed[before]
@@ -186,6 +196,7 @@ def path_values(blocks, indptr, feature, threshold, left, right, missing_left, v
                             down[p], both, passed[child], table[q, child, 0], table[q, child, 1],
                             table[q, child, 2], down[child],
                         )  # fmt: skip
+                # Children have higher numbers than their parent: leaves first.
                 for p in range(size - 1, -1, -1):
                     if feature[lo + p] < 0:
                         continue
@@ -222,6 +233,7 @@ def _bits(word):
     """Number of bits set."""
     count = 0
     while word:
+        # Clears the lowest bit set.
         word &= word - np.uint64(1)
         count += 1
     return count
@@ -238,7 +250,10 @@ def _distinct(masks, slots, stamps, stamp, keys, number):
     n_keys = 0
     for i in range(len(masks)):
         mask = masks[i]
+        # The low bits choose the slot; the features of deep nodes have high bits, which are mixed
+        # in.
         place = (mask ^ (mask >> np.uint64(29)) * np.uint64(0x9E3779B97F4A7C15)) & last
+        # Linear probing; at most half the slots are full, so this ends.
         while stamps[place] == stamp and keys[slots[place]] != mask:
             place = (place + np.uint64(1)) & last
         if stamps[place] != stamp:
@@ -261,6 +276,7 @@ def _narrow(before, side, is_left, bit, is_new, out):
         if bit < MOST_BITS:
             if side[i] != passing:
                 mask &= ~one
+            # A feature tested before passes only if it passed there too: its bit is not set again.
             elif is_new:
                 mask |= one
         out[i] = mask
@@ -310,6 +326,7 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
     counts = np.empty(most_others)
     path = np.empty(longest, np.int64)
     shares = np.empty((most_rows, longest))
+    # Depth first: one more node waits for each level.
     stack = np.empty(deepest + 2, np.int64)
     for g in range(len(groups)):
         x_lo, x_hi, z_lo, z_hi = groups[g, 0], groups[g, 1], groups[g, 2], groups[g, 3]
@@ -352,6 +369,7 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
                 if d == 0 or d > MOST_BITS:
                     continue
                 full = ~np.uint64(0) >> np.uint64(64 - d)
+                # A new stamp empties the table without clearing it.
                 stamp += 1
                 n_others = _distinct(masks_other[level, :m], slots, stamps, stamp, keys_other,
                                      number_other)  # fmt: skip
@@ -369,9 +387,12 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
                     taken = 0.0
                     for other in range(n_others):
                         gained = full ^ keys_other[other]
+                        # Some feature passes in neither row: no mixture of the two reaches the
+                        # leaf.
                         if gained & lacking:
                             continue
                         u = _bits(gained)
+                        # Each lacking feature loses the same; so one sum serves them all.
                         taken += counts[other] * worth[w, u]
                         if u > 0:
                             each = scale * counts[other] * worth[u, w]

@@ -38,6 +38,7 @@ KEY_STEPS = 2.0**30  # mean ranks within this step count as equal
 def one_gain(kind, total, left, i, n_left, n):
     """Gain of moving the class weights ``left[:, i]`` out of ``total``, without distances."""
     n_right = n - n_left
+    # All in one loop over classes: Gini without N, which is equal before and after a split.
     own, mine, others = 0.0, 0.0, 0.0  # impurity of the node, its left and right child
     below, below_left = 0.0, 0.0
     for k in range(len(total)):
@@ -86,6 +87,8 @@ def write_gains(criterion, total, left, room, m):
             for i in range(len(gains)):
                 below[i] += mine[i]
                 beside = whole - below[i]
+                # C_k (N - C_k) of the node less those of its children leaves the pairs that the
+                # split separates.
                 gains[i] += below[i] * (n - n_left[i] - beside) + beside * (n_left[i] - below[i])
         else:
             for j in range(n_classes):
@@ -108,6 +111,7 @@ def first_best(gains, m, tie):
         best = max(best, gains[i])
     if best > tie:
         for i in range(m):
+            # Not the largest itself: of gains that differ by rounding, the first.
             if gains[i] >= best - tie:
                 return i
     return -1
@@ -153,7 +157,10 @@ def scan_sorted(order, y, weight, segments, totals, ties, criterion, found):
                 pull[k] = 0.0
                 for j in range(n_classes):
                     gain += left[k, 0] * D[k, j] * (total[j] - left[j, 0])
+                    # Moving a row separates it from those on its old side and joins it with those
+                    # on the new.
                     pull[k] += D[k, j] * (total[j] - 2 * left[j, 0])
+            # The last place leaves only missing values on the right, if there are any.
             stop = end if end < hi and not missing_left else end - 1
             for i in range(lo, stop):
                 row = order[i] & ROW
@@ -169,6 +176,7 @@ def scan_sorted(order, y, weight, segments, totals, ties, criterion, found):
                 left[c, 0] += w
                 n_left += w
                 n_right = n - n_left
+                # A cut inside equal values is none.
                 if order[i + 1] & NEW and n_left >= least and n_right >= least and n_right > 0:
                     if kind == GINI:
                         gain = square_left / n_left + square_right / n_right - square / n
@@ -224,6 +232,7 @@ def search_subsets(rows, codes, y, weight, segments, ties, criterion, marks, gai
                 total[k] += table[c, k]
                 n += table[c, k]
                 moment += k * table[c, k]
+            # Whole numbers: means that differ by rounding are equal, and codes order them.
             key[c] = np.int64(KEY_STEPS * (moment / n))
             place = n_present
             while place > 0 and key[item[place - 1]] > key[c]:
@@ -244,6 +253,8 @@ def search_subsets(rows, codes, y, weight, segments, ties, criterion, marks, gai
                 if misses:
                     item[n_items] = n_categories
                     n_items += 1
+                # The first item always goes left, as a subset and its complement are one split; all
+                # items on the left is no split.
                 m = (1 << (n_items - 1)) - 1
             else:
                 m = n_items if misses and not missing_left else n_items - 1
@@ -253,6 +264,7 @@ def search_subsets(rows, codes, y, weight, segments, ties, criterion, marks, gai
                     for b in range(1, n_items):
                         half = 1 << (b - 1)
                         for s in range(min(half, m - half)):
+                            # Subsets with item b are those without it, plus the item.
                             left[k, half + s] = left[k, s] + table[item[b], k]
                 else:
                     left[k, 0] += table[n_categories, k] if missing_left else 0.0
@@ -301,6 +313,7 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
     both = np.empty((2, most * n_classes), kept.dtype)
     for p in range(len(pairs)):
         pair = pairs[p]
+        # 1 if the second sibling has fewer rows.
         smaller = np.int64(pair[1] - pair[0] > pair[2] - pair[1])
         for j in range(len(columns)):
             n_bins = columns[j, 2] + 2
@@ -311,6 +324,7 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
                 pair[3] >= 0 and found[pair[3], j, 0] >= 0,
                 pair[4] >= 0 and found[pair[4], j, 0] >= 0,
             )
+            # Counting the smaller one is enough: the larger is the rest of the parent.
             from_parent = pair[5] >= 0 and wanted[1 - smaller]
             for s in range(2):
                 if (s == smaller) if from_parent else wanted[s]:
@@ -342,6 +356,7 @@ def _count_rows(rows, codes, weight, n_bins, cells):
     if len(weight) > 0:
         for entry in rows:
             row = entry & np.uint64(0xFFFFFFFF)
+            # The class is in the upper half of the entry, so that it is read with the row number.
             cells[codes[row] + (entry >> np.uint64(32)) * step] += weight[row]
     else:
         for entry in rows:
@@ -365,6 +380,7 @@ def _scan_cells(cells, total, tie, criterion, left, room, found):
         for b in range(m):
             room[0, b] = 0.0
         for k in range(n_classes):
+            # A zero of the histogram's type: whole counts stay whole.
             so_far = 0 * cells[0]
             if missing_left:
                 so_far += cells[k * n_bins + m]
@@ -384,6 +400,7 @@ def _scan_cells(cells, total, tie, criterion, left, room, found):
         place = b
         side = -1 if n_missing == 0 else int(missing_left)
         following = -1
+        # Empty bins follow the cut: the threshold lies half-way to the next bin with rows.
         for c in range(m - 1, b, -1):
             if room[0, c] > room[0, c - 1]:
                 following = c

@@ -49,10 +49,6 @@ class Kernel:
 
         from rankwise.runtime.compiling import announce_compilation
 
-        if numba.config.DISABLE_JIT:
-            # Machine code wraps around and overflows in silence; so must NumPy's scalars, or the
-            # wrap-around of a hash counts as overflow in the user's numbers.
-            return np.errstate(all="ignore")(self.py_func)
         announce_compilation()
         fastmath = self._fastmath
         options: dict[str, Any] = {
@@ -61,9 +57,14 @@ class Kernel:
             "no_cfunc_wrapper": True,  # missing in numba's stubs, hence the dictionary
         }
         try:
-            return numba.njit(cache=True, **options)(self.py_func)
+            compiled = numba.njit(cache=True, **options)(self.py_func)
         except RuntimeError:  # "no locator available": no writable cache folder
-            return numba.njit(cache=False, **options)(self.py_func)
+            compiled = numba.njit(cache=False, **options)(self.py_func)
+        if compiled is self.py_func:  # NUMBA_DISABLE_JIT
+            # Machine code wraps around and overflows in silence; so must NumPy's scalars, or the
+            # wrap-around of a hash counts as overflow in the user's numbers.
+            return np.errstate(all="ignore")(self.py_func)
+        return compiled
 
     @property
     def _numba_type_(self) -> Any:

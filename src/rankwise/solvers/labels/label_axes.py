@@ -46,6 +46,7 @@ def centred_products(
     products: Float64Array, means: Float64Array, weight: float, offset: Float64Array
 ) -> Float64Array:
     """``(Y - 1 o')'W(Y - 1 o')`` from ``Y'WY``, the means of the columns and the sum of weights."""
+    # Half of offset offset' in each of two transposed terms.
     step = weight * np.outer(means - 0.5 * offset, offset)
     return products - step - step.T
 
@@ -83,9 +84,12 @@ def randomised_axes(
         product -= np.outer(offset, basis.sum(axis=0))
         return product
 
+    # A few directions too many, so that the last axes wanted converge as well.
     size = min(n_axes + OVERSAMPLING, n_labels, n_samples)
     basis = rng.standard_normal((n_labels, size))
     for _ in range(N_ITER):
+        # Orthonormal after every product: otherwise all columns turn to the leading axis and the
+        # others drown in rounding.
         basis = _orthonormal(transposed_times(_orthonormal(times(basis))))
     projected = times(basis)
     values, rotation = np.linalg.eigh(projected.T @ projected)

@@ -131,6 +131,7 @@ def feature_gram(
     gram[0, 0] = w.sum()
     if _stays_sparse(X):
         gram[0, 1:] = gram[1:, 0] = np.asarray(X.T @ w, dtype=np.float64)
+        # Contiguous: for a view of `gram` the kernel would be compiled a second time.
         product = np.zeros((p, p))
         parts = _csr_parts(X)
         add_row_products(*parts, *parts, w, product)
@@ -172,6 +173,7 @@ def feature_products(
         add_row_products(*_csr_parts(X), *_csr_parts(Y), w, product)
         cross[1:] = product
         return cross
+    # Transposed, so that a label adds a contiguous row.
     by_label = np.zeros((Y.shape[1], p))
     for lo in range(0, n_samples, CHUNK_ROWS):
         rows, labels = dense_rows(X, lo, centre), Y[lo : lo + CHUNK_ROWS]
@@ -197,6 +199,7 @@ def dense_rows(X: Matrix, lo: int, centre: Float64Array | None = None) -> Float6
     rows = X[lo : lo + CHUNK_ROWS]
     rows = as_dense(rows)
     rows = rows.astype(np.float64, copy=False)
+    # A copy, never in place: `rows` may be a view of the user's X.
     return rows if centre is None else rows - centre
 
 

@@ -61,6 +61,7 @@ def cosamp(code: Float64Array, codes: Float64Array, sparsity: int, max_iter: int
         for _ in range(max_iter):
             merge_supports(code, residuals, support, size, state, n_take, merged, merged_size)
             fit_supports(columns, codes, merged, merged_size, values, state)
+            # Few rows: a singular value decomposition each costs little in all.
             for row in np.flatnonzero(state == SINGULAR):
                 labels = merged[row, : merged_size[row]]
                 values[row, : len(labels)] = _least_norm(columns[labels], codes[row])
@@ -107,6 +108,7 @@ def _by_chunks(
         support, size, values = decode(part)
         taken = np.arange(support.shape[1]) < size[:, None]
         rows = np.broadcast_to(np.arange(lo, lo + len(part))[:, None], support.shape)
+        # Chunks write to rows of their own, so threads need no lock.
         scores[rows[taken], support[taken]] = values[taken]
 
     thread_map(work, range(0, len(codes), CHUNK_ROWS))

@@ -117,12 +117,15 @@ class ShiftedColumns:
             columns -= self.shift
         else:
             columns /= self.scale
+            # Divided first: X - shift may overflow where both are huge. The scale is a power of
+            # two, so dividing rounds nothing.
             columns -= self.shift / self.scale
         out[:, len(self.shift) :] = 1.0
         return out
 
     def rows(self, X: Matrix) -> Any:
         """Columns for the dual; sparse rows stay sparse unless a shift or a column is added."""
+        # Products of rows do not need dense columns; a shift or ones would fill in all zeros.
         if is_sparse(X) and not self.ones and not self.shift.any() and self.scale is None:
             return X.astype(np.float64)
         return self(X)
@@ -169,6 +172,7 @@ class LinearDesign:
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Float64Array:
         """Weights on the raw columns, averaged over draws, shape (n_C, n_raw)."""
+        # The mean of scores is the score of mean weights: one product with X for all draws.
         raw = [
             coef if basis is None else coef @ basis.T
             for coef, basis in zip(coefs, self.bases, strict=True)
@@ -177,6 +181,7 @@ class LinearDesign:
 
     def scores(self, X: Matrix, read_out: Float64Array) -> Float64Array:
         weights = self.columns.on_rows(read_out)
+        # The shift moves into a constant, so that X is multiplied as it is, sparse or not.
         constant = -self.columns.shift @ weights.T
         if self.columns.ones:
             constant = constant + read_out[:, len(self.columns.shift)]
@@ -243,6 +248,7 @@ class MapDesign:
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> list[FloatArray]:
         """Output weights of each draw divided by the number of draws, shape (n_columns, n_C)."""
+        # Draws have nodes of their own: divided here, their scores only have to be added.
         return [np.ascontiguousarray(coef.T / len(self.maps), dtype=dtype) for coef in coefs]
 
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:

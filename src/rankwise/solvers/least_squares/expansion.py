@@ -157,9 +157,11 @@ class ExpansionPath:
         n_queries = problem.groups.n_queries
         target = factor.apply(problem.y[order][:, None], 0, n_queries)[:, 0]
         columns = rows[order]
+        # The rounding error of eigenvalues: negative ones within it are none.
         noise = cancelled(self._K.diagonal()[columns], factor)
         half = factor.apply(self._K[np.ix_(columns, columns)], 0, n_queries)
         if self.penalise == "coefficients":
+            # A penalty a^2 / w is that of a / sqrt(w), whose column is sqrt(w) times as long.
             weight = np.ones(len(order)) if problem.sample_weight is None else factor.weight
             half *= np.sqrt(weight)
             C = penalties.C(problem.pairs(), float(weight.sum()))
@@ -167,6 +169,7 @@ class ExpansionPath:
             inner *= np.sqrt(weight)
         else:
             system = factor.apply(np.ascontiguousarray(half.T), 0, n_queries)
+            # Freed before the solver needs matrices of its own, see MATRICES.
             del half
             C = penalties.C(problem.pairs())
             solved = path_coef(
@@ -203,6 +206,7 @@ class ExpansionPath:
 
     def _n_threads(self, n_train: int) -> int:
         """Number of folds solved at once for this size; small folds are solved one by one."""
+        # Starting threads takes longer than a fold.
         if len(self._K) <= 500:
             return 1
         per_fold = 8 * n_train * n_train * (MATRICES - 1)
@@ -220,6 +224,8 @@ class ExpansionPath:
         none = np.empty((len(rows), 0))
         if problem.intercept:
             groups = QueryGroups.single(len(rows))
+            # See the docstring: an intercept that is free centres all rows about their weighted
+            # mean.
             return Problem(none, problem.y[rows], groups, weight, "all", "document")
         groups = problem.groups.take(rows)
         return replace(problem, X=none, y=problem.y[rows], groups=groups, sample_weight=weight)

@@ -73,11 +73,13 @@ class GramSums:
             yield lambda: self._whole(part)
             return
         rows = part.take()
+        # Its first rows give the shift, so pieces of a query must come in order, as they do.
         if part.query not in self._opened:
             self._opened[part.query] = OpenQuery.about(self.phi(rows.X), rows.y)
         if rows.graph == "all":
             yield lambda: self._piece(part, rows, 0.0)
             return
+        # "distinct": a row pairs with all but its own grade, which each grade's sums tell apart.
         for grade in np.unique(rows.y).tolist():
             of_grade = rows.piece(np.flatnonzero(rows.y == grade))
             yield lambda grade=grade, of_grade=of_grade: self._piece(part, of_grade, grade)
@@ -154,8 +156,11 @@ def accumulate(
         for part in parts:
             for both in found:
                 phi = both[0].phi
+                # Float64 blocks have one precision; the second sum would be the same.
                 if len(both) > 1 and not n_seen and phi(part.take().X[:1]).dtype == np.float64:
                     del both[1]
+                # So many rows that float32 is the choice, as it would be if their number were
+                # known.
                 if len(both) > 1 and not is_precise(n_seen + part.n_rows, both[0].p):
                     del both[0]
                 for one in both:
@@ -163,6 +168,7 @@ def accumulate(
             n_seen += part.n_rows
 
     with closing(thread_imap(lambda task: task(), tasks(), n_threads)) as results:
+        # Threads multiply in any order; sums are added in the order of the parts, on this one.
         for add in results:
             add()
     return [both[0].finish() for both in found]
@@ -243,6 +249,7 @@ def _giant_distinct_gram(problem: Problem, phi: BlockMap, query: int) -> Gram:
     def work(lo: int) -> tuple[Int64Array, Float64Array, Float64Array]:
         part, z = slice(lo, lo + CHUNK_ROWS), columns(lo)
         z -= shift
+        # Rows are sorted by grade: a chunk holds runs, summed by reduceat.
         first = np.flatnonzero(np.diff(grade[part], prepend=-1))
         sums = np.add.reduceat(z * w[part, None], first, axis=0)
         z *= scale[part, None]
@@ -253,6 +260,7 @@ def _giant_distinct_gram(problem: Problem, phi: BlockMap, query: int) -> Gram:
         sums[grades] += part_sums
         matrix += product
     s = sums.sum(axis=0)
+    # L = diag(w (W - W_grade)) - w w' + the same within grades, see statistics.OpenQuery.
     matrix += sums.T @ sums - np.outer(s, s)
     c = query_factor(weight, problem.query_weight)
     return replace(

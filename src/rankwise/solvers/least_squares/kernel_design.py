@@ -50,6 +50,7 @@ class KernelDesign:
 
     def scores(self, X: Matrix, coefs: Float64Array) -> Float64Array:
         """``K(X, X_fit) @ coefs.T``, shape (n_rows, n_C); slices of X unless K is the user's."""
+        # A user's callable is called once: it may be slow, or depend on all rows.
         size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
         parts = [self._values(X[lo : lo + size]) @ coefs.T for lo in range(0, X.shape[0], size)]
         return np.concatenate(parts)

@@ -104,7 +104,9 @@ def leave_query_out(
         )
         scores = np.zeros((len(rows), len(penalties)))
         for draw in draws:
+            # The smaller of two systems with the same solution.
             without = _by_columns if len(rows) > len(draw.values) else _by_rows
+            # C from the pairs that are left: a penalty relative to them changes with the query.
             scores += without(draw, rows, y, factor, penalties.C(left), intercept) / len(draws)
         return per_query(measure, y, scores, single)[0]
 
@@ -139,6 +141,7 @@ def _by_columns(
     inverses, B = inverse_shifted(draw.values, C), draw.project(rows)
     fitted = B @ (inverses * draw.projected_rhs).T + intercept.mean_target
     if intercept.offset:
+        # The intercept as one more eigendirection, of inverse 1/W.
         B = np.column_stack([B, np.ones(len(B))])
         inverses = np.column_stack([inverses, np.full(len(C), intercept.offset)])
     factored = factor.apply(B.copy(), 0, 1)
@@ -146,6 +149,7 @@ def _by_columns(
     targets = factored.T @ factor.apply(y[:, None] - fitted, 0, 1)
     steps = np.empty((len(gram), len(C)))
     for k, root in enumerate(np.sqrt(inverses)):
+        # Symmetric: K^(1/2) on both sides instead of K on one.
         system = np.eye(len(gram)) - root[:, None] * gram * root
         steps[:, k] = root * np.linalg.solve(system, root * targets[:, k])
     return fitted - B @ steps
@@ -222,6 +226,8 @@ def _changes(
         return
     same = (y[:, None] == y[None, :]) if problem.graph == "distinct" else None
     alone = np.zeros(len(y), dtype=bool)
+    # The base depends on the pair only through the weight left in the query and, with distinct
+    # grades, through what is left of both grades.
     keys = [w[first] + w[second]]
     if same is not None:
         # A grade held by a single row vanishes with it, so such pairs share a base for any grades.
@@ -250,6 +256,8 @@ def _changes(
         small = np.zeros((len(part), p + 2, p + 2))
         for position, row in ((p, i), (p + 1, j)):
             small[:, 0, position] = small[:, position, 0] = c * w[row]
+            # Removes the row: the entries above cancel its products with the others and add 2 c w^2
+            # to its diagonal, which becomes 0.
             small[:, position, position] = -c * w[row] * (reach[row] + w[row])
         small[:, p, p + 1] = small[:, p + 1, p] = -c * w[i] * w[j]
         if p == 3:
@@ -273,6 +281,7 @@ def _pair_scores(
     With ``A = I + Z D0``, ``B = A^-1 Z``, ``h = A^-1 (f + Z D0 y)`` and ``t = U'f'``:
     ``(I + U'B U M) t = U'h + U'B U M U'y``.
     """
+    # Once for all pairs of this base; the pairs differ by the small systems below.
     ZD = Z @ (change.base - L)
     solved = np.linalg.solve(
         np.eye(len(y)) + ZD, np.concatenate([Z, (fitted + ZD @ y)[:, None]], axis=1)
@@ -286,6 +295,7 @@ def _pair_scores(
     h_small, y_small = np.empty((len(i), p + 2)), np.empty((len(i), p + 2))
     h_small[:, :p], y_small[:, :p] = columns.T @ h, columns.T @ y
     for position, row in ((p, i), (p + 1, j)):
+        # Unit vectors pick rows and columns of B: no product.
         G[:, position, :p] = left[row]
         G[:, :p, position] = right[:, row].T
         h_small[:, position], y_small[:, position] = h[row], y[row]

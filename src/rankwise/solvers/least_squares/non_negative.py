@@ -74,6 +74,7 @@ class NonNegativePath:
         is_number = cv is None or isinstance(cv, Integral)
         n_folds = int(cv or DEFAULT_FOLDS) if is_number else 0
         problem = self._problem
+        # Folds of queries subtract from sums; folds of rows cut queries apart and need a pass each.
         if is_number and problem.groups.n_queries >= n_folds:
             return self._leave_out(deal_queries(problem.groups, n_folds), measure)
         values = []
@@ -101,6 +102,7 @@ class NonNegativePath:
         problem = self._problem
         (grams,) = draw_grams(self.design, problem, folds)
         whole = total(grams)
+        # Training sums by difference: one pass over the rows for all folds.
         read_outs = [self._read_out(whole - part) for part in grams]
         parts = (problem.X, problem.y, problem.groups, folds, measure)
         fit = PathFit(self.design, [self._coef(whole)])
@@ -124,7 +126,10 @@ def non_negative_coef(gram: Gram, C: Float64Array) -> Float64Array:
     least = RELATIVE_CUT * max(float(values[-1]), 0.0) if len(values) else 0.0
     found = np.zeros((len(C), len(rhs)))
     for place, alpha in enumerate(1.0 / np.asarray(C, dtype=np.float64)):
+        # Directions of rounding alone would be divided by almost nothing.
         kept = values + alpha > least
         root = np.sqrt(values[kept] + alpha)
+        # |R b - R^-T g|^2 for R = (values + alpha)^(1/2) V', from the eigenvectors of all
+        # penalties.
         found[place] = nnls(root[:, None] * vectors[:, kept].T, rhs[kept] / root)[0]
     return found

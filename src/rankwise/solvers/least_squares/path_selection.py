@@ -156,6 +156,7 @@ class LeastSquaresPath:
         design, n_queries = self.design, problem.groups.n_queries
         folds = deal_queries(problem.groups, n_folds)
         held: list[list[Float64Array]] = []
+        # Sums of products do not help here: the dual's unknowns are the rows, which differ by fold.
         if use_dual(problem, design):
             fit = self._dual_fit(problem, _dual_coefs(problem, design, self.penalties))
             for fold in folds:
@@ -195,6 +196,7 @@ class LeastSquaresPath:
         centre, intercept = np.zeros(design.n_columns), Intercept()
         if problem.intercept:
             mean_row, mean_target, weight = weighted_means(problem)
+            # Linear columns: those of the mean row are the mean of the columns.
             centre = design.block(mean_row[None, :], 0)[0]
             intercept = Intercept(mean_target, 1.0 / weight)
 
@@ -261,9 +263,11 @@ def solve_folds(
         grams.append(all_rows)
 
         def solve(fold: int, all_rows: Gram = all_rows, parts: Any = parts) -> Float64Array:
+            # Fold -1 is none: the fit on all rows is one more task for the threads.
             part = all_rows if fold < 0 else all_rows - parts[fold]
             return gram_coef(part, problem, penalties)
 
+        # Smaller systems are solved before a thread has started.
         n_threads = None if design.n_columns >= 64 else 1
         solutions = list(thread_imap(solve, range(-1, n_folds), n_threads))
         final.append(solutions[0])

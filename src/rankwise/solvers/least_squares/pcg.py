@@ -73,6 +73,7 @@ class PreconditionedConjugateGradients:
         left = 1.0
         if scale == 0.0:
             return SolveResult(x, 0, True, 0.0)
+        # rho / inf is 0: the first direction, and the first after a restart, is the residual's.
         direction, rho = np.zeros_like(rhs), np.inf
         for step in range(1, self.max_iter + 1):
             z = precondition(residual)
@@ -176,6 +177,7 @@ def kernel_operator(
 
     def operator(z: Float64Array) -> Float64Array:
         a = factor.apply_transposed(z[:, None])[:, 0]
+        # Values are computed again in every step: N^2 of them would not fit in memory.
         parts = thread_imap(lambda lo: np.asarray(kernel(X[lo : lo + size], X)) @ a, starts)
         scores = np.concatenate(list(parts)).astype(np.float64)
         return factor.apply(scores[:, None], 0, n_queries)[:, 0] + alpha * z
@@ -218,6 +220,7 @@ def low_rank_preconditioner(
 ) -> Callable[[Float64Array], Float64Array]:
     """``v -> (B B' + alpha)^-1 v`` for B of shape (n_rows, n_landmarks)."""
     squares, V = np.linalg.eigh(B.T @ B)
+    # Dividing by smaller ones would give directions that are not orthogonal.
     kept = squares > len(squares) * np.finfo(np.float64).eps * max(squares[-1], 0.0)
     squares = squares[kept]
     U = B @ (V[:, kept] / np.sqrt(squares))

@@ -102,6 +102,8 @@ def centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float
     mean, share = centre + rest, weight / (weight + alpha)
     matrix = gram[1:, 1:] - np.outer(rest, gram[0, 1:])
     solve = _by_cholesky(matrix, alpha)
+    # v of the docstring, whose gamma is alpha * share. In directions without data A is alpha, and
+    # gamma / alpha is `share`, at alpha = 0 too.
     pull = np.zeros_like(mean)
     if solve is None:
         path = RidgePath.of(matrix)
@@ -161,6 +163,7 @@ class SharedRidge:
     """
 
     def __init__(self, X: Matrix, weight: Float64Array | None, alpha: float) -> None:
+        # The smaller of the two systems.
         self._wide = X.shape[0] <= X.shape[1]
         self.X, self.weight = X, weight
         if self._wide:
@@ -189,6 +192,7 @@ class SharedRidge:
         if self._wide:
             return self.coefficients(Y @ code.T - code @ offset)
         cross = self._products(Y)
+        # The first column of Z'WZ is Z'W 1: subtracting offsets needs no other pass.
         cross -= np.outer(self._matrix[:, 0], offset)
         return from_centre(self._solve(cross @ code.T), self._centre)
 

@@ -97,6 +97,7 @@ def fit_query_folds(
         phi, back = _columns(problem, nodes)
         parts = held = fold_grams(problem, phi, folds)
         if problem.query_weight != "document":
+            # Errors count every row once, whatever a query weighs in the loss.
             held = fold_grams(_centred_rows(problem), phi, folds)
         inner, error = _of_folds(parts, held, penalty)
         coefs.append(back(inner))
@@ -201,6 +202,7 @@ def block_costs_less(m: int, n: int, n_grid: int, folds: Sequence[Int64Array]) -
     """Whether the block formula takes less work than an eigendecomposition per fold."""
     rank = min(m - 1, n)
     size = np.array([len(fold) for fold in folds], dtype=np.float64)
+    # Per grid point: entries of the triangles and right-hand sides, then the system itself.
     per_point = rank * size * (size + 3) + SYSTEM_COST * size**3
     blocks = _eigh_cost(rank) + n_grid * per_point.sum()
     each_fold = FOLD_COST + _eigh_cost(n) + n_grid * n**2
@@ -255,6 +257,7 @@ def _row_fold_grams(
     fold_of_row = np.empty(problem.X.shape[0], dtype=np.int64)
     for number, rows in enumerate(folds):
         fold_of_row[rows] = number
+    # One number for a query and a fold: sums of each such cell, then any fold is a difference.
     codes = problem.groups.codes() * n_folds + fold_of_row
     cells = QueryGroups.from_qid(codes, len(codes))
     pointwise = replace(problem, graph="pointwise", groups=cells)
@@ -271,6 +274,8 @@ def _row_fold_grams(
             if part is None:
                 trains[fold] = trains[fold] + _of_pairs(of_query, weighting)
                 continue
+            # Pairs of the rest, not pairs of all less those of the fold: pairs between the two go
+            # too.
             rest = of_query - part
             if len(parts) > 1:
                 trains[fold] = trains[fold] + _of_pairs(rest, weighting)
@@ -295,6 +300,7 @@ def _pooled(
 def _squared_errors(coefs: Float64Array, held: Gram) -> Float64Array:
     """``(y - Phi b)' L (y - Phi b)`` for every row b of ``coefs``."""
     quadratic = ((coefs @ held.matrix) * coefs).sum(axis=1)
+    # A square: below 0 is rounding.
     return np.maximum(held.target_norm - 2.0 * (coefs @ held.rhs) + quadratic, 0.0)
 
 

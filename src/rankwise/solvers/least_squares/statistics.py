@@ -75,6 +75,7 @@ class Gram:
         if rows.graph == "pointwise":
             return cls.of_rows(block, rows.y, rows.sample_weight)
         factor = rows.factor(slice(None), groups)
+        # Sums between bounds: reduceat would give empty queries the next row's weight.
         totals = np.diff(np.concatenate([[0.0], np.cumsum(factor.weight)])[groups.indptr])
         block = factor.apply(block, 0, groups.n_queries)
         target = factor.apply(rows.y[:, None].copy(), 0, groups.n_queries)[:, 0]
@@ -87,6 +88,7 @@ class Gram:
         """Pointwise statistics; ``block``, the columns of the rows, is overwritten."""
         w = np.ones(len(y)) if w is None else w
         sums, root = w.astype(block.dtype) @ block, np.sqrt(w)
+        # Unit weights save a pass over the block.
         if (w != 1).any():
             block *= root[:, None].astype(block.dtype)
         gram = _squares(block, y * root)
@@ -130,6 +132,7 @@ class Gram:
 
     def moved(self, step: Float64Array, target_step: float) -> Gram:
         """Pointwise statistics of ``Phi + step`` and ``y + target_step``; step of shape (p,)."""
+        # Half of weight step step' in each of the two transposed terms below.
         mean_step = np.outer(self.sums + 0.5 * self.weight * step, step)
         return Gram(
             self.matrix + mean_step + mean_step.T,
@@ -213,6 +216,7 @@ class OpenQuery:
         step = other.shift - self.shift
         target_step = other.target_shift - self.target_shift
         for grade, gram in other.slots.items():
+            # Sums about different shifts do not add; equal shifts skip the rounding.
             moved = gram.moved(step, target_step) if step.any() or target_step else gram
             self.add_inplace(grade, moved)
 
@@ -222,6 +226,7 @@ class OpenQuery:
         weight = sum(part.weight for part in parts)
         s = sum((part.sums for part in parts), np.zeros(p))
         t = sum(part.target_sum for part in parts)
+        # The formula at the top, slot by slot.
         matrix, rhs, norm = -np.outer(s, s), -s * t, -(t**2)
         for part in parts:
             factor = weight

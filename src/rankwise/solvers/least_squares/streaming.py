@@ -57,6 +57,8 @@ class RunningGram:
             problem,
             chunk_rows=gram.CHUNK_ROWS,
             giant_rows=gram.GIANT_ROWS,
+            # The first query may have begun earlier, the last may go on; rows of a pointwise loss
+            # are independent.
             edges=(goes_on, problem.graph != "pointwise"),
         )
         n_threads = None if len(problem.y) * phi.n_features_out > 1e6 else 1
@@ -68,10 +70,12 @@ class RunningGram:
                 self.open_query.merge_inplace(opened)
                 continue
             if self.open_query is not None:
+                # Another query has begun, so the open one is complete.
                 self.closed = self._of_all(problem)
                 self.seen.add(self.open_id)
             self.open_query, self.open_id = opened, query_id
         self.seen.update(ids if problem.graph != "pointwise" else [])
+        # The open query may still come; it counts as seen only when it is complete.
         self.seen.discard(self.open_id)
         self.closed = self.closed + sums.folds[0]
         return self._of_all(problem)

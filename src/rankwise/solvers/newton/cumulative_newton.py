@@ -105,6 +105,7 @@ class CumulativeNewton:
                 share, point = taken
                 n_iter += 1
                 step = share * max(np.abs(along).max(), np.abs(theta_move).max())
+                # A shortened step may be small without being near the minimum.
                 converged = share == 1.0 and step <= self.tol
                 n_flat = n_flat + 1 if slope > -FLAT and not penalty.any() else 0
         total = float(loss.weight.sum())
@@ -174,6 +175,7 @@ class _Problem:
             # Ends of the intervals: -inf, the thresholds, inf; the outer two fall away at the end.
             first, last = int(classes.min()), int(classes.max()) + 2
             rows, here = np.arange(len(classes)), classes - first
+            # Only the ends of classes in the chunk: few if the rows are sorted by class.
             cross = np.zeros((len(classes), last - first))
             cross[rows, here + 1] = -(terms.upper_upper + terms.upper_lower)
             cross[rows, here] = -(terms.lower_lower + terms.upper_lower)
@@ -194,6 +196,7 @@ class _Problem:
         grad, hessian = self.columns.sum_of(of_chunk)
         kept = np.r_[:d, d + 1 : d + n_ends - 1]
         grad, hessian = grad[kept], hessian[np.ix_(kept, kept)]
+        # The blocks above wrote the upper triangle only.
         hessian = np.triu(hessian) + np.triu(hessian, 1).T
         grad[:d] += self.penalty * point.u
         hessian[np.arange(d), np.arange(d)] += self.penalty
@@ -211,9 +214,12 @@ class _Problem:
         share, slack = 1.0, ROUNDING * abs(point.value)
         for _ in range(MOST_HALVINGS):
             theta = point.theta + share * theta_move
+            # Equal or crossed thresholds would leave a class without probability.
             if (np.diff(theta) > 0).all():
                 u = point.u + share * move[: len(point.u)]
                 there = self.at(point.scores + share * along, u, theta)
+                # Near the minimum the decrease is below the rounding of the value: the slack lets
+                # such steps pass.
                 limit = point.value + SUFFICIENT_DECREASE * share * slope + slack
                 if there.value <= limit:
                     return share, there

@@ -57,6 +57,7 @@ class HingeNewton:
         n_iter, n_bends = 0, 0
         best: ScoreResult | None = None
         while True:
+            # Curvature 1 / (2 bend) gives the line beyond the bend the hinge's slope, 1.
             bent = rows.with_loss(replace(rows.loss, bend=bend, curvature=0.5 / bend))
             # Half of the tolerance is for the smooth problem, half for the smoothing.
             solved = ScoreNewton(0.5 * self.tol, self.max_iter - n_iter).solve(bent, C, w)

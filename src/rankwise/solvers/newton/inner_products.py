@@ -52,6 +52,7 @@ class KernelProducts:
         reduced = _solve_definite(matrix, vector)
         xi = np.empty(len(rows))
         expand_blocks(reduced, np.arange(len(rows)), block_ptr, xi)
+        # A row may have two nodes in blocks.
         per_row = np.bincount(rows, weights=xi, minlength=len(self.K))
         return xi, system.score_residual - (self.K @ per_row) / two_lam
 
@@ -86,6 +87,7 @@ class ColumnProducts:
             rows = self.X[system.block_rows[lo:hi]]
             block = as_dense(rows)
             root = np.sqrt(scale[lo:hi])[:, None]
+            # The sum within a block is fixed, so only columns about its mean count.
             block = _centre(block, scale[lo:hi], block_ptr[first : last + 1] - lo) * root
             matrix += block.T @ block
         matrix.flat[:: d + 1] += 2.0 * system.lam

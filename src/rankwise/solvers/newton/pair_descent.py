@@ -36,6 +36,7 @@ class PairDescent:
         for C in Cs.tolist():
             w = np.zeros(rows.n_features)
             if pairs.total > 0:
+                # P / (C total) is the mean loss of a drawn pair plus decay |w|^2 / 2.
                 w = self._descend(pairs, rows.X, 1.0 / (C * pairs.total))
             scores = rows.scores(w)
             value, slopes = rows.value_grad(scores)
@@ -90,6 +91,7 @@ class PairDraw:
     def of(cls, loss: PairwiseLogistic) -> PairDraw:
         """The pairs of a loss with their weights in it."""
         query = np.repeat(np.arange(len(loss.scale)), np.diff(loss.indptr))
+        # By grade within queries, so that a grade's rows are a range of places.
         order = np.lexsort((loss.grades, query))
         mass = np.concatenate([[0.0], np.cumsum(loss.weight[order])])
         grades, query = loss.grades[order], query[order]
@@ -116,6 +118,7 @@ class PairDraw:
         """Upper and lower rows of ``n`` pairs, with replacement."""
         uniform = random.random_sample((3, n))
         couple = np.searchsorted(self.couples, uniform[0] * self.total, side="right")
+        # The product may round up to the total, beyond the last couple.
         couple = np.minimum(couple, len(self.couples) - 1)
         return self._row(self.upper[couple], uniform[1]), self._row(self.lower[couple], uniform[2])
 

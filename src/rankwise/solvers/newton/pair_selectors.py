@@ -79,6 +79,7 @@ class PairSelector:
         for lo, hi in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True):
             g = grades[lo:hi]
             counts = np.unique(g, return_counts=True)[1]
+            # Ordered pairs less those within grades, halved.
             n_pairs = ((hi - lo) ** 2 - int((counts**2).sum())) // 2
             n_all += n_pairs
             if self.rule == "adjacent":
@@ -87,6 +88,8 @@ class PairSelector:
                 upper, lower = _nearest(values[lo:hi], g, self.n_opponents)
             elif self.rule == "random":
                 n_kept = int(np.ceil(self.share * n_pairs))
+                # By number: forming all pairs to keep a share of them would take the memory that is
+                # saved.
                 upper, lower = numbered_pairs(g, np.sort(random.permutation(n_pairs)[:n_kept]))
             else:
                 assert slack is not None
@@ -142,6 +145,7 @@ def _pilot(
     """Slacks under the first Newton step on all pairs: pairwise least squares."""
     linear = LinearRows(rows.X, every)
     with single_threaded_blas():
+        # At scores of 0 all pairs are within the margin, so the step is that of the squared loss.
         w = ScoreNewton(tol, 1).solve(linear, PILOT_C, np.zeros(linear.n_features)).x
         keys = linear.scores(w) - every.offset
     return lambda upper, lower: every.margin - (keys[upper] - keys[lower])
@@ -185,12 +189,14 @@ def _nearest(values: Matrix, grades: Int64Array, n_opponents: int) -> Pairs:
     for start in range(0, len(rows), SLICE_ROWS):
         part = slice(start, start + SLICE_ROWS)
         distances = norms[part, None] - 2.0 * (rows[part] @ rows.T) + norms
+        # No pair; sorted last and dropped below if there are too few opponents.
         distances[grades[part, None] == grades] = np.inf
         order = np.argsort(distances, axis=1, kind="stable")[:, :n_opponents]
         near = np.take_along_axis(distances, order, axis=1) < np.inf
         place = np.broadcast_to(np.arange(start, start + len(order))[:, None], order.shape)
         found.append(np.stack([place[near], order[near]], axis=1))
     pairs = np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
+    # Two rows may name each other: in one order, the pair is counted once.
     swap = grades[pairs[:, 0]] < grades[pairs[:, 1]]
     pairs[swap] = pairs[swap][:, ::-1]
     pairs = np.unique(pairs, axis=0)

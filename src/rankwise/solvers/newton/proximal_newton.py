@@ -126,6 +126,8 @@ class ProximalNewton:
         if at_zero == 0.0:
             nothing = np.zeros(len(weight))
             return SolveResult(np.zeros(len(y)), 0, True, 0.0), nothing, nothing
+        # tau divides residuals into dual values in [-1, 1]: it starts at the size that scores can
+        # reach, and at most at the spread of y.
         spread = float(np.sqrt(weight[: len(y)] @ y**2 / weight[: len(y)].sum()))
         reach = products.mean_diagonal() * float(weight.mean()) * half  # of scores
         tau = min(spread, max(reach, LEAST_REACH * spread))
@@ -168,6 +170,7 @@ class ProximalNewton:
                 zeta_step, score_step = _direction(
                     loss, products, point, weight * point.nu - zeta, error, score_error, tau, lam
                 )
+                # Along the step, at its start: the gradient of the round's dual by f is beta - u.
                 slope = -float(error @ score_step)
                 length, point = _search(
                     loss, y - f, centre, tau, beta, loss.rows(zeta_step), score_step, slope
@@ -232,6 +235,7 @@ def _search(
         if abs(slope) <= allowed:
             break
         if slope > 0:
+            # The Illinois rule: the end that stays counts half, or it might stay for ever.
             low_slope *= 0.5 if high_slope > 0 else 1.0
             high, high_slope = length, slope
         else:

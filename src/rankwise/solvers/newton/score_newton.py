@@ -111,6 +111,7 @@ class ScoreNewton:
         if len(rows.parts) < MANY_PARTS:
             return np.zeros(rows.n_features)
         sample = rows.every(STRIDE)
+        # A share of the rows has that share of the loss.
         C *= rows.n_samples / sample.n_samples
         few = ScoreNewton(self.tol, min(START_STEPS, self.max_iter))
         return few.solve(sample, C, np.zeros(rows.n_features)).x
@@ -121,6 +122,8 @@ class ScoreNewton:
         loss, slopes = rows.value_grad(scores)
         value = 0.5 * float(w @ w) + C * loss
         gradient = w + C * rows.transposed(slopes)
+        # stalled: no step gains; exhausted: a full step gains only rounding, which counts as
+        # solved.
         stalled, exhausted, slope = False, False, 0.0
         for n_iter in itertools.count():
             gap = 0.5 * float(gradient @ gradient) / value if value > 0 else 0.0
@@ -129,6 +132,7 @@ class ScoreNewton:
             converged = exhausted or gap <= self.tol
             if converged or stalled or n_iter >= self.max_iter:
                 return ScoreResult(w, n_iter, converged, gap, -C * slopes, value)
+            # Of the second derivative, 1 from the norm: the preconditioner.
             diagonal = 1.0 + C * rows.diagonal()
             step, score_step, solved = _direction(rows, C, gradient, diagonal)
             slope = float(gradient @ step)
@@ -171,6 +175,7 @@ def _direction(
     uneven = float(diagonal.max(initial=1.0)) > UNEVEN * float(diagonal.min(initial=1.0))
     step, score_step = np.zeros(len(gradient)), np.zeros(rows.n_samples)
     residual = -gradient
+    # Rough systems first: precision far from the minimum would be wasted.
     enough = FORCING * float(np.linalg.norm(gradient))
     conditioned = residual / diagonal
     direction, energy = conditioned.copy(), float(residual @ conditioned)

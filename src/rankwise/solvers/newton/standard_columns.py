@@ -61,10 +61,12 @@ class StandardColumns:
             centre = np.asarray(scaled.T @ share).ravel()
             squares = np.asarray(scaled.power(2).T @ share).ravel()
             spread = np.sqrt(np.maximum(squares - centre**2, 0.0))
+            # The difference of squares loses half of the digits: smaller spreads would be rounding.
             spread = np.where(low < high, np.maximum(spread, 1e-8 * np.sqrt(squares)), 0.0)
             scaled = scaled.multiply(_inverse(spread)).tocsr()
             chunks = [scaled[lo:hi] for lo, hi in bounds]
             return cls(chunks, bounds, np.zeros(d), spread * unit)
+        # Any row near the others does: a common offset is gone before sums are formed.
         first = X[0] / unit
         chunks = [X[lo:hi] / unit - first for lo, hi in bounds]
         centre = _sum([share[lo:hi] @ Z for (lo, hi), Z in zip(bounds, chunks, strict=True)], d)
@@ -113,6 +115,7 @@ class StandardColumns:
             return first, second
 
         n = len(self.chunks)
+        # A number of lanes that does not depend on threads: the sums then do not either.
         lanes = [range(lane, n, N_LANES) for lane in range(min(n, N_LANES))]
         parts = thread_map(run, lanes, self.n_threads)
         return np.sum([part[0] for part in parts], axis=0), np.sum(
@@ -129,6 +132,7 @@ class StandardColumns:
 
         mean, gram = self.sum_of(of_chunk)
         gram = gram - np.outer(mean, mean)
+        # Cholesky with pivots takes the column that is explained least, until none is left.
         _, pivots, rank, _ = _pstrf(gram, tol=RANK_TOL, lower=1)
         return np.sort(pivots[:rank] - 1).astype(np.int64)
 

@@ -61,6 +61,7 @@ class KernelRows:
         self.evaluate = evaluate
         self.diagonal = diagonal
         n_samples = len(diagonal)
+        # float32 rather than fewer rows: a row that is not held is computed again.
         dtype = np.float64 if 8 * n_samples**2 <= max_bytes else np.float32
         size = np.dtype(dtype).itemsize * n_samples
         n_slots = min(n_samples, max_bytes // size)
@@ -79,6 +80,7 @@ class KernelRows:
             if whole is None:
                 self._fill()
             self.slots[:] = np.arange(n_samples)
+            # Of the values that steps read, so that the curvature between equal rows is exactly 0.
             self.diagonal = np.diagonal(self.values).astype(np.float64)
 
     @property
@@ -89,6 +91,7 @@ class KernelRows:
     def load(self, row: int) -> None:
         """Compute one row and replace the least recently read one."""
         slot = int(self.used[:-1].argmin())
+        # The row that held the slot, if any.
         self.slots[self.slots == slot] = -1
         self.values[slot] = self.evaluate(slice(row, row + 1))[0]
         self.slots[row] = slot

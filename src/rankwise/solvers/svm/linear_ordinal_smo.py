@@ -61,6 +61,7 @@ class LinearOrdinalSMO:
         """The optimum for rows of given classes, see :meth:`OrdinalSMO.solve`."""
         most = self.smo.most_steps(upper)
         patience = min(most, max(PATIENCE, PATIENCE_EACH * upper.size))
+        # A Newton step solves a system of the columns: too large, so SMO goes on by itself.
         if self.X.shape[1] >= MOST_COLUMNS:
             patience = most
         first = replace(self.smo, max_iter=patience).solve(kernel, classes, upper, start, scale)
@@ -68,6 +69,7 @@ class LinearOrdinalSMO:
             return first
         near = first.x
         with suppress(ArithmeticError, ValueError):  # columns whose squares lose all precision
+            # The better of two feasible points; Newton's may be worse after it is balanced.
             near = min(near, self._near(classes, upper), key=lambda point: point.dual_objective)
         rest = replace(self.smo, max_iter=most - patience).solve(kernel, classes, upper, near)
         return replace(rest, n_iter=patience + rest.n_iter)

@@ -124,6 +124,7 @@ class OrdinalSMO:
         limit = self.most_steps(upper)
         n_iter, top, low = 0, 0.0, 0.0
         converged = not len(rows.taking_part)
+        # The steps return for every row that the cache lacks, and to have rows shrunk.
         while not converged and n_iter < limit:
             more = min(SHRINK_STEPS, limit - n_iter)
             status, row, n_steps, top, low = steps(
@@ -133,6 +134,8 @@ class OrdinalSMO:
             if status == ROW_MISSING:
                 kernel.load(row)
             elif status == CONVERGED:
+                # Optimal among the active rows only: scores of the others are stale, so check them
+                # again.
                 converged = rows.all_active
                 rows.activate_all()
             else:
@@ -149,6 +152,7 @@ class OrdinalSMO:
         """Solution at the dual point, and its distance from the optimum."""
         part, alpha, upper = rows.taking_part, rows.alpha[rows.taking_part], rows.upper
         upper = upper[part]
+        # From the dual values alone: sums kept by the steps have gathered rounding errors.
         signed = rows.alpha * rows.signs
         coef, theta, signs = signed.sum(axis=1), signed.sum(axis=0), rows.signs[part]
         wanted = signs - theta - rows.scores[part, None]
@@ -164,6 +168,7 @@ class OrdinalSMO:
         else:
             intercept, violation = 0.0, max(top, -low, 0.0)
         half_norm = 0.5 * float(coef @ rows.scores + theta @ theta)
+        # signs * wanted is 1 - s (f + theta), the hinge of the margin without the intercept.
         losses = np.maximum(signs * (wanted - intercept), 0.0)
         solution = OrdinalSolution(
             rows.alpha,
@@ -204,6 +209,7 @@ class _Rows:
             self.scores = np.zeros(len(classes))
             self.theta = np.zeros(upper.shape[1])
         else:
+            # The problem for C' = scale C has bounds scaled alike, and values at bounds stay there.
             alpha = scale * start.alpha
             self.alpha = np.where(alpha >= AT_BOUND * upper, upper, alpha)
             self.scores, self.theta = scale * start.scores, scale * start.theta
@@ -219,7 +225,9 @@ class _Rows:
         _, _, f, theta, order, rising, falling = self.state
         tables = new_tables(len(theta))
         fill_tables(theta, order, tables)
+        # A row matters if it can form a violating pair with some other row.
         kept = (tables[0][rising] - f >= low) | (tables[2][falling] - f <= top)
+        # Copying the active rows pays off only if many leave.
         if kept.mean() < KEEP_SHARE:
             self._put_back()
             self._take(self.active[kept])
@@ -231,6 +239,7 @@ class _Rows:
             return
         left = np.setdiff1d(self.taking_part, self.active, assume_unique=True)
         coef = (self.alpha * self.signs).sum(axis=1)
+        # Steps update scores of active rows only.
         self.scores[left] = self.kernel.products(left, coef)
         self._take(self.taking_part)
 

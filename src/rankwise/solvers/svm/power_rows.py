@@ -54,6 +54,7 @@ class PowerRows:
         self._inverse = np.ones(X.shape[1]) if inverse is None else inverse
         self._sparse = is_sparse(X)
         self._given = X
+        # What the kernels take: they are compiled for contiguous rows.
         self._X: Any = (X.data, X.indices, X.indptr) if is_sparse(X) else np.ascontiguousarray(X)
         size = X.nnz if is_sparse(X) else X.size
         self._n_threads = None if size > _SMALL else 1
@@ -102,6 +103,7 @@ class PowerRows:
         power = out[:, : self.n_features]
         power[:] = t
         for p in range(1, self.degree):
+            # Each power is the one before times t, a product instead of a power.
             following = out[:, p * self.n_features : (p + 1) * self.n_features]
             np.multiply(power, t, out=following)
             power = following
@@ -134,6 +136,7 @@ class PowerRows:
     def table(self, w: Float64Array) -> Float64Array:
         """Copy of the weights (n_columns,) in the shape that the compiled kernels take."""
         table = w.reshape(self.degree, self.n_features)
+        # All powers of a sparse entry lie together; of dense rows, all columns of a power.
         return np.array(table.T if self._sparse else table, order="C")
 
     def weights(self, table: Float64Array) -> Float64Array:

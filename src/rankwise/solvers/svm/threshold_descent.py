@@ -94,11 +94,15 @@ class ThresholdDescent:
             n_left, gap, violation = rows.descend(
                 part, loss.codes, loss.weight, (table, theta, alpha), loss.squared, slack
             )
+            # The next pass shrinks rows beyond this pass's largest violation, as in [2].
             slack = violation if violation > 0 else np.inf
             norm = 0.5 * float(np.vdot(table, table) + theta @ theta)
+            # The gap gathered during the pass is from changing weights and of the rows visited: a
+            # hint only. The dual objective plus the gap estimates the primal one.
             if gap <= self.tol * (loss.dual_sum(alpha) - norm + gap):
                 solution = solution_of(loss, rows, alpha, n_iter, self.tol)
                 if solution.converged:
                     return solution
+                # The hint was wrong: all rows take part again.
                 n_left, slack = rows.n_samples, np.inf
         return solution_of(loss, rows, alpha, self.max_iter, self.tol)

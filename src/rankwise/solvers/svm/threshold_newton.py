@@ -68,8 +68,11 @@ class ThresholdNewton:
             error = float(np.linalg.norm(point.gradient))
             enough = MOVED_SHARE * np.sqrt(point.hinge.moved)
             size = 1.0 + float(np.linalg.norm(point.place))
+            # Rockafellar's criterion (B) with an extra exit where the gradient is rounding. At
+            # least one step a round: a fresh centre has not moved yet.
             if not fresh and (error <= enough or error <= NOTHING * size) and not loss.squared:
                 centre = point.hinge.alpha
+                # The round did too little: a smaller bend lets the dual values move further.
                 if point.gap > SLOW * last_gap:
                     bend = max(SHARPER * bend, SMALLEST_BEND)
                 last_gap, fresh = point.gap, True
@@ -121,6 +124,7 @@ class _Point:
         bend: float,
     ) -> _Point:
         hinge = loss.bent(scores, place[rows.n_columns :], centre, bend)
+        # Weights that the dual values give; at the optimum they are the weights themselves.
         of_dual = np.concatenate([rows.transposed(hinge.signed), hinge.thresholds])
         objective = 0.5 * float(place @ place) + hinge.loss
         gap = objective + 0.5 * float(of_dual @ of_dual) - hinge.dual
@@ -139,6 +143,7 @@ def _step(point: _Point, centre: Float64Array, bend: float) -> _Point:
         hinge = point.loss.bent(scores, place[D:], centre, bend)
         along = float(hinge.signed @ score_step) + float(hinge.thresholds @ step[D:])
         slope = float(place @ step) - along
+        # Flat enough; or still falling after a full step, from where the next one goes on.
         if abs(slope) <= -SLOPE_LEFT * first_slope or (slope < 0 and high == 0.0):
             break
         low, high = (low, length) if slope > 0 else (length, high)
@@ -158,6 +163,7 @@ def _hessian(point: _Point) -> Float64Array:
         which = near[first : first + BLOCK_ROWS]
         curvature, Z = point.hinge.curvature[which], point.rows.expanded(which)
         mixed = curvature.T @ Z
+        # One product Z'Z: all thresholds of a row share its columns.
         Z *= np.sqrt(curvature.sum(axis=1))[:, None]
         return Z.T @ Z, mixed
 

@@ -68,6 +68,7 @@ class ThresholdSolver:
         if self.steps != "newton":
             n_more = max(0, int(np.ceil(np.log(C / last) / np.log(FACTOR))) - 1)
             most = min(PATIENCE, self.max_iter) if may_step else self.max_iter
+            # Through smaller C, each within FACTOR of the next.
             for here in [*(C / FACTOR**step for step in range(n_more, 0, -1)), C]:
                 descent = ThresholdDescent(self.tol if here == C else max(self.tol, COARSE), most)
                 start = descent.solve(loss.scaled(here), rows, start.alpha * (here / at))
@@ -76,6 +77,7 @@ class ThresholdSolver:
                     break
             if start.converged or not may_step:
                 return replace(start, n_iter=n_iter)
+        # Feasible for C: bounds scale with it.
         start = replace(start, alpha=start.alpha * (C / at))
         start = ThresholdNewton(self.tol, self.max_iter).solve(loss.scaled(C), rows, start)
         return replace(start, n_iter=n_iter + start.n_iter)

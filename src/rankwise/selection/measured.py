@@ -49,12 +49,7 @@ def values_by_query(
         wanted = [m for m in measures if (m.reads_labels, m.reads_from_top) == kind]
         if not wanted:
             continue
-        y, scores, groups, mask = (
-            test.y,
-            wanted[0].read(told),
-            test.groups,
-            retrieved,
-        )
+        y, scores, groups, mask = test.y, wanted[0].read(told), test.groups, retrieved
         doc_ids = test.doc_ids
         if test.missed is not None and wanted[0].reads_from_top:
             y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)

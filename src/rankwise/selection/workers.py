@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import atexit
 import os
 import pickle
-import re
 import signal
+import subprocess
 import sys
 import threading
-import time
+import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import wait as ended
-from pickle import PicklingError
-from typing import Any, Generic, TypeVar
+from pickle import PicklingError, UnpicklingError
+from queue import SimpleQueue
+from threading import Timer
+from typing import IO, Any, TypeVar
 
-from joblib.externals.loky import ProcessPoolExecutor, process_executor
-from joblib.externals.loky.backend.reduction import dumps
-from joblib.externals.loky.backend.utils import kill_process_tree
+from joblib import wrap_non_picklable_objects
 from joblib.parallel import get_active_backend
 
 T = TypeVar("T")
@@ -33,8 +38,16 @@ _NOT_SENT = (
 _IDLE_SECONDS = 60
 # Ctrl-C that arrives just before a wait is noticed only after the wait.
 _LONGEST_WAIT = 1.0
-# Seconds for the executor to read the last output of a process.
+# Seconds for an idle process to end by itself.
 _GRACE_SECONDS = 5.0
+# Run by a worker process, whose arguments are this process's module path.
+_START = """\
+import sys
+sys.path[:] = sys.argv[1:]
+del sys.argv[1:]
+from rankwise.selection.workers import serve
+serve()
+"""
 
 
 def run_all(
@@ -72,25 +85,24 @@ def run_all(
     Raises
     ------
     ValueError
-        If ``time_limit`` is given on a Dask cluster or in a process that cannot have children.
+        If ``time_limit`` is given on a Dask cluster.
 
     Notes
     -----
     Starting a worker takes as long as importing the library, so workers wait a minute for the next
     call. With every task they receive this process's environment variables and working folder. They
-    ignore Ctrl-C, which ends this process and thereby its workers.
+    ignore Ctrl-C, which ends this process and thereby its workers. What they print goes to the
+    standard error of this process.
     """
     client = _client() if n_jobs > 1 else None
-    is_daemon = bool(multiprocessing.current_process().daemon)
-    if time_limit is not None and (client is not None or is_daemon):
-        where = "on a Dask cluster" if client is not None else "in a daemonic process"
+    if time_limit is not None and client is not None:
         raise ValueError(
-            f"time_limit cannot be kept {where}, got time_limit={time_limit:g}. Leave it out, or "
-            "run compare in an ordinary process."
+            f"time_limit cannot be kept on a Dask cluster, got time_limit={time_limit:g}. Leave it "
+            "out, or run compare on this machine."
         )
     if client is not None:
         yield from _on_cluster(run, due(), n_jobs, lost, client)
-    elif n_jobs == 1 and (not isolate or is_daemon):
+    elif n_jobs == 1 and not isolate:
         yield from map(run, due())
     else:
         yield from _in_workers(run, due(), n_jobs, lost, time_limit, dict(sources or {}))
@@ -105,99 +117,93 @@ def _client() -> Any:
     return getattr(get_active_backend()[0], "client", None)
 
 
-class _Worker(Generic[T, R]):
+class _Worker:
     """Process that runs one task at a time."""
 
-    def __init__(self) -> None:
-        self._executor = ProcessPoolExecutor(max_workers=1, initializer=_prepare)
-        self._ready = self._executor.submit(_import_library)
-        self.sources: dict[str, str] = {}
-        self.timer: threading.Timer | None = None
-        self.future: Future[R] | None = None
-        self.deadline = float("inf")
-        self.ended_at = float("inf")
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, *map(str, sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,  # also of the children that a task starts
+        )
+        self._is_late = False
+        self.sources = dict(sources)
+        self.timer: Timer | None = None
 
-    def start(self, task: T, work: bytes, time_limit: float | None) -> None:
-        """Begin a pickled task; the time limit excludes the start of the process.
+    def run(
+        self, place: _Place, work: bytes, time_limit: float | None, n_jobs: int
+    ) -> tuple[Any, Any]:
+        """Result of a pickled task, and the exception that it raised, one of them None.
+
+        The time limit excludes the start of the process.
 
         Raises
         ------
-        BrokenProcessPool
-            If the process has ended.
+        ChildProcessError
+            If the process ended, perhaps in the middle of its reply; the message says how.
         """
-        if self._has_ended():
-            raise BrokenProcessPool("its process ended while waiting for a task.")
-        self.task = task
-        if time_limit is not None:
-            self._ready.result()
-            self.deadline = time.monotonic() + time_limit
-        self.future = self._executor.submit(_call, _Place.here(), work)
+        source, sink = self._process.stdout, self._process.stdin
+        assert source is not None and sink is not None
+        clock = Timer(time_limit or 0.0, self.expire)
+        try:
+            _send((place, work), sink)
+            pickle.load(source)  # the process has read the task
+            if time_limit is not None:
+                clock.start()
+            reply = pickle.load(source)
+        except (OSError, EOFError, UnpicklingError):
+            message = how_it_ended(self._process.wait(), n_jobs)
+            if self._is_late:
+                message = f"stopped at the time limit of {time_limit:g} s"
+            raise ChildProcessError(message) from None
+        finally:
+            clock.cancel()
+        return pickle.loads(reply)
 
-    def _has_ended(self) -> bool:
-        # Not is_alive(), which is still true for a process that another thread is about to reap.
-        processes = list(self._executor._processes.values())
-        return bool(ended([process.sentinel for process in processes], timeout=0))
+    def expire(self) -> None:
+        """End the process and its children, since the time limit has passed."""
+        self._is_late = True
+        self.kill()
 
-    def is_lost(self) -> bool:
-        """Whether the executor's thread has ended, or the process did so unnoticed seconds ago.
+    def kill(self) -> None:
+        """End the process and its children; also the children of one that has ended."""
+        _kill(self._process.pid)
 
-        An executor waits forever for the rest of a result that the process was sending.
-        """
-        if not self._is_managed():
-            return True
-        if not self._has_ended():
-            self.ended_at = float("inf")
-            return False
-        self.ended_at = min(self.ended_at, time.monotonic())
-        return time.monotonic() - self.ended_at > _GRACE_SECONDS
-
-    def finish(self) -> Future[R]:
-        """Future of the finished task; the worker is free again."""
-        assert self.future is not None
-        future, self.future, self.deadline = self.future, None, float("inf")
-        return future
+    def has_ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
 
     def stop(self) -> None:
-        """End the process; if it runs a task, immediately and with its children.
-
-        ``shutdown(kill_workers=True)`` can raise in the executor's thread when a task has just
-        been submitted; the executor is prepared for a process that dies.
-        """
-        if self.future is not None:
-            self._kill()
-            while wait([self.future], _LONGEST_WAIT).not_done and self._is_managed():
-                # The executor is waiting for the rest of a result, or has replaced the process.
-                self._end_results()
-                self._kill()
-        self._executor.shutdown(wait=True)
-
-    def _kill(self) -> None:
-        for process in list(self._executor._processes.values()):
-            kill_process_tree(process)
-
-    def _end_results(self) -> None:
-        """Let the executor read the end of the pipe instead of the rest of a result."""
-        queue: Any = self._executor._result_queue
-        # The executor closes both ends too; two threads must not close the same one.
-        writer, queue._writer = queue._writer, queue._reader
-        if writer is not queue._reader:
-            writer.close()
-
-    def _is_managed(self) -> bool:
-        manager = self._executor._executor_manager_thread
-        return manager is not None and manager.is_alive()
+        """End the process, which runs no task."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with suppress(OSError):  # it has ended already
+            self._process.stdin.close()
+        try:
+            self._process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        self._process.stdout.close()
 
 
-_waiting: list[_Worker[Any, Any]] = []
-_of_parent: list[_Worker[Any, Any]] = []
+def _kill(group: int) -> None:
+    """End a worker process and its children."""
+    if sys.platform == "win32":
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(group)], capture_output=True)
+    else:
+        with suppress(ProcessLookupError, PermissionError):  # on macOS, if all have ended
+            os.killpg(group, signal.SIGKILL)
+
+
+_waiting: list[_Worker] = []
 _lock = threading.Lock()
 
 
 def _leave_to_parent() -> None:
-    """After a fork: the threads that serve waiting workers exist only in the parent."""
+    """After a fork: workers serve the parent only."""
     global _lock
     _lock = threading.Lock()  # the old one may have been held
-    _of_parent.extend(_waiting)  # kept, since garbage-collecting an executor shuts it down
     _waiting.clear()
 
 
@@ -205,64 +211,42 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def _keep(worker: _Worker[Any, Any]) -> None:
+def _keep(worker: _Worker) -> None:
     """Keep a worker for the next call, for a while."""
-
-    def retire() -> None:
-        with _lock:
-            if worker not in _waiting:
-                return
-            _waiting.remove(worker)
-        worker.stop()
-
-    worker.timer = threading.Timer(_IDLE_SECONDS, retire)
+    worker.timer = Timer(_IDLE_SECONDS, _retire, [worker])
     worker.timer.daemon = True
     with _lock:
         _waiting.append(worker)
     worker.timer.start()
 
 
-def _take(sources: dict[str, str]) -> _Worker[Any, Any]:
+def _retire(worker: _Worker) -> None:
+    with _lock:
+        if worker not in _waiting:
+            return
+        _waiting.remove(worker)
+    worker.stop()
+
+
+@atexit.register
+def _retire_all() -> None:
+    for worker in list(_waiting):
+        _retire(worker)
+
+
+def _take(sources: dict[str, str]) -> _Worker:
     """A waiting worker that imported no other version of these sources, or a new worker."""
-    worker = None
-    while worker is None:
+    while True:
         with _lock:
-            worker = _waiting.pop() if _waiting else _Worker()
+            worker = _waiting.pop() if _waiting else None
+        if worker is None:
+            return _Worker(sources)
         if worker.timer is not None:
             worker.timer.cancel()
-        if any(worker.sources.get(name, of) != of for name, of in sources.items()):
-            worker.stop()
-            worker = None
-    worker.sources |= sources
-    return worker
-
-
-def _begin(
-    worker: _Worker[T, R],
-    task: T,
-    work: bytes,
-    time_limit: float | None,
-    sources: dict[str, str],
-) -> _Worker[T, R]:
-    """Start a task on the worker, or on a new one if the worker's process has ended.
-
-    Raises
-    ------
-    BrokenProcessPool
-        If the process of the new worker has ended too.
-    """
-    try:
-        worker.start(task, work, time_limit)
-    except BrokenProcessPool:
+        if all(worker.sources.get(name, source) == source for name, source in sources.items()):
+            worker.sources |= sources
+            return worker
         worker.stop()
-        worker = _Worker()  # waiting workers may have ended for the same reason
-        worker.sources |= sources
-        try:
-            worker.start(task, work, time_limit)
-        except BrokenProcessPool:
-            worker.stop()
-            raise
-    return worker
 
 
 def _in_workers(
@@ -273,8 +257,9 @@ def _in_workers(
     time_limit: float | None,
     sources: dict[str, str],
 ) -> Iterator[R]:
-    busy: list[_Worker[T, R]] = []
-    free: list[_Worker[T, R]] = []
+    busy: dict[Future[tuple[R, Any]], tuple[_Worker, T]] = {}
+    free: list[_Worker] = []
+    threads = ThreadPoolExecutor(n_jobs)
     try:
         more = True
         while more or busy:
@@ -284,56 +269,56 @@ def _in_workers(
                     more = False
                     break
                 try:
-                    work = _pickled(run, task)
+                    work = _pickled((run, task))
                 except PicklingError as error:
                     yield lost(task, _NOT_SENT.format(error))
                     continue
                 worker = free.pop() if free else _take(sources)
+                if worker.has_ended():
+                    worker.stop()
+                    worker = _Worker(sources)  # waiting ones may have ended for the same reason
+                future = threads.submit(worker.run, _Place.here(), work, time_limit, n_jobs)
+                busy[future] = worker, task
+            done, _ = wait(busy, _LONGEST_WAIT, FIRST_COMPLETED)
+            for future in done:
+                worker, task = busy.pop(future)
                 try:
-                    busy.append(_begin(worker, task, work, time_limit, sources))
-                except BrokenProcessPool as error:
-                    yield lost(task, how_it_ended(error, n_jobs))
-            if not busy:
-                break
-            left = min(worker.deadline for worker in busy) - time.monotonic()
-            futures = [worker.future for worker in busy if worker.future is not None]
-            wait(futures, max(0.0, min(left, _LONGEST_WAIT)), FIRST_COMPLETED)
-            for worker in list(busy):
-                assert worker.future is not None
-                if worker.future.done():
-                    busy.remove(worker)
-                    future = worker.finish()
-                    error = future.exception()
-                    if isinstance(error, BrokenProcessPool):
-                        worker.stop()
-                        yield lost(worker.task, how_it_ended(error, n_jobs))
-                        continue
-                    free.append(worker)
-                    if isinstance(error, PicklingError):
-                        yield lost(worker.task, _NOT_SENT.format(error))
-                    else:
-                        yield future.result()
-                elif worker.deadline <= time.monotonic():
-                    busy.remove(worker)
+                    result, error = future.result()
+                except ChildProcessError as ended:
                     worker.stop()
-                    yield lost(worker.task, f"stopped at the time limit of {time_limit:g} s")
-                elif worker.is_lost():
-                    busy.remove(worker)
-                    worker.stop()
-                    yield lost(worker.task, _killed(n_jobs))
+                    yield lost(task, str(ended))
+                    continue
+                free.append(worker)
+                if isinstance(error, PicklingError):
+                    yield lost(task, _NOT_SENT.format(error))
+                elif error is not None:
+                    raise error
+                else:
+                    yield result
+            for worker, _ in busy.values():
+                if worker.has_ended():
+                    worker.kill()  # children, which may hold its end of the pipe
     finally:
-        for worker in busy:
+        for worker, _ in busy.values():
+            worker.kill()
+        threads.shutdown()
+        for worker, _ in busy.values():
             worker.stop()
         for worker in free:
             _keep(worker)
 
 
-def _pickled(run: Callable[[T], R], task: T) -> bytes:
-    """Pickle a task and its function; any exception becomes a PicklingError."""
+def _pickled(value: Any) -> bytes:
+    """Pickle a value, also of local classes and functions; any error becomes a PicklingError."""
     try:
-        return bytes(dumps((run, task)))
+        return pickle.dumps(wrap_non_picklable_objects(value, keep_wrapper=False))
     except Exception as error:
         raise PicklingError(f"{type(error).__name__}: {error}") from error
+
+
+def _send(message: Any, sink: IO[bytes]) -> None:
+    pickle.dump(message, sink)
+    sink.flush()
 
 
 def _killed(n_jobs: int) -> str:
@@ -342,36 +327,14 @@ def _killed(n_jobs: int) -> str:
     return f"its process was killed, perhaps for lack of memory. {fix}"
 
 
-def how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
-    """Message about the end of a process, from the error of the executor."""
-    found = re.search(r"exit codes? of the workers? (?:is|are) \{(.*?)\}", str(error))
-    if found is None:
-        return " ".join(str(error.__cause__ or error).split())
-    if "SIGKILL" in found[1]:
+def how_it_ended(code: int, n_jobs: int) -> str:
+    """Message about the end of a process with this exit code, on POSIX minus a signal."""
+    if code >= 0:
+        return f"its process ended with exit code {code}."
+    if -code == signal.SIGKILL:
         return _killed(n_jobs)
-    first = re.match(r"(\w+)\((-?)(\d+)\)", found[1])
-    if first is None:
-        return "its process ended for an unknown reason."
-    name, is_signal, number = first.groups()
-    if is_signal:
-        return f"its process was ended by signal {number if name == 'UNKNOWN' else name}."
-    return f"its process ended with exit code {number}."
-
-
-def _prepare() -> None:
-    """Prepare a worker process.
-
-    Ctrl-C reaches all processes of a terminal; only the parent process handles it. The executor
-    treats a growth by 300 MB as a leak and ends the process with a warning. If warnings are errors,
-    its thread ends as well, and the next task waits forever. Compiled code and the libraries of
-    rankers can cause such growth.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
-
-
-def _import_library() -> None:
-    """Do nothing: unpickling this function imports the library."""
+    names = {number.value: number.name for number in signal.Signals}
+    return f"its process was ended by signal {names.get(-code, -code)}."
 
 
 @dataclass(frozen=True)
@@ -395,19 +358,55 @@ class _Place:
         sys.path[:] = self.path
 
 
-_last_place: _Place | None = None
+def serve() -> None:
+    """Run the tasks that the parent process sends; in a worker process.
+
+    It ends with the parent process, also in the middle of a task. Ctrl-C is left to the parent.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What tasks read and print must not mix with the messages.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    messages: SimpleQueue[tuple[_Place, bytes] | None] = SimpleQueue()
+    is_running = False
+
+    def receive() -> None:
+        with suppress(OSError, EOFError, UnpicklingError):
+            while True:
+                messages.put(pickle.load(source))
+        if is_running:
+            _kill(os.getpid())
+        messages.put(None)
+
+    threading.Thread(target=receive, daemon=True).start()
+    before = None
+    while (message := messages.get()) is not None:
+        is_running = True
+        _send(None, sink)
+        reply = _call(*message, before)
+        sys.stdout.flush()
+        _send(reply, sink)
+        before, is_running = message[0], False
 
 
-def _call(place: _Place, work: bytes) -> Any:
-    """Result of a pickled task, which is unpickled after its modules can be found."""
-    global _last_place
-    place.enter(_last_place)
-    _last_place = place
+def _call(place: _Place, work: bytes, before: _Place | None) -> bytes:
+    """Pickled result of a task and exception that it raised, one of them None."""
+    result, raised = None, None
     try:
-        run, task = pickle.loads(work)
-    except Exception as error:
-        raise PicklingError(f"{type(error).__name__}: {error}") from error
-    return run(task)
+        place.enter(before)
+        try:
+            run, task = pickle.loads(work)
+        except Exception as error:
+            raise PicklingError(f"{type(error).__name__}: {error}") from error
+        result = run(task)
+    except BaseException as error:
+        error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+        raised = error
+    try:
+        return _pickled((result, raised))
+    except PicklingError as error:
+        return pickle.dumps((None, error))
 
 
 def _on_cluster(

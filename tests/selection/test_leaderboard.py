@@ -244,7 +244,7 @@ def test_the_text_names_the_test(board, test, correction, said):
     settings = Settings("made", "AP", test=test, correction=correction)
     other = Leaderboard(board.specs, board.descriptions, board.fold_infos, board.cells, settings)
     assert said in str(other)
-    assert Leaderboard.from_dict(other.to_dict()).settings.correction == correction
+    assert Leaderboard.from_dict(other.to_dict()).settings.correction == settings.correction
 
 
 def test_frame(board, monkeypatch):

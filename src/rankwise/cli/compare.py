@@ -16,8 +16,8 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._contestants import DEFAULT, columns_of, read_contestants
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
+from rankwise.cli._named_entries import DEFAULT, columns_of, read_candidates
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     Cv,
@@ -126,17 +126,17 @@ def compare(
         raise UsageError(
             "--correction max-t needs t statistics. Use --test t, or --correction holm."
         )
-    contestants, against = read_contestants(rankers, baseline)
+    candidates, against = read_candidates(rankers, baseline)
     wanted = read_measures(measures, preset)
     sizes = None if learning_curve is None else _read_sizes(learning_curve)
     if select_by is not None:
         read_measures(select_by, preset)
     if report is not None:
         check_target(report, "--report")
-    columns = replace(columns, score_columns=columns_of(contestants))
+    columns = replace(columns, score_columns=columns_of(candidates))
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
-    keys = [entry for entry in contestants.values() if isinstance(entry, str) and entry in REGISTRY]
-    if len(keys) < len(contestants) or compares_rows(keys, wanted):
+    keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
+    if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
     options: dict[str, Any] = {
         "baseline": against,
@@ -151,8 +151,8 @@ def compare(
         "time_limit": time_limit,
         "random_state": random_state,
     }
-    curve = None if sizes is None else _run_curve(contestants, loaded, sizes, options)
-    board = run(contestants, loaded, **options)
+    curve = None if sizes is None else _run_curve(candidates, loaded, sizes, options)
+    board = run(candidates, loaded, **options)
     if report is not None:
         from rankwise.report import write_report
 
@@ -174,45 +174,17 @@ def compare(
     exit_if_failed(board)
 
 
-def run(
-    rankers: dict[str, Any],
-    data: Any,
-    *,
-    baseline: str | None = None,
-    cv: int | None,
-    measures: list[str],
-    preset: str | None,
-    select_by: str | None,
-    test: str = "t",
-    correction: str | None = None,
-    store: Path | None,
-    n_jobs: int,
-    time_limit: float | None = None,
-    random_state: int,
-) -> Leaderboard:
-    """Compare rankers, with progress on stderr."""
+def run(rankers: dict[str, Any], data: Any, **options: Any) -> Leaderboard:
+    """Compare rankers with the options of :func:`rankwise.compare`, with progress on stderr."""
     from rankwise.selection import compare as compare_rankers
 
-    ahead = _Ahead(list(rankers), n_jobs)
+    ahead = _Ahead(list(rankers), options["n_jobs"])
+
+    def note(done: int, total: int, cell: FoldResult) -> None:
+        progress.update(done, total, *ahead.after(total, cell))
+
     with Progress("Comparing") as progress:
-        return compare_rankers(
-            rankers,
-            data,
-            baseline=baseline,
-            cv=cv,
-            measures=measures,
-            preset=preset,
-            select_by=select_by,
-            test=test,
-            correction=correction,
-            store=store,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            random_state=random_state,
-            progress=lambda done, total, cell: progress.update(
-                done, total, *ahead.after(total, cell)
-            ),
-        )
+        return compare_rankers(rankers, data, progress=note, **options)
 
 
 def _read_sizes(text: str) -> list[int]:

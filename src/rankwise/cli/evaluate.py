@@ -13,8 +13,8 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._contestants import columns_of, read_systems
 from rankwise.cli._errors import JobError, UsageError
+from rankwise.cli._named_entries import columns_of, read_systems
 from rankwise.cli._options import DATA_HELP, MISSING_FOLDERS, Json, Measures, Preset
 from rankwise.cli._output import check_target, number, print_json, print_table, terminal_width
 

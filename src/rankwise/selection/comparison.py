@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,6 @@ from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.table_columns import IgnoredColumnsWarning
 from rankwise.metrics import Measure, evaluate, parse
 from rankwise.metrics.spec import listed_specs
-from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
@@ -24,7 +23,7 @@ from rankwise.selection.candidates import Candidate, as_candidates, score_column
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import recall_of, tie_notes, with_curve
+from rankwise.selection.measured import Measurement, recall_of
 from rankwise.selection.origin import changes, wrapped_versions
 from rankwise.selection.parcel import Parcel, Parcels
 from rankwise.selection.provenance import FoldInfo, Settings, library_versions
@@ -172,12 +171,16 @@ def compare(
     >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
     [('linear_regression', 0.99), ('DummyRegressor', 0.45)]
     """
-    correction = check_correction(test, correction, name="test")
+    settings = Settings(
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        baseline=baseline,
+        random_state=random_state,
+    )
     _check_limits(time_limit, isolate, n_jobs)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     candidates = as_candidates(rankers, random_state=random_state)
-    _check_baseline(baseline, candidates)
+    settings.check_baseline("rankers", [candidate.name for candidate in candidates])
     data = judged(
         data,
         label=label,
@@ -187,22 +190,19 @@ def compare(
         score_columns=score_columns(candidates),
     )
     folds = as_folds(data, cv, random_state=random_state)
-    given = listed_specs(measures)
-    if not given:
-        raise ValueError("measures must name at least one measure, got none.")
-    parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
-    select = next(iter(parsed.values())) if select_by is None else parse(select_by, preset)
-    measured = with_curve(list(parsed.values()))
+    measurement = Measurement(listed_specs(measures), preset, is_brief=True)
+    first, *_ = measurement.named.values()
+    select = first if select_by is None else parse(select_by, preset)
     kept = None if store is None else ResultStore(store)
 
     infos = []
     for name, fold in zip(folds.fold_names, folds, strict=True):
-        _check_measurable(fold, measured, select)
+        _check_measurable(fold, measurement.measures, select)
         if not infos:
             _warn_of_score_columns(candidates, fold.test)
         infos.append(_describe(fold, name))
     versions = library_versions() | wrapped_versions(c.origin for c in candidates)
-    common = [str(select), sorted(map(str, measured)), random_state]
+    common = [str(select), sorted(map(str, measurement.measures)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
     cells = {} if kept is None else _finished(kept, keys, {c.name: c.origin for c in candidates})
     total = len(keys)
@@ -241,8 +241,7 @@ def compare(
                     fold,
                     name,
                     select,
-                    measured,
-                    partial(tie_notes, measures=given, preset=preset, brief=True),
+                    measurement,
                     random_state,
                     n_threads,
                     keys[candidate.name, name],
@@ -265,31 +264,19 @@ def compare(
                 if cell.fold in sent and all((c.name, cell.fold) in cells for c in candidates):
                     sent.pop(cell.fold).remove()
     return Leaderboard(
-        measures={name: str(measure) for name, measure in parsed.items()},
+        measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={c.name: c.describe() for c in candidates},
         fold_infos=infos,
         cells=[cells[where] for where in keys],
-        settings=Settings(
+        settings=replace(
+            settings,
             data=folds.name,
             select_by=str(select),
-            test=test,
-            correction=correction,
-            confidence=confidence,
-            baseline=baseline,
-            random_state=random_state,
             n_jobs=n_jobs,
             n_threads=n_threads,
             versions=versions,
         ),
     )
-
-
-def _check_baseline(baseline: str | None, candidates: list[Candidate]) -> None:
-    names = [candidate.name for candidate in candidates]
-    if baseline is not None and baseline not in names:
-        raise ValueError(
-            f"baseline must name one of the rankers, got {baseline!r}. Rankers: {', '.join(names)}."
-        )
 
 
 def _warn_of_score_columns(candidates: list[Candidate], data: RankingData) -> None:

@@ -1,4 +1,4 @@
-"""Contestants without fitting: existing scores of a system."""
+"""Candidates without fitting: existing scores of a system."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.datasets.table_columns import is_frame
+from rankwise.prediction import Predicted
+from rankwise.selection.fold_result import FoldResult
+from rankwise.selection.measured import Measurement
 from rankwise.typing import Float64Array
 
 COLUMN = "column:"
@@ -175,6 +178,15 @@ def run_scores(system: Any) -> RunScores | None:
 def _is_run(system: Any) -> bool:
     several = is_frame(system) and len(getattr(system, "columns", [])) > 1
     return several or isinstance(system, Run | str | Path | Mapping)
+
+
+def fill_given(
+    measurement: Measurement, empty: FoldResult, given: GivenScores, test: RankingData
+) -> FoldResult:
+    """The result of existing scores."""
+    rows = given.of(test)
+    notes = [rows.note] if rows.note else []
+    return measurement.fill(empty, test, Predicted(rows.scores), rows.retrieved, notes=notes)
 
 
 def unfrozen(model: Any) -> Any:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -20,16 +21,95 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure, TiedScoresWarning, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.prediction import Predicted
+from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.typing import Float64Array
 
 CURVE_CUTOFFS = range(1, 11)
 
 
-def with_curve(measures: list[Measure]) -> tuple[Measure, ...]:
-    """The measures, and for the report the first with a cut-off at 1 ... 10 as well."""
-    first = next((m for m in measures if getattr(m, "cutoff", None) is not None), None)
-    curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
-    return tuple(dict.fromkeys([*measures, *curve]))
+@dataclass(frozen=True)
+class Measurement:
+    """Measures of a comparison, and how they are evaluated.
+
+    Attributes
+    ----------
+    given : list of str or Measure
+    preset : str or None
+        Convention for parameters that specs leave open.
+    is_brief : bool
+        Whether notes leave out numbers, so that the notes of all folds are the same.
+    """
+
+    given: list[str | Measure]
+    preset: str | None = None
+    is_brief: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.named:  # parsed here, so that errors come before any work
+            raise ValueError("measures must name at least one measure, got none.")
+
+    @cached_property
+    def named(self) -> dict[str, Measure]:
+        """Measures by the name that the user gave them; the first orders the leaderboard."""
+        return {m if isinstance(m, str) else str(m): parse(m, self.preset) for m in self.given}
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures, and for the report the first with a cut-off at 1 ... 10 as well."""
+        named = [*self.named.values()]
+        first = next((m for m in named if getattr(m, "cutoff", None) is not None), None)
+        curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
+        return tuple(dict.fromkeys([*named, *curve]))
+
+    def fill(
+        self,
+        empty: FoldResult,
+        test: RankingData,
+        told: Predicted,
+        retrieved: NDArray[np.bool_] | None = None,
+        judged: NDArray[np.bool_] | None = None,
+        notes: Sequence[str] = (),
+    ) -> FoldResult:
+        """The result with values per query, notes and the scores of rows that all have one."""
+        ties = self._tie_notes(test, told, retrieved)
+        unread = [str(measure.name) for measure in self.measures if measure.reads_labels]
+        if unread and told.labels is None:
+            ties.append(f"it predicts no classes: {', '.join(unread)} of its scores as they are")
+        return replace(
+            empty,
+            status=DONE,
+            notes=[*notes, *ties],
+            values=values_by_query(test, told, self.measures, retrieved, judged),
+            scores=told.scores if retrieved is None else None,
+        )
+
+    def _tie_notes(
+        self, test: RankingData, told: Predicted, retrieved: NDArray[np.bool_] | None
+    ) -> list[str]:
+        """Notes on measures whose value the order of tied rows decides, by the preset's rule."""
+        if self.preset is None:
+            return []
+        y, scores, groups, mask = test.y, told.scores, test.groups, retrieved
+        if test.missed is not None:
+            y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
+        notes = []
+        for spec in self.given:
+            measure = parse(spec, self.preset)
+            if tie_rule(measure) != "stable":
+                continue
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("always", TiedScoresWarning)
+                evaluate(y, scores, groups, [spec], preset=self.preset, retrieved=mask)
+            if caught and self.is_brief:
+                notes.append(
+                    f"{spec}: rows with equal scores rank in the order of the rows "
+                    f"(ties='stable'), which decides its value. Write {measure.name}(ties=mean) "
+                    "for the mean over all orders."
+                )
+            elif caught:
+                notes.append(str(caught[0].message))
+        return notes
 
 
 def values_by_query(
@@ -60,44 +140,6 @@ def values_by_query(
             warnings.simplefilter("ignore", UndefinedMeasureWarning)
             found |= evaluate(y, scores, groups, wanted, **words).per_query
     return {str(measure): found[str(measure)] for measure in measures}
-
-
-def tie_notes(
-    test: RankingData,
-    told: Predicted,
-    measures: Sequence[str | Measure],
-    preset: str | None,
-    retrieved: NDArray[np.bool_] | None = None,
-    *,
-    brief: bool = False,
-) -> list[str]:
-    """Notes on measures whose value the order of tied rows decides, by the rule of the preset.
-
-    ``brief``: without numbers, so that the notes of all folds are the same.
-    """
-    if preset is None:
-        return []
-    y, scores, groups, mask = test.y, told.scores, test.groups, retrieved
-    if test.missed is not None:
-        y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
-    notes = []
-    for spec in measures:
-        measure = parse(spec, preset)
-        if tie_rule(measure) != "stable":
-            continue
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", TiedScoresWarning)
-            evaluate(y, scores, groups, [spec], preset=preset, retrieved=mask)
-        if caught and brief:
-            notes.append(
-                f"{spec}: rows with equal scores rank in the order of the rows (ties='stable'), "
-                f"which decides its value. Write {measure.name}(ties=mean) for the mean over all "
-                "orders."
-            )
-        elif caught:
-            notes.append(str(caught[0].message))
-    return notes
 
 
 def recall_of(data: RankingData) -> float | None:
@@ -138,9 +180,3 @@ def _all_ids(doc_ids: NDArray[Any], missed: RankingData) -> NDArray[Any]:
     if ids is None:  # any names that no row has
         ids = np.array([f"\0{number}" for number in range(len(missed))], dtype=object)
     return np.concatenate([doc_ids.astype(object), ids.astype(object)])
-
-
-def unread_labels(measures: Sequence[Measure]) -> list[str]:
-    """Note on measures of predicted classes that read scores instead."""
-    unread = [str(measure.name) for measure in measures if measure.reads_labels]
-    return [f"it predicts no classes: {', '.join(unread)} of its scores as they are"] * bool(unread)

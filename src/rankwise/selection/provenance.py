@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
 from rankwise._version import __version__
+from rankwise.metrics.statistics.against_best import check_correction
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -46,10 +48,15 @@ class Settings:
 
     ``versions`` include the libraries that rankers wrap. ``baseline`` names the ranker that all
     others are tested against, if any. ``select_by`` is empty if nothing was fitted.
+
+    Raises
+    ------
+    ValueError
+        If there is no such test or correction, the two do not fit, or ``confidence`` is no level.
     """
 
-    data: str
-    select_by: str
+    data: str = ""
+    select_by: str = ""
     test: str = "t"
     correction: str | None = None
     confidence: float = 0.95
@@ -58,3 +65,17 @@ class Settings:
     n_jobs: int = 1
     n_threads: int = 1
     versions: dict[str, str] = field(default_factory=library_versions)
+
+    def __post_init__(self) -> None:
+        correction = check_correction(self.test, self.correction, name="test")
+        object.__setattr__(self, "correction", correction)  # that of the test if None
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}.")
+
+    def check_baseline(self, what: str, names: Collection[str]) -> None:
+        """Raise ValueError if the baseline is none of the names of rankers or systems."""
+        if self.baseline is not None and self.baseline not in names:
+            raise ValueError(
+                f"baseline must name one of the {what}, got {self.baseline!r}. "
+                f"{what.capitalize()}: {', '.join(names)}."
+            )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +14,9 @@ from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure
 from rankwise.prediction import Predicted, labels_of, probabilities_of, scores_of
 from rankwise.selection.candidates import Candidate
-from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
-from rankwise.selection.given_scores import GivenScores, RowScores, model_rows, unfrozen
-from rankwise.selection.measured import unread_labels, values_by_query
+from rankwise.selection.fold_result import FAILED, SKIPPED, FoldResult, plain
+from rankwise.selection.given_scores import GivenScores, fill_given, model_rows, unfrozen
+from rankwise.selection.measured import Measurement
 from rankwise.selection.parcel import Parcel
 from rankwise.selection.ranks import predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
@@ -30,17 +29,13 @@ _MOST_NOTES = 5
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that one cell needs; sent to a worker process.
-
-    ``ties``: :func:`rankwise.selection.measured.tie_notes` with the measures and the preset.
-    """
+    """Everything that one cell needs; sent to a worker process."""
 
     candidate: Candidate
     fold: Fold | Parcel
     fold_name: str
     select: Measure
-    measures: tuple[Measure, ...]
-    ties: Callable[..., list[str]]
+    measurement: Measurement
     random_state: int
     n_threads: int
     key: str
@@ -95,7 +90,7 @@ def _ignores_interrupts() -> bool:
 def _run(task: Task, empty: FoldResult) -> FoldResult:
     fold = task.fold.open() if isinstance(task.fold, Parcel) else task.fold
     if isinstance(task.candidate.estimator, GivenScores):
-        return _given(task, empty, task.candidate.estimator.of(fold.test), fold.test)
+        return fill_given(task.measurement, empty, task.candidate.estimator, fold.test)
     train, test = _read_only(fold.train), _read_only(fold.test)
     vali = None if fold.vali is None else _read_only(fold.vali)
     for part in (train, test, vali):
@@ -118,32 +113,17 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
             labels = labels_of(tuned.estimator, X, scores, test.qid)
             shares = probabilities_of(tuned.estimator, X, test.qid)
     told = Predicted(scores, labels)
-    values = values_by_query(test, told, task.measures)
-    unread = unread_labels(task.measures) if told.labels is None else []
+    cell = task.measurement.fill(empty, test, told, notes=tuned.notes)
     return replace(
-        empty,
-        status=DONE,
+        cell,
         fit_seconds=fitted - start,
         predict_seconds=predicted - fitted,
         evaluate_seconds=time.perf_counter() - predicted,
         memory_bytes=memory.extra_bytes,
         chosen=plain(tuned.chosen),
         search=plain(tuned.search),
-        notes=[*tuned.notes, *task.ties(test, told), *unread],
-        values=values,
-        scores=scores,
         ranks=predicted_ranks(tuned.estimator, test.y, told, shares),
     )
-
-
-def _given(task: Task, empty: FoldResult, rows: RowScores, test: RankingData) -> FoldResult:
-    """Cell of existing scores."""
-    values = values_by_query(test, Predicted(rows.scores), task.measures, rows.retrieved)
-    notes = [rows.note] if rows.note else []
-    notes += task.ties(test, Predicted(rows.scores), retrieved=rows.retrieved)
-    notes += unread_labels(task.measures)
-    finite = None if rows.retrieved is not None else rows.scores
-    return replace(empty, status=DONE, notes=notes, values=values, scores=finite)
 
 
 def _read_only(data: RankingData) -> RankingData:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,13 +15,12 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.judged_run import judge
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
-from rankwise.metrics import Measure, parse
+from rankwise.metrics import Measure
 from rankwise.metrics.spec import listed_specs
-from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.prediction import Predicted, predictions
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import (
@@ -31,18 +29,13 @@ from rankwise.selection.given_scores import (
     ColumnScores,
     GivenScores,
     RunScores,
+    fill_given,
     model_rows,
     run_scores,
     unfrozen,
 )
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import (
-    recall_of,
-    tie_notes,
-    unread_labels,
-    values_by_query,
-    with_curve,
-)
+from rankwise.selection.measured import Measurement, recall_of
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.splits import judged
 from rankwise.typing import ArrayLike
@@ -128,9 +121,13 @@ def evaluate_systems(
     >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
     [('new', 1.0), ('old', 0.63)]
     """
-    correction = check_correction(test, correction, name="test")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    settings = Settings(
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        baseline=baseline,
+        random_state=random_state,
+    )
     if not isinstance(systems, Mapping):
         raise TypeError(
             f"systems must map names to systems, got {type(systems).__name__}. Pass for example "
@@ -139,18 +136,8 @@ def evaluate_systems(
     known = {str(name): _system(str(name), system) for name, system in systems.items()}
     if not known:
         raise ValueError("systems must name at least one system, got none.")
-    if baseline is not None and baseline not in known:
-        raise ValueError(
-            f"baseline must name one of the systems, got {baseline!r}. Systems: {', '.join(known)}."
-        )
-    given = listed_specs(measures)
-    if not given:
-        raise ValueError("measures must name at least one measure, got none.")
-    parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
-    measured, by_preset = (
-        with_curve(list(parsed.values())),
-        partial(tie_notes, measures=given, preset=preset),
-    )
+    settings.check_baseline("systems", known)
+    measurement = Measurement(listed_specs(measures), preset)
     are_runs = all(isinstance(system, RunScores) for system in known.values())
     unnamed = label is None and qid is None and doc_id is None and features is None
     if isinstance(data, str | Path | Mapping) or (are_runs and unnamed and is_frame(data)):
@@ -163,23 +150,15 @@ def evaluate_systems(
             data = judged(data, score_columns=columns, **words)
     if are_runs:
         runs = {name: system.run for name, system in known.items()}
-        info, cells = _of_runs(runs, data, measured, by_preset, all_queries=all_queries)
+        info, cells = _of_runs(runs, data, measurement, all_queries=all_queries)
     else:
-        info, cells = _of_rows(known, data, measured, by_preset)
+        info, cells = _of_rows(known, data, measurement)
     return Leaderboard(
-        measures={name: str(measure) for name, measure in parsed.items()},
+        measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={name: _described(system) for name, system in known.items()},
         fold_infos=[info],
         cells=cells,
-        settings=Settings(
-            data=getattr(data, "name", "judgments"),
-            select_by="",
-            test=test,
-            correction=correction,
-            confidence=confidence,
-            baseline=baseline,
-            random_state=random_state,
-        ),
+        settings=replace(settings, data=getattr(data, "name", "judgments")),
     )
 
 
@@ -208,8 +187,7 @@ def _described(system: Any) -> str:
 def _of_runs(
     runs: Mapping[str, Run],
     data: RankingData | Qrels,
-    measures: tuple[Measure, ...],
-    ties: Callable[..., list[str]],
+    measurement: Measurement,
     *,
     all_queries: bool,
 ) -> tuple[FoldInfo, list[FoldResult]]:
@@ -243,26 +221,24 @@ def _of_runs(
                 f"at least 0: {name} has "
                 f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
             )
-        table = _table(told)
-        scores = Predicted(told.scores)
-        values = values_by_query(table, scores, measures, told.retrieved, told.judged)
+        table = RankingData(np.empty((len(told), 0)), told.y, told.qid, told.doc_ids)
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []
         own = np.unique(run.qid)
         if n := int((~np.isin(own, asked)).sum()):
             notes.append(f"{n} of {len(own)} queries of the run are not judged and do not count")
-        notes += left_out
-        notes += ties(table, scores, retrieved=told.retrieved) + unread_labels(measures)
-        cells.append(_cell(name, notes, values))
+        empty, scores = FoldResult(name, _ALL, DONE), Predicted(told.scores)
+        cells.append(
+            measurement.fill(empty, table, scores, told.retrieved, told.judged, [*notes, *left_out])
+        )
     return _info(qids, len(counted), 0), cells
 
 
 def _of_rows(
     systems: Mapping[str, Any],
     data: RankingData | Qrels,
-    measures: tuple[Measure, ...],
-    ties: Callable[..., list[str]],
+    measurement: Measurement,
 ) -> tuple[FoldInfo, list[FoldResult]]:
     """Evaluate systems on the same judged rows."""
     if isinstance(data, Qrels):
@@ -272,55 +248,27 @@ def _of_rows(
         )
     cells = []
     for name, system in systems.items():
-        measure = _given if isinstance(system, GivenScores) else _predicted
+        empty = FoldResult(name, _ALL, DONE)
+        fill = fill_given if isinstance(system, GivenScores) else _fill_predicted
         try:
-            cells.append(measure(name, system, data, measures, ties))
+            cells.append(fill(measurement, empty, system, data))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
     return replace(info, recall=recall_of(data)), cells
 
 
-def _given(
-    name: str,
-    system: Any,
-    data: RankingData,
-    measures: tuple[Measure, ...],
-    ties: Callable[..., list[str]],
+def _fill_predicted(
+    measurement: Measurement, empty: FoldResult, model: Any, data: RankingData
 ) -> FoldResult:
-    rows = system.of(data)
-    values = values_by_query(data, Predicted(rows.scores), measures, rows.retrieved)
-    notes = [rows.note] if rows.note else []
-    notes += ties(data, Predicted(rows.scores), retrieved=rows.retrieved)
-    scores = None if rows.retrieved is not None else rows.scores
-    return replace(_cell(name, notes + unread_labels(measures), values), scores=scores)
-
-
-def _predicted(
-    name: str,
-    model: Any,
-    data: RankingData,
-    measures: tuple[Measure, ...],
-    ties: Callable[..., list[str]],
-) -> FoldResult:
+    """The result of a fitted model."""
     X, names = model_rows(model, data)
     start = time.perf_counter()
     with columns_named(unfrozen(model), names):
         told = predictions(model, X, data.qid)
     seconds = time.perf_counter() - start
-    notes = unread_labels(measures) if told.labels is None else []
-    notes = ties(data, told) + notes
-    cell = _cell(name, notes, values_by_query(data, told, measures))
-    return replace(cell, predict_seconds=seconds, scores=told.scores)
-
-
-def _cell(name: str, notes: list[str], values: dict[str, Any]) -> FoldResult:
-    return FoldResult(name, _ALL, DONE, notes=notes, values=values)
+    return replace(measurement.fill(empty, data, told), predict_seconds=seconds)
 
 
 def _info(qids: list[Any], n_rows: int, n_features: int) -> FoldInfo:
     return FoldInfo(_ALL, qids, n_rows, 0, 0, n_features, has_validation=False, fingerprint="")
-
-
-def _table(told: JudgedRun) -> RankingData:
-    return RankingData(np.empty((len(told), 0)), told.y, told.qid, told.doc_ids)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.selection.provenance import Settings
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def how_tested_against_baseline(settings: Settings) -> str:
 
 
 def _how(settings: Settings, pairs: str) -> str:
-    correction = check_correction(settings.test, settings.correction)
+    correction = settings.correction or ""
     if correction == "max-t":
         return f"max-t sign-flip test over {pairs}"
     test = _TESTS.get(settings.test, settings.test)
@@ -96,8 +95,8 @@ def _how(settings: Settings, pairs: str) -> str:
 
 def joint_interval(settings: Settings) -> str:
     """Phrase for the interval of a difference to the best."""
-    is_max_t = check_correction(settings.test, settings.correction) == "max-t"
-    return f"joint {_level(settings)} {'interval' if is_max_t else 't interval by Bonferroni'}"
+    kind = "interval" if settings.correction == "max-t" else "t interval by Bonferroni"
+    return f"joint {_level(settings)} {kind}"
 
 
 def queries_that_count(board: Leaderboard) -> str:

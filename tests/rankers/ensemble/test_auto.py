@@ -282,8 +282,8 @@ def test_differences_of_scores_are_shared_out_among_the_features(rng):
 
 def test_takes_part_in_compare():
     fold = load_lambdarank()[0]
-    contestants = {"auto": AutoRanker(**SMALL | {"n_trials": 2}), "ridge": RidgeRanker()}
-    board = compare(contestants, fold, measures="nDCG@10", isolate=False)
+    rankers = {"auto": AutoRanker(**SMALL | {"n_trials": 2}), "ridge": RidgeRanker()}
+    board = compare(rankers, fold, measures="nDCG@10", isolate=False)
     cell = board.cell("auto", board.folds[0])
     ranker = AutoRanker(**SMALL | {"n_trials": 2, "measure": str(parse("nDCG@10"))})
     vali = fold.vali

@@ -7,11 +7,11 @@ import pytest
 
 from rankwise.datasets import Qrels, Run, read_letor, write_qrels, write_run
 
-# Contestants -------------------------------------------------------------------------------------
+# Candidates --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def contestants(letor_file, tmp_path, rankwise):
+def candidates(letor_file, tmp_path, rankwise):
     """A run of the first feature, and a saved model."""
     data = read_letor(letor_file)
     X = np.asarray(data.X if isinstance(data.X, np.ndarray) else data.X.toarray())
@@ -21,8 +21,8 @@ def contestants(letor_file, tmp_path, rankwise):
     return tmp_path / "now.run.gz", tmp_path / "old.rankwise"
 
 
-def test_runs_models_and_columns_take_part(rankwise, letor_file, contestants):
-    run, model = contestants
+def test_runs_models_and_columns_take_part(rankwise, letor_file, candidates):
+    run, model = candidates
     rankers = f"linear_regression,{model},best={model},column:1"
     result = rankwise(
         "compare", letor_file, "--rankers", rankers, "--baseline", run, "--cv", "3", "--json"
@@ -55,13 +55,13 @@ def test_a_baseline_may_be_one_of_the_rankers(rankwise, letor_file):
         (["--rankers", ","], "must name at least one ranker"),
     ],
 )
-def test_wrong_contestants(rankwise, letor_file, words, told):
+def test_wrong_candidates(rankwise, letor_file, words, told):
     result = rankwise("compare", letor_file, *words)
     assert result.code == 2
     assert told in result.err
 
 
-def test_a_contestant_that_is_no_run(rankwise, letor_file):
+def test_a_candidate_that_is_no_run(rankwise, letor_file):
     result = rankwise("compare", letor_file, "--rankers", letor_file)
     assert result.code == 1
     assert "holds LETOR text, not a run: expected 6 fields" in result.err
@@ -74,8 +74,8 @@ def test_six_rankers_without_a_word(rankwise, letor_file):
     assert {row["status"] for row in result.json["rows"]} == {"done"}
 
 
-def test_a_run_against_judged_data(rankwise, letor_file, contestants, tmp_path):
-    run, _ = contestants
+def test_a_run_against_judged_data(rankwise, letor_file, candidates, tmp_path):
+    run, _ = candidates
     data = read_letor(letor_file)
     write_qrels(Qrels.from_data(data), tmp_path / "qrels.txt")
     by_qrels = rankwise("evaluate", run, tmp_path / "qrels.txt", "--json")
@@ -84,8 +84,8 @@ def test_a_run_against_judged_data(rankwise, letor_file, contestants, tmp_path):
     assert by_rows.json == by_qrels.json
 
 
-def test_a_run_needs_documents_in_the_judged_data(rankwise, letor_file, contestants, tmp_path):
-    run, _ = contestants
+def test_a_run_needs_documents_in_the_judged_data(rankwise, letor_file, candidates, tmp_path):
+    run, _ = candidates
     plain = tmp_path / "plain.txt"
     plain.write_text(
         "".join(line.split("#")[0] + "\n" for line in letor_file.read_text().splitlines())
@@ -100,8 +100,8 @@ def test_a_run_needs_documents_in_the_judged_data(rankwise, letor_file, contesta
     assert "have queries in common, but no document" in result.err
 
 
-def test_several_systems_against_a_baseline(rankwise, letor_file, contestants, tmp_path):
-    run, model = contestants
+def test_several_systems_against_a_baseline(rankwise, letor_file, candidates, tmp_path):
+    run, model = candidates
     data = read_letor(letor_file)
     scores = tmp_path / "hand.txt"
     scores.write_text("".join(f"{value!r}\n" for value in np.asarray(data.X)[:, 1].tolist()))
@@ -120,8 +120,8 @@ def test_several_systems_against_a_baseline(rankwise, letor_file, contestants, t
     assert "Against the baseline now</h2>" in page.read_text("utf-8")
 
 
-def test_a_baseline_of_the_same_name_takes_no_others_place(rankwise, letor_file, contestants):
-    run, model = contestants
+def test_a_baseline_of_the_same_name_takes_no_others_place(rankwise, letor_file, candidates):
+    run, model = candidates
     told = "is called now, like another entry. Write NAME="
     named = f"now={model}"
     for words in (
@@ -133,15 +133,15 @@ def test_a_baseline_of_the_same_name_takes_no_others_place(rankwise, letor_file,
         assert told in result.err
 
 
-def test_a_single_model_or_column(rankwise, letor_file, contestants):
-    run, model = contestants
+def test_a_single_model_or_column(rankwise, letor_file, candidates):
+    run, model = candidates
     by_run = rankwise("evaluate", run, letor_file, "--json").json
     assert rankwise("evaluate", "column:1", letor_file, "--json").json == by_run
     assert rankwise("evaluate", model, letor_file, "--json").code == 0
 
 
-def test_runs_alone_need_no_rows(rankwise, letor_file, contestants, tmp_path):
-    run, _ = contestants
+def test_runs_alone_need_no_rows(rankwise, letor_file, candidates, tmp_path):
+    run, _ = candidates
     data = read_letor(letor_file)
     write_qrels(Qrels.from_data(data), tmp_path / "qrels.txt")
     half = tmp_path / "half.run"

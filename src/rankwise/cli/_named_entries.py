@@ -23,7 +23,7 @@ DEFAULT = (
 _COLUMN = "column:"
 
 
-def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, Any], str | None]:
+def read_candidates(text: str | None, baseline: str | None) -> tuple[dict[str, Any], str | None]:
     """Parse the rankers to compare, by name, and the name of the baseline.
 
     Parameters
@@ -36,19 +36,19 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
         Name or path of one of these entries, or a further entry.
     """
     if text is None:
-        return _with_baseline({key: key for key in DEFAULT}, {}, baseline, _contestant)
+        return _with_baseline({key: key for key in DEFAULT}, {}, baseline, _candidate)
     words = split_list(text)
     if not words:
         raise UsageError("--rankers must name at least one ranker.")
     found: dict[str, Any] = {}
     names: dict[str, str] = {}
     for word in words:
-        for name, contestant in _every(word):
+        for name, candidate in _every(word):
             if name in found:
                 raise UsageError(f"--rankers names {name} twice: {text}. Rename one: NAME=ENTRY.")
-            found[name] = contestant
+            found[name] = candidate
             names[word] = name
-    return _with_baseline(found, names, baseline, _contestant)
+    return _with_baseline(found, names, baseline, _candidate)
 
 
 def read_systems(
@@ -76,9 +76,9 @@ def read_systems(
     return _with_baseline(found, names, baseline, _system)
 
 
-def columns_of(contestants: Mapping[str, Any]) -> tuple[str, ...]:
-    """Columns of the data that contestants use as scores."""
-    words = [entry for entry in contestants.values() if isinstance(entry, str)]
+def columns_of(candidates: Mapping[str, Any]) -> tuple[str, ...]:
+    """Columns of the data that candidates use as scores."""
+    words = [entry for entry in candidates.values() if isinstance(entry, str)]
     return tuple(
         dict.fromkeys(word.removeprefix(_COLUMN) for word in words if word.startswith(_COLUMN))
     )
@@ -89,7 +89,7 @@ def _every(word: str) -> list[tuple[str, Any]]:
 
     if word == ALL:
         return [(key, key) for key, of in REGISTRY.items() if of.kind == "ranker" and not of.extra]
-    return [_contestant(word)]
+    return [_candidate(word)]
 
 
 def _with_baseline(
@@ -107,12 +107,12 @@ def _with_baseline(
     known = {_place(entry): name for entry, name in names.items()}
     if _place(word) in known:
         return found, known[_place(word)]
-    name, contestant = read(word)
+    name, candidate = read(word)
     if name in found:
         raise UsageError(
             f"--baseline {word} is called {name}, like another entry. Write NAME={word}."
         )
-    return {name: contestant} | found, name
+    return {name: candidate} | found, name
 
 
 def _place(word: str) -> str:
@@ -121,7 +121,7 @@ def _place(word: str) -> str:
     return str(Path(entry).resolve()) if Path(entry).is_file() else entry
 
 
-def _contestant(word: str) -> tuple[str, Any]:
+def _candidate(word: str) -> tuple[str, Any]:
     """Name and ranker of one entry."""
     from rankwise.datasets import Run
 

@@ -139,7 +139,7 @@ def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> 
     if not hasattr(last, "rank_score"):
         return scores
     if last.classes_.dtype.kind in "biuf":
-        return _said(estimator, "predict", X, qid)
+        return _column(estimator, "predict", X, qid)
     named = _call(estimator, "predict", X, qid)
     return class_positions(named, last.classes_, len(scores))
 
@@ -197,7 +197,7 @@ def scores_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array:
         If the predictions are not one finite number per row.
     """
     is_ordinal = hasattr(innermost(estimator), "rank_score")
-    return _said(estimator, "rank_score" if is_ordinal else "predict", X, qid)
+    return _column(estimator, "rank_score" if is_ordinal else "predict", X, qid)
 
 
 def reads_queries(estimator: Any, method: str | None = None) -> bool:
@@ -232,11 +232,6 @@ def innermost(estimator: Any) -> Any:
             return estimator
 
 
-def _said(estimator: Any, method: str, X: Any, qid: Any) -> Float64Array:
-    """Result of a method of the estimator, checked to be one finite number per row."""
-    return _column(estimator, _call(estimator, method, X, qid), X)
-
-
 def _call(estimator: Any, method: str, X: Any, qid: Any) -> Any:
     """Call a method of the best of a search, or of the last step of a pipeline."""
     if hasattr(estimator, "best_estimator_"):
@@ -248,8 +243,9 @@ def _call(estimator: Any, method: str, X: Any, qid: Any) -> Any:
     return call_with(estimator, method, X, qid)
 
 
-def _column(estimator: Any, values: Any, X: Any) -> Float64Array:
-    """One finite number per row of X."""
+def _column(estimator: Any, method: str, X: Any, qid: Any) -> Float64Array:
+    """Result of a method of the estimator, checked to be one finite number per row of X."""
+    values = _call(estimator, method, X, qid)
     column = exact_float64(values, f"scores of {type(estimator).__name__}")
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]

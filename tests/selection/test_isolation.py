@@ -20,6 +20,7 @@ from sklearn.linear_model import Ridge
 from rankwise.selection import compare, workers
 from rankwise.selection.store import ResultStore
 from rankwise.selection.workers import _Worker, run_all
+from tests.selection.forking import ROOT
 from tests.selection.helpers import Column, Moody, graded_data, one_fold
 
 ENDS = {
@@ -120,11 +121,15 @@ def test_children_of_a_stopped_cell_end_with_it(tmp_path, monkeypatch):
     )  # fmt: skip
     assert done == ["stopped at the time limit of 600 s"]
     pid = int((tmp_path / "pid").read_text())
-    for _ in range(1000):
-        if not _is_running(pid):
-            break
+    _wait_until(lambda: not _is_running(pid))
+
+
+def _wait_until(is_true):
+    for _ in range(30000):
+        if is_true():
+            return
         time.sleep(0.01)
-    assert not _is_running(pid)
+    raise AssertionError("waited five minutes in vain")
 
 
 def _is_running(pid):
@@ -305,6 +310,36 @@ def _send_half(end):
     if end != "whole":
         workers._send = send
     return end
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_parent_in_the_middle_of_a_task(tmp_path, number):
+    code = (
+        "import sys\n"
+        "from rankwise.selection.workers import run_all\n"
+        "from tests.selection.test_isolation import _lost, _start_child\n"
+        "list(run_all(_start_child, lambda: iter([sys.argv[1]]), 1, _lost, isolate=True))\n"
+    )
+    path = tmp_path / "pid"
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], cwd=ROOT) as parent:
+        _wait_until(path.exists)
+        parent.send_signal(number)
+    pid = int(path.read_text())
+    _wait_until(lambda: not _is_running(pid))
+
+
+def test_what_tasks_print_goes_to_standard_error(capfd):
+    done = list(run_all(_print, lambda: iter(["noise"]), 1, _lost, isolate=True))
+    assert done == ["noise"]
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "noise" in captured.err
+
+
+def _print(text):
+    print(text)
+    return text
 
 
 @pytest.fixture

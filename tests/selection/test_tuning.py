@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import ELMRank, RidgeRanker
 from rankwise.metrics import parse
 from rankwise.prediction import scores_of
-from rankwise.selection.fitting import fit
-from rankwise.selection.tuning import prepare, tune
+from rankwise.selection.tuning import fit, prepare, tune
 from tests.selection.helpers import Column, Moody, Validated, graded_data, one_fold
 
 NDCG, MISRANKING = parse("nDCG@5"), parse("misranking")

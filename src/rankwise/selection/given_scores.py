@@ -200,16 +200,10 @@ def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
     For a frozen model, columns are chosen by name if the data have all of them. Other models were
     fitted on the same columns. A pipeline that was fitted on a frame gets a frame.
     """
-    X, names = _chosen_columns(model, data)
-    return frame_for(unfrozen(model), X, names), names
-
-
-def _chosen_columns(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
-    names = data.feature_names
+    X, names = data.X, data.feature_names
     wanted = getattr(model, "feature_names_in_", None)
-    if not isinstance(model, FrozenEstimator) or names is None or wanted is None:
-        return data.X, names
-    wanted = [str(name) for name in wanted]
-    if wanted == names or not {*wanted} <= {*names}:
-        return data.X, names
-    return data.X[:, [names.index(name) for name in wanted]], wanted
+    if isinstance(model, FrozenEstimator) and names is not None and wanted is not None:
+        wanted = [str(name) for name in wanted]
+        if wanted != names and {*wanted} <= {*names}:
+            X, names = X[:, [names.index(name) for name in wanted]], wanted
+    return frame_for(unfrozen(model), X, names), names

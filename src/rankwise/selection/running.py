@@ -93,8 +93,6 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
         return fill_given(task.measurement, empty, task.candidate.estimator, fold.test)
     train, test = _read_only(fold.train), _read_only(fold.test)
     vali = None if fold.vali is None else _read_only(fold.vali)
-    for part in (train, test, vali):
-        _touch(part)
     with PeakMemory() as memory:
         start = time.perf_counter()
         tuned = tune(
@@ -136,16 +134,12 @@ def _read_only(data: RankingData) -> RankingData:
         return data
     view = data.X.view()
     view.flags.writeable = False
+    if view.flags.c_contiguous and view.size:
+        # Load mapped pages into memory, so they do not count as memory of the fit.
+        view.view(np.uint8).reshape(-1)[::_PAGE].max()
     shared = replace(data, X=view)
     shared.__dict__["groups"] = data.groups  # reuse the grouping
     return shared
-
-
-def _touch(data: RankingData | None) -> None:
-    """Load mapped pages into memory, so they do not count as memory of the fit."""
-    X = None if data is None else data.X
-    if isinstance(X, np.ndarray) and X.flags.c_contiguous and X.size:
-        X.view(np.uint8).reshape(-1)[::_PAGE].max()
 
 
 def _line(message: object) -> str:

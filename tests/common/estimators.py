@@ -58,8 +58,9 @@ ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]
 
 def with_default_grid(ranker: Any, values: list[float]) -> Any:
     """The ranker, whose named ways search these values, from the weakest model on."""
-    grid = np.sort(values) if ranker._penalty.is_rising else np.sort(values)[::-1]
-    ranker._penalty = replace(ranker._penalty, default=grid)
+    make, penalty = ranker._equation, ranker._equation().penalty
+    grid = np.sort(values) if penalty.is_rising else np.sort(values)[::-1]
+    ranker._equation = lambda: replace(make(), penalty=replace(penalty, default=grid))
     return ranker
 
 

@@ -1,11 +1,14 @@
 """The search for a penalty on a path whose held-out scores are given."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
 from rankwise.groups import QueryGroups
 from rankwise.rows.fit_data import FitData
 from rankwise.tuning.penalty_search import Penalty, PenaltySearch, search_way
+from rankwise.tuning.refit_path import RefitPath
 
 C = Penalty("C", "C", np.array([0.1, 1.0, 10.0]), ("cv", "val", "loqo", "lpo"), unpenalised=True)
 ALPHA = Penalty("alpha", "alpha", np.array([10.0, 1.0, 0.1]))
@@ -43,8 +46,12 @@ def chosen(search, *paths):
     return search.choose((parameters, *search.solve(path)) for parameters, path in paths)
 
 
-def search(penalty, value, measure="MSD", cv=7, **options):
-    return PenaltySearch.of(penalty, value, measure=measure, cv=cv, **options)
+def search(penalty, value, measure="MSD", cv=7, validation=None, **options):
+    has_validation = validation is not None
+    found = PenaltySearch.of(
+        penalty, value, measure=measure, cv=cv, has_validation=has_validation, **options
+    )
+    return replace(found, validation=validation)
 
 
 @pytest.mark.parametrize(
@@ -128,21 +135,40 @@ def test_parts_in_which_no_query_counts_are_left_out():
         chosen(search(C, "cv"), ({}, Known([np.nan] * 3)))
 
 
+@dataclass(frozen=True, eq=False)
+class Means(RefitPath):
+    """A path whose solutions score every row by multiples of the mean target of its rows."""
+
+    rows: FitData
+
+    def _solve(self, rows):
+        return self.rows.y[rows].mean() * np.arange(3.0)
+
+    def _scores(self, fit, X):
+        return np.tile(fit, (X.shape[0], 1))
+
+    def _measure(self, fit, measure, y, scores, groups):
+        assert groups.n_samples == len(y)
+        return ((y[:, None] - scores) ** 2).mean(axis=0)
+
+
 def test_held_out_rows_are_measured_as_the_way_asks():
-    def validated(rows):
-        assert rows is ROWS
-        return np.arange(3.0)
+    rows = FitData(ROWS.X, np.array([0.0, 3.0, 6.0, 1.0]), ROWS.groups, None)
 
-    def refitted(train, test):
-        return np.array([len(train), len(test), test[0]], dtype=float)
+    def solved(value, cv=2, **options):
+        return search(C, value, cv=cv, **options).solve(Means(rows))
 
-    def held_out(value, cv=2, **options):
-        return search(C, value, cv=cv, **options).held_out(ROWS, validated, refitted)
+    def squares(y, mean):
+        return [((np.array(y) - factor * mean) ** 2).mean() for factor in range(3)]
 
-    assert held_out(1.0) is None
-    np.testing.assert_array_equal(held_out("val", validation=ROWS), [[0.0, 1.0, 2.0]])
+    fit, scores = solved(1.0)
+    assert scores is None
+    np.testing.assert_array_equal(fit, [0.0, 2.5, 5.0])
+    np.testing.assert_allclose(solved("val", validation=ROWS)[1], [squares(ROWS.y, 2.5)])
     splits = [([0, 1, 2], [3]), ([1, 3], [0, 2])]
-    np.testing.assert_array_equal(held_out("cv", splits), [[3.0, 1.0, 3.0], [2.0, 2.0, 0.0]])
+    fit, scores = solved("cv", splits)
+    np.testing.assert_array_equal(fit, [0.0, 2.5, 5.0])
+    np.testing.assert_allclose(scores, [squares([1.0], 3.0), squares([0.0, 6.0], 2.0)])
 
 
 def test_the_measure_is_checked_against_what_it_measures():

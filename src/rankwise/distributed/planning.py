@@ -18,13 +18,12 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise.distributed.sums import Statistics
+from rankwise.equation import Equation, publish
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.basis_expansion import publish
-from rankwise.rankers.closed_form import ClosedForm, check_stream, search_of
-from rankwise.rankers.kernel.kernel_features import kernel_path
-from rankwise.rankers.streamed import dealt_folds
+from rankwise.rankers.streamed import check_stream, dealt_folds
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import LeastRows
 from rankwise.runtime.threads import single_threaded_blas
@@ -33,7 +32,6 @@ from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import total
 from rankwise.solvers.least_squares.kernel_design import KernelDesign
 from rankwise.solvers.least_squares.path_selection import (
-    LeastSquaresPath,
     PathFit,
     fit_from_grams,
     solve_folds,
@@ -137,31 +135,34 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
         stream.
     """
     name = type(ranker).__name__
-    if not hasattr(ranker, "_closed_form"):
+    equation: Equation | None = None
+    if hasattr(ranker, "_equation"):
+        ranker = clone(ranker)
+        ranker._validate_params()
+        equation = ranker._equation()
+    if equation is None or not isinstance(equation.loss, SquaredLoss):
         raise TypeError(
             f"ranker must have a closed form whose statistics add, got {name}. Use a linear "
             "ranker, PairwiseELM, or RankRLS with a linear kernel or landmarks."
         )
-    ranker = clone(ranker)
-    ranker._validate_params()
-    form: ClosedForm = ranker._closed_form()
-    check_stream(ranker, form, stream([]), has_validation=False)
-    if getattr(form.path, "func", form.path) not in (LeastSquaresPath, kernel_path):
+    if equation.needs_rows:
         raise TypeError(f"ranker must be solved from sums of its rows, got {name}. Fit it locally.")
-    draws = form.features.sample_draws()
+    search = equation.search(ranker)
+    check_stream(ranker, equation, search, stream([]))
+    features: Any = equation.features
+    draws = features.sample_draws()
     if draws and (is_searched(ranker.gamma) and ranker.gamma != "auto"):
         raise ValueError(
             f'gamma must be a number, "auto" or None on partitions, got {ranker.gamma!r}. Choose '
             "it on a sample in memory."
         )
-    search = search_of(ranker, form)
-    limit = form.features.column_limit
+    limit = features.column_limit
     checked = CheckedStream(ranker, as_stream(first_rows), column_limit=limit)
     data = checked.head(gram.CHUNK_ROWS)
-    design = None if draws else _design(form, data)
+    design = None if draws else _design(equation, data)
     del ranker.fit_fingerprint_
     problem = replace(
-        form.loss.on(data),
+        equation.loss.on(data),
         X=data.X[:0],
         y=data.y[:0],
         groups=QueryGroups.from_sizes(np.zeros(0, dtype=np.int64)),
@@ -210,8 +211,8 @@ def as_stream(rows: Any) -> Any:
     return stream([rows] if one_chunk else rows)
 
 
-def _design(form: ClosedForm, rows: FitData) -> Design:
-    design = next(iter(form.features.designs(rows)))[1]
+def _design(equation: Equation, rows: FitData) -> Design:
+    design = next(iter(equation.features.designs(rows)))[1]
     assert not isinstance(design, KernelDesign), "its rows would not fit in memory"
     return design
 
@@ -227,7 +228,7 @@ def _draw(job: Plan, statistics: Statistics) -> Plan:
         raise ValueError("X must have rows of positive weight, got none in any partition.")
     X = join_rows([draw.rows() for draw in statistics.draws])
     rows = FitData(X, np.zeros(X.shape[0]), QueryGroups.single(X.shape[0]), None)
-    design = _design(job.ranker._closed_form(), rows)
+    design = _design(job.ranker._equation(), rows)
     return replace(job, stage=_first_stage(job), drawn=design, draws=())
 
 
@@ -263,7 +264,7 @@ def _choose(job: Plan, statistics: Statistics) -> Plan:
 def _finished(job: Plan, scores: Float64Array | None) -> Plan:
     assert job.path is not None
     ranker = copy.deepcopy(job.ranker)
-    publish(ranker, job.search, job.search.choose([({}, job.path, scores)]))
+    publish(ranker, ranker._equation(), job.search, job.search.choose([({}, job.path, scores)]))
     return replace(job, ranker=ranker, stage=FINISHED)
 
 

@@ -6,25 +6,19 @@ Composition: columns of X x squared loss over all pairs x active sets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from sklearn.utils._param_validation import StrOptions
 
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import (
-    MEAN_GRID,
-    SELECTION_CONSTRAINTS,
-    ClosedForm,
-    fit_closed_form,
-)
+from rankwise.rankers.closed_form import MEAN_GRID, SELECTION_CONSTRAINTS, closed_form
 from rankwise.rankers.linear.column_features import ColumnFeatures
 from rankwise.solvers.least_squares.non_negative import NonNegativePath
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Rule, floats
 from rankwise.tuning.penalty_search import Penalty
-from rankwise.typing import ArrayLike, FrameLike
 
 _LAM = Penalty("lam", "lam", MEAN_GRID, ("cv", "loqo", "val"), unpenalised=True)
 
@@ -78,7 +72,6 @@ class NonNegativeRanker(BasisExpansionRanker):
     array([1., 0.])
     """
 
-    _penalty: ClassVar[Penalty] = _LAM
     _structure: ClassVar[dict[str, Rule]] = {
         **LINEAR_STRUCTURE,
         "coef_": floats("n_features_in_", low=0),
@@ -102,37 +95,11 @@ class NonNegativeRanker(BasisExpansionRanker):
         self.measure = measure
         self.cv = cv
 
-    def _closed_form(self) -> ClosedForm:
-        loss = SquaredLoss("all", self.query_weight)
-        return ClosedForm(ColumnFeatures(False), loss, NonNegativePath)
-
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the path and choose from it.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Grades or real-valued targets, larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row; None: all rows are one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val".
-        """
-        if isinstance(X, RowStream):
-            raise TypeError("NonNegativeRanker needs all rows in memory, got a stream. Pass X, y.")
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_closed_form(self, self._closed_form(), *rows, validation)
-        return self
+    def _equation(self) -> Equation:
+        return closed_form(
+            ColumnFeatures(False),
+            SquaredLoss("all", self.query_weight),
+            _LAM,
+            path=NonNegativePath,
+            needs_rows="active sets are chosen on all of them",
+        )

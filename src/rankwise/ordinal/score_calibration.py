@@ -18,13 +18,14 @@ from rankwise.rows.fit_data import FitData
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton
 from rankwise.solvers.newton.cumulative_path import CumulativeModel, CumulativePath
 from rankwise.structure.rules import Number, Rule, floats
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array
 
 LINK = LINKS["logit"]
 SOLVER = CumulativeNewton(tol=1e-6, max_iter=100)
 # Weight of the losses relative to half the squared slope per standard deviation of the scores. The
 # penalty keeps the slope finite if the scores separate the classes.
-C = np.array([10.0])
+C = Penalties(np.array([10.0]), "C")
 # Spreads below this share of the largest score are rounding.
 ROUNDING = 1e-12
 
@@ -84,7 +85,7 @@ class ScoreCalibration:
                 weight,
                 classes=np.arange(n_classes),
             )
-            return CumulativePath(rows, LINK, C, SOLVER).solve()[0]
+            return CumulativePath(rows, None, LINK, C, SOLVER).solve().models[0]
 
         scores = np.clip(scores, low, high)
         _, spread = mean_and_deviation(scores, weight)

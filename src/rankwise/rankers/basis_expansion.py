@@ -8,18 +8,21 @@ training rows. The fitted attributes identify the basis, see ``FORMS``. A design
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.rows import check_rows
+from rankwise.checks.rows import check_fit, check_rows
+from rankwise.equation import Equation, fit_equation
 from rankwise.features.kernel import SLICE_ROWS, Kernel
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.features.random_nodes import NodeMap
 from rankwise.groups import QueryGroups
 from rankwise.rankers.stream_scores import predict_chunks, score_stream
+from rankwise.rankers.streamed import check_stream, read_head
+from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.design import NodeDesign
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
@@ -36,7 +39,7 @@ from rankwise.structure.rules import (
     require,
     require_attributes,
 )
-from rankwise.tuning.penalty_search import Choice, PenaltySearch
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 LINEAR_STRUCTURE: dict[str, Rule] = {"coef_": floats("n_features_in_"), "intercept_": Number()}
@@ -75,6 +78,8 @@ class BasisExpansionRanker(Ranker):
     gamma_: float | None
     dual_coef_: Float64Array
     X_fit_: Matrix
+    measure: str
+    cv: Any
     path_: dict[str, Float64Array]
     cv_results_: dict[str, Float64Array]
 
@@ -82,6 +87,62 @@ class BasisExpansionRanker(Ranker):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
         return tags
+
+    def fit(
+        self,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit all models of the path and keep the chosen one.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples). A stream contains labels, queries and weights, see :func:`rankwise.stream`.
+            Losses whose sums do not add up over chunks, and models that store the rows, refuse it.
+        y : array-like of shape (n_samples,); None for a stream
+            Grades or real-valued targets; larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, of any dtype and in any order. None: all rows form one query. A
+            pointwise loss uses it in the search only.
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val". Not used with a number, "cv",
+            "loqo" or "lpo".
+        """
+        fit_equation(self, X, y, qid, sample_weight, (X_val, y_val, qid_val))
+        return self
+
+    def _equation(self) -> Equation:
+        raise NotImplementedError(f"{type(self).__name__} must define _equation.")
+
+    def _check_fit(
+        self,
+        equation: Equation,
+        search: PenaltySearch,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None,
+        qid: ArrayLike | None,
+        weight: ArrayLike | None,
+    ) -> FitData:
+        limit = equation.features.column_limit
+        if isinstance(X, RowStream):
+            check_stream(self, equation, search, X)
+            features: Any = equation.features
+            rows = features.sample(read_head(self, X, y, qid, weight, limit))
+        else:
+            rows = check_fit(self, X, y, qid, weight, pairs=equation.pairs, column_limit=limit)
+        self._set_score_name(rows.y)
+        return rows
 
     @overload
     def predict(self, X: FrameLike) -> Float64Array: ...
@@ -159,29 +220,6 @@ class BasisExpansionRanker(Ranker):
         return self.n_features_in_
 
 
-def publish(
-    ranker: BasisExpansionRanker, search: PenaltySearch, choice: Choice[Any], power: int = 0
-) -> None:
-    """Set the fitted attributes of the chosen solution, its path and the results of the search.
-
-    The solutions are those for targets divided by ``2^power``.
-    """
-    for name in OF_FORMS:
-        vars(ranker).pop(name, None)
-    name, fit = search.penalty.name, choice.fit
-    found, coef = fit.attributes(choice.index), fit.path_coef()
-    if power:
-        coef = np.ldexp(coef, power)
-        for linear in LINEAR_IN_Y & found.keys():
-            value = np.ldexp(found[linear], power)
-            found[linear] = value if np.ndim(value) else float(value)
-    setattr(ranker, f"{name}_", choice.value)
-    vars(ranker).update(found)
-    ranker.path_ = {name: search.penalties.values, "coef": coef}
-    if choice.results is not None:
-        ranker.cv_results_ = choice.results
-
-
 # Scores of each basis -----------------------------------------------------------------------------
 
 
@@ -220,8 +258,3 @@ FORMS: dict[str, Callable[[Any, Matrix], Float64Array]] = {
     "nystroem_": _landmark_scores,
     "dual_coef_": _kernel_scores,
 }
-# All fitted attributes of any basis.
-OF_FORMS = (
-    *FORMS, "intercept_", "hidden_biases_", "output_weights_", "X_fit_", "kernel_", "gamma_",
-)  # fmt: skip
-LINEAR_IN_Y = {"coef_", "intercept_", "dual_coef_", "output_weights_"}

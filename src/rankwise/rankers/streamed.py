@@ -10,22 +10,24 @@ up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.equation import Equation
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
+from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate, is_precise, total
-from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import (
     PathFit,
     fit_from_grams,
@@ -38,8 +40,61 @@ from rankwise.streams.cutter import Cutter, Folds
 from rankwise.streams.row_stream import RowStream
 from rankwise.tuning.folds import DEFAULT_FOLDS, deal_queries
 from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.penalty_search import Path
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array
+
+
+class StreamedFeatures:
+    """Base of the feature maps whose rows may come as a stream or in batches."""
+
+    @property
+    def searched(self) -> Sequence[Any]:
+        """Parameters other than the penalty whose lists and names are searched."""
+        return ()
+
+    @property
+    def adds_batches(self) -> bool:
+        """Whether the model neither grows with the rows nor needs any row twice."""
+        return True
+
+    def check_stream(self, name: str, rows: RowStream) -> None:
+        """Raise if the ranker of this name cannot be fitted on the stream."""
+
+    def sample(self, rows: FitData) -> FitData:
+        """First rows of a stream, with X in the form that the designs need."""
+        return rows
+
+    def sample_draws(self) -> tuple[LeastRows, ...]:
+        """Draws from all rows that the designs need; empty if the first rows are enough."""
+        return ()
+
+
+def check_stream(ranker: Any, equation: Equation, search: PenaltySearch, rows: RowStream) -> None:
+    """Raise ValueError if the fit needs all rows in memory."""
+    name, penalty = type(ranker).__name__, search.penalty.name
+    if equation.needs_rows:
+        raise ValueError(
+            f"{name} needs all rows in memory, got a stream: {equation.needs_rows}. Pass arrays, "
+            "or use RankRLS."
+        )
+    features: Any = equation.features
+    features.check_stream(name, rows)
+    if search.way in ("loqo", "lpo"):
+        raise ValueError(
+            f'{penalty}="{search.way}" needs all rows in memory, got a stream. Use {penalty}="cv".'
+        )
+    if search.way == "cv":
+        check_folds(search.cv)
+        check_rereadable(rows, penalty, getattr(ranker, penalty))
+
+
+def check_folds(cv: Any) -> None:
+    """Raise ValueError unless the folds of a stream are given by their number."""
+    if not (cv is None or isinstance(cv, Integral)):
+        raise ValueError(
+            f"cv must be a number of folds for a stream, got {cv!r}. Pass an int, or fit rows in "
+            "memory."
+        )
 
 
 def read_head(
@@ -105,24 +160,6 @@ class StreamPath:
         whole = replace(problem, graph="all")  # a measure needs whole queries
         cutter = Cutter(whole, folds, chunk_rows=path_selection.MEASURED_ROWS)
         return fit, mean_measures(design, read_outs, cutter.cut(stream.chunks()), measure)
-
-
-def stream_path(
-    path: Callable[[FitData, Design, SquaredLoss, Penalties], Path[PathFit]],
-    rows: FitData,
-    design: AnyDesign,
-    loss: SquaredLoss,
-    penalties: Penalties,
-) -> Path[PathFit]:
-    """Path of a stream; ``path`` of all its rows if there are fewer rows than columns.
-
-    Streams for rankers that store kernel values have already been rejected.
-    """
-    assert isinstance(rows, StreamData) and not isinstance(design, KernelDesign)
-    every = rows.checked.all_rows(design.n_columns)
-    if every is None:
-        return StreamPath(rows, design, loss, penalties)
-    return path(every, design, loss, penalties)
 
 
 def stream_grams(

@@ -1,10 +1,9 @@
 """The search for a penalty: a number, a list, or the name of a selection method for a default grid.
 
-An estimator declares its :class:`Penalty` once. Its ``fit`` makes a :class:`PenaltySearch` from the
-parameter's value: the grid, the measure, the folds and the validation rows. It solves for every
-value of the grid (once per kernel width, for example), measures held-out rows by
-:meth:`PenaltySearch.held_out`, and lets the search choose. A number is a grid of one value, for
-which nothing is measured.
+An estimator declares its :class:`Penalty` once. Its fit makes a :class:`PenaltySearch` from the
+parameter's value: the grid, the measure, the folds and the validation rows. A :class:`Path` solves
+for every value of the grid (once per kernel width, for example) and measures held-out rows; the
+search chooses. A number is a grid of one value, for which nothing is measured.
 
 Selection methods ("ways"): "cv" (folds of queries), "val" (validation data), "loqo" (exact
 leave-one-query-out) and "lpo" (exact leave-pair-out). A list is searched on validation data if
@@ -13,7 +12,7 @@ there are any, and otherwise by folds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
@@ -24,11 +23,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
-from rankwise.runtime.threads import thread_imap
-from rankwise.tuning.folds import cv_splits
 from rankwise.tuning.held_out import mean_defined
 from rankwise.tuning.penalty import Penalties, Scale
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array
 
 Fit = TypeVar("Fit")
 FitOut = TypeVar("FitOut", covariant=True)
@@ -230,10 +227,10 @@ class PenaltySearch:
         *,
         measure: str,
         cv: Any,
-        validation: FitData | None = None,
+        has_validation: bool = False,
         beside: Sequence[Any] = (),
     ) -> PenaltySearch:
-        """The search that the value of the penalty's parameter asks for.
+        """The search that the value of the penalty's parameter asks for, without validation rows.
 
         Raises
         ------
@@ -241,11 +238,10 @@ class PenaltySearch:
             For values out of range, an unknown measure, or "val" without validation data.
         """
         parsed = parse(measure)
-        has_validation = validation is not None
         penalties = penalty.grid(value)
         way = search_way({penalty.name: value}, has_validation=has_validation, beside=beside)
         parsed = parse("Misranking") if way == "lpo" else parsed
-        return cls(penalty, way, penalties, parsed, measure, cv, validation)
+        return cls(penalty, way, penalties, parsed, measure, cv)
 
     def check_measure(self, rows: FitData) -> None:
         """Raise before fitting if the measure does not accept the targets."""
@@ -253,43 +249,16 @@ class PenaltySearch:
             return
         if self.way == "val" and self.validation is not None:
             rows = self.validation
+        y = rows.y
+        if rows.classes is not None and not self.measure.reads_labels:
+            y = np.maximum(y, 0.0)  # a class below all classes of the training rows has no gain
         try:
-            self.measure.per_query(rows.y, np.zeros(len(rows.y)), rows.groups)
+            self.measure.per_query(y, np.zeros(len(y)), rows.groups)
         except ValueError as error:
             raise ValueError(
                 f"measure={self.measure_name!r}, which chooses {self.penalty.name}, does not "
                 f'accept these targets: {error} Use measure="MSD" or measure="Misranking", say.'
             ) from None
-
-    def held_out(
-        self,
-        rows: FitData,
-        validated: Callable[[FitData], Float64Array],
-        refitted: Callable[[Int64Array, Int64Array], Float64Array],
-        *,
-        on_threads: bool = True,
-    ) -> Float64Array | None:
-        """Measures of held-out rows, shape (n_parts, n_values); None if the penalty is a number.
-
-        Parameters
-        ----------
-        rows : FitData
-            All training rows.
-        validated : callable
-            Maps validation rows to the measure of the solutions on all rows, shape (n_values,).
-        refitted : callable
-            Maps training rows and test rows to the measure on the test rows, under solutions fitted
-            to the training rows; shape (n_values,).
-        on_threads : bool
-            Whether splits may be solved in parallel.
-        """
-        if self.way == "val" and self.validation is not None:
-            return validated(self.validation)[None]
-        if self.way != "cv":
-            return None
-        n_threads = None if on_threads and len(rows.y) > 500 else 1
-        splits = cv_splits(self.cv, rows)
-        return np.stack(list(thread_imap(lambda split: refitted(*split), splits, n_threads)))
 
     def choose(
         self, tried: Iterable[tuple[Mapping[str, Any], Fit, Float64Array | None]]

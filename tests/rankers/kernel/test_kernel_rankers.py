@@ -327,7 +327,7 @@ def test_conjugate_gradients_reach_the_exact_model(graph):
     np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-6)
     plain = RankRLS("rbf", approximation="pcg", n_landmarks=1, random_state=0, **options)
     assert model.n_iter_ < plain.fit(X, y, qid=qid).n_iter_
-    with pytest.warns(match="max_iter=2 steps"):
+    with pytest.warns(match="RankRLS stopped after max_iter=2 conjugate gradients"):
         RankRLS("rbf", approximation="pcg", n_landmarks=1, max_iter=2, **options).fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="one penalty"):
         RankRLS("rbf", alpha="cv", approximation="pcg").fit(X, y, qid=qid)

@@ -12,32 +12,31 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.rows import check_rows, check_validation
-from rankwise.groups import QueryGroups
+from rankwise.checks.rows import check_rows
+from rankwise.equation import Candidates, Equation
 from rankwise.losses.cumulative_link import LINKS
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
+from rankwise.ordinal.searched_ordinal_ranker import SearchedOrdinalRanker
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton
-from rankwise.solvers.newton.cumulative_path import CumulativeModel, CumulativePath
-from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats
-from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
+from rankwise.solvers.newton.cumulative_path import CumulativePath
+from rankwise.structure.rules import Number, Rule, Sometimes, floats
+from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 # 10^-3, 10^-2, ..., 10^2.
 PENALTY = Penalty("C", "C", 10.0 ** np.arange(-3, 3), unpenalised=True)
 
 
-class ProportionalOdds(OrdinalRanker):
+class ProportionalOdds(SearchedOrdinalRanker):
     """Cumulative link model: ordered logit, ordered probit or complementary log-log.
 
     Minimises ``|w|^2 / 2 + C sum_n w_n (-log P(y_n | x_n))`` over coefficients w and ascending
@@ -146,16 +145,12 @@ class ProportionalOdds(OrdinalRanker):
     _structure: ClassVar[dict[str, Rule]] = {
         "coef_": floats("n_features_in_"),
         "intercept_": Number(),
-        "C_": Number(low=0, finite=False),
-        "n_iter_": Number("i", low=0),
-        "objective_": Number(finite=False),
         "log_likelihood_": Number(finite=False),
         "standard_errors_": Sometimes(floats("n_parameters", numbers="any")),
-        "path_": Plain(),
-        "cv_results_": Sometimes(Plain()),
     }
 
-    C_: float
+    coef_: Float64Array
+    intercept_: float
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": PENALTY.constraint,
         "link": [StrOptions(set(LINKS))],
@@ -184,50 +179,6 @@ class ProportionalOdds(OrdinalRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.classes = classes
-
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
-    ) -> Self:
-        """Train on rows of ordered classes.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, for folds and measures.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, >= 0. A row of weight w counts as w copies of it.
-        X_val, y_val, qid_val : optional
-            Validation rows for the search over a list or "val".
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If an input is invalid; the message names it.
-        """
-        self._validate_params()
-        rows = check_ordinal_fit(self, X, y, qid, sample_weight)
-        validation = check_validation(self, rows, X_val, y_val, qid_val)
-        search = PenaltySearch.of(
-            PENALTY, self.C, measure=self.measure, cv=self.cv, validation=validation
-        )
-        solver = CumulativeNewton(self.tol, self.max_iter)
-        path = CumulativePath(rows, LINKS[self.link], search.penalties.values, solver)
-        return self._publish(search.choose([({}, *path.fit(search))]), search.penalties.values)
 
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Median of the latent variable, shape (n_samples,), float64. Higher ranks higher."""
@@ -277,37 +228,6 @@ class ProportionalOdds(OrdinalRanker):
         scores = self.rank_score(X) - self.intercept_
         return LINKS[self.link].probabilities(scores, self.thresholds_)
 
-    def _publish(self, choice: Choice[list[CumulativeModel]], C: Float64Array) -> Self:
-        model = choice.fit[choice.index]
-        self.C_, self.n_iter_ = choice.value, model.n_iter
-        self.coef_, self.thresholds_ = model.coef, model.thresholds
-        self.intercept_ = LINKS[self.link].median
-        self.log_likelihood_, self.objective_ = model.log_likelihood, model.objective
-        self.path_ = {
-            "C": C,
-            "coef": np.stack([each.coef for each in choice.fit]),
-            "thresholds": np.stack([each.thresholds for each in choice.fit]),
-        }
-        for name in ("cv_results_", "standard_errors_"):
-            vars(self).pop(name, None)
-        if choice.results is not None:
-            self.cv_results_ = choice.results
-        if model.covariance is not None:
-            self.standard_errors_ = np.sqrt(model.covariance.diagonal())
-        if not model.converged:
-            self._warn(model)
-        return self
-
-    def _warn(self, model: CumulativeModel) -> None:
-        if np.isinf(self.C_) and model.n_iter < self.max_iter:
-            message = (
-                "the likelihood has no maximum because a combination of columns separates classes; "
-                f"coefficients grow without bound (stopped after {model.n_iter} steps, "
-                f"log-likelihood {model.log_likelihood:.4g}). Set a finite C, or drop such columns."
-            )
-        else:
-            message = (
-                f"stopped after {model.n_iter} Newton steps at C={self.C_:g}; the last step was "
-                f"{model.step:.2g}, above tol={self.tol:g}. Increase max_iter or tol, or lower C."
-            )
-        warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=5)
+    def _equation(self) -> Equation:
+        path = partial(CumulativePath, solver=CumulativeNewton(self.tol, self.max_iter))
+        return Equation(Candidates(lambda rows: [({}, None)]), LINKS[self.link], path, PENALTY)

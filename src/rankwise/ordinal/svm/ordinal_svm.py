@@ -9,19 +9,19 @@ References
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
-from rankwise.checks.rows import check_rows, check_validation
+from rankwise.checks.rows import check_rows
+from rankwise.equation import Candidates, Equation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.features.kernels import (
@@ -31,23 +31,21 @@ from rankwise.features.kernels import (
     resolve_kernel_of_fit,
     searched_gamma,
 )
-from rankwise.groups import QueryGroups
 from rankwise.losses.ordinal_costs import (
     COSTS,
     costs_of_rows,
     fit_threshold_weights,
     query_setting,
 )
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
-from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.svm.ordinal_path import OrdinalFit, ordinal_path
-from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
+from rankwise.ordinal.searched_ordinal_ranker import SearchedOrdinalRanker
+from rankwise.rows.fit_data import FitData
+from rankwise.solvers.svm.ordinal_path import OrdinalPath
+from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
 from rankwise.structure.rules import (
     Number,
     Optional,
     Part,
-    Plain,
     Rows,
     Rule,
     Sometimes,
@@ -56,14 +54,14 @@ from rankwise.structure.rules import (
     require,
     require_attributes,
 )
-from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
+from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
+class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     """Support vector machine for ordered classes, with a kernel (ORSVM).
 
     Minimises
@@ -231,15 +229,15 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         "dual_coef_": Sometimes(floats("n_dual")),
         "X_fit_": Sometimes(Rows("n_dual", "n_features_in_")),
         "support_": integers("n_support", low=0),
-        "n_iter_": Number("i", low=0),
-        "objective_": Number(finite=False),
         "dual_objective_": Number(finite=False),
         "dual_gap_": Number(finite=False),
-        "path_": Plain(),
-        "cv_results_": Sometimes(Plain()),
     }
 
-    C_: float
+    kernel_: Kernel
+    gamma_: float | None
+    coef_: Float64Array
+    dual_coef_: Float64Array
+    intercept_: float
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
         "gamma": [POSITIVE, "array-like", StrOptions({"grid", *NAMED_WIDTHS}), None],
@@ -292,83 +290,6 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
-    ) -> Self:
-        """Train on rows of ordered classes.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Features. For a precomputed kernel: the kernel values between the rows, shape
-            (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, for folds and measures. Required by ``costs="err"``.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, >= 0. A row of weight w counts as w copies of it.
-        X_val, y_val, qid_val : optional
-            Validation rows for the search over a list or "val".
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If an input is invalid; the message names it.
-        """
-        self._validate_params()
-        is_centred = self.kernel == "linear" and self.fit_intercept
-        data = check_ordinal_fit(
-            self,
-            X,
-            y,
-            qid,
-            sample_weight,
-            by_query=query_setting(self.costs),
-            column_limit=CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel),
-        )
-        search = PenaltySearch.of(
-            PENALTY,
-            self.C,
-            measure=self.measure,
-            cv=self.cv,
-            validation=check_validation(self, data, X_val, y_val, qid_val),
-            beside=[searched_gamma(self.kernel, self.gamma)],
-        )
-        kernels = (
-            resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)
-            for gamma in gamma_candidates(data.X, self.kernel, self.gamma)
-        )
-        weights = fit_threshold_weights(self.costs, data)
-        solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
-        has_width = self.gamma is not None
-        with single_threaded_blas():
-            choice = search.choose(
-                (
-                    {"gamma": kernel.gamma} if has_width and kernel.gamma is not None else {},
-                    *ordinal_path(data, weights, kernel, solver, search, self.max_bytes),
-                )
-                for kernel in kernels
-            )
-        self._publish(choice, search.penalties.values)
-        chosen = {"C": self.C_} if self.gamma_ is None else {"C": self.C_, "gamma": self.gamma_}
-        self._calibrate(
-            data, lambda rows: {**chosen, "costs": costs_of_rows(self.costs, data, rows)}
-        )
-        return self
-
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Score that is compared with ``thresholds_``, shape (n_samples,), float64."""
         check_is_fitted(self)
@@ -392,41 +313,31 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
             require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
                     len(self.dual_coef_))  # fmt: skip
 
-    def _publish(self, choice: Choice[OrdinalFit], C: Float64Array) -> None:
-        for name in ("coef_", "X_fit_", "dual_coef_", "cv_results_"):
-            vars(self).pop(name, None)
-        fit, merged = choice.fit, choice.fit.merged
-        expansion, result = fit.expansion, fit.results[choice.index]
-        solution: OrdinalSolution = result.x
-        self.kernel_, self.gamma_ = expansion.kernel, expansion.kernel.gamma
-        self.C_, self.n_iter_ = choice.value, result.n_iter
-        self.thresholds_ = fit.thresholds[choice.index]
-        self.intercept_ = float(fit.intercepts[choice.index])
-        self.dual_objective_, self.objective_ = solution.dual_objective, solution.objective
-        self.dual_gap_ = solution.gap
-        support = np.flatnonzero(solution.coef)
-        self.support_ = expansion.columns[support]
-        self.path_ = {
-            "C": C,
-            "coef": fit.coefs[:, merged.position] * merged.share,
-            "intercept": fit.intercepts,
-            "thresholds": fit.thresholds,
-        }
-        if self.kernel_.name == "precomputed":
-            self.dual_coef_ = np.zeros(self.n_features_in_)
-            self.dual_coef_[self.support_] = solution.coef[support]
-        elif self.kernel_.name == "linear":
-            self.coef_ = np.asarray(expansion.X.T @ solution.coef)
-        else:
-            self.dual_coef_ = solution.coef[support]
-            self.X_fit_ = expansion.X[support]
-        if choice.results is not None:
-            self.cv_results_ = choice.results
-        if not result.converged:
-            warnings.warn(
-                f"OrdinalSVM stopped after {result.n_iter} steps at C={self.C_:g}; the violation "
-                f"is {result.stop_value:.2g}, above tol={self.tol:g}. Increase max_iter or tol, "
-                "lower C, or scale X.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    @property
+    def _query_setting(self) -> str | None:
+        return query_setting(self.costs)
+
+    def _equation(self) -> Equation:
+        is_centred = self.kernel == "linear" and self.fit_intercept
+        limit = CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel)
+        widths = searched_gamma(self.kernel, self.gamma)
+        solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
+        return Equation(
+            Candidates(self._kernels, [widths], limit),
+            partial(fit_threshold_weights, self.costs),
+            partial(OrdinalPath, solver=solver, max_bytes=self.max_bytes),
+            PENALTY,
+        )
+
+    def _kernels(self, rows: FitData) -> Iterator[tuple[dict[str, Any], Kernel]]:
+        """The kernel with each width."""
+        for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
+            kernel = resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
+            is_named = self.gamma is not None and kernel.gamma is not None
+            yield {"gamma": kernel.gamma} if is_named else {}, kernel
+
+    def _complete_fit(self, rows: FitData) -> None:
+        chosen = {"C": self.C_} if self.gamma_ is None else {"C": self.C_, "gamma": self.gamma_}
+        self._calibrate(
+            rows, lambda fold: {**chosen, "costs": costs_of_rows(self.costs, rows, fold)}
+        )

@@ -12,46 +12,46 @@ References
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
-from rankwise.checks.rows import check_rows, check_validation
+from rankwise.checks.rows import check_rows
+from rankwise.equation import Candidates, Equation
 from rankwise.features.polynomial_terms import (
     TERMS,
     TermMap,
     check_room,
     draw_terms,
 )
-from rankwise.groups import QueryGroups
 from rankwise.losses.ordinal_costs import (
     COSTS,
     costs_of_rows,
     fit_threshold_weights,
     query_setting,
 )
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
+from rankwise.ordinal.searched_ordinal_ranker import SearchedOrdinalRanker
+from rankwise.rows.fit_data import FitData
 from rankwise.solvers.svm.power_rows import PowerMap
-from rankwise.solvers.svm.threshold_path import ThresholdFit, ThresholdPath
+from rankwise.solvers.svm.threshold_path import ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, Steps, ThresholdSolver
-from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, floats, require
-from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
+from rankwise.structure.rules import Number, Optional, Part, Rule, floats, require
+from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, as_dense, is_sparse
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 LOSSES = ("hinge", "squared_hinge")
 
 
-class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
+class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     """Linear support vector machine for ordered classes on powers of the features (Poly-ORSVM).
 
     Minimises ``(|w|^2 + |theta|^2) / 2 + C sum_nk w_nk h(1 - s_nk (w.z_n + theta_k))``: a sum over
@@ -203,15 +203,13 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
         "terms_": Optional(Part((TermMap,))),
         "coef_": floats("n_coefficients"),
         "C_": Number(low=0),
-        "n_iter_": Number("i", low=0),
-        "objective_": Number(finite=False),
         "dual_objective_": Number(finite=False),
         "dual_gap_": Number(finite=False),
-        "path_": Plain(),
-        "cv_results_": Sometimes(Plain()),
     }
 
-    C_: float
+    scale_: Float64Array
+    terms_: TermMap | None
+    coef_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "C": PENALTY.constraint,
@@ -265,63 +263,6 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
         self.probability = probability
         self.classes = classes
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
-    ) -> Self:
-        """Train on rows of ordered classes.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, for folds and measures. Required by ``costs="err"``.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, >= 0. A row of weight w counts as w copies of it.
-        X_val, y_val, qid_val : optional
-            Validation rows for the search over a list or "val".
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If an input is invalid; the message names it.
-        """
-        self._validate_params()
-        costs = self.costs
-        data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=query_setting(costs))
-        validation = check_validation(self, data, X_val, y_val, qid_val)
-        search = PenaltySearch.of(
-            PENALTY, self.C, measure=self.measure, cv=self.cv, validation=validation
-        )
-        self.scale_ = largest_magnitudes(data.X) if self.scale else np.ones(data.X.shape[1])
-        self.terms_ = self._draw_terms(data.X)
-        path = ThresholdPath.of(
-            data,
-            PowerMap(self.scale_, self.terms_, self.degree),
-            fit_threshold_weights(costs, data),
-            self.loss == "squared_hinge",
-            search.penalties.values,
-            ThresholdSolver(self.solver, self.tol, self.max_iter),
-        )
-        self._publish(search.choose([({}, *path.fit(search))]), path.C)
-        self._calibrate(
-            data, lambda fold: {"C": self.C_, "costs": costs_of_rows(costs, data, fold)}
-        )
-        return self
-
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Score that is compared with ``thresholds_``, shape (n_samples,), float64."""
         check_is_fitted(self)
@@ -347,29 +288,29 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
         random = check_random_state(self.random_state)
         return draw_terms(n_features, self.degree, self.terms, None, random)
 
-    def _publish(self, choice: Choice[ThresholdFit], C: Float64Array) -> None:
-        fit, solution = choice.fit, choice.fit.solutions[choice.index]
-        self.C_, self.n_iter_ = choice.value, solution.n_iter
-        self.coef_, self.thresholds_ = solution.x, fit.thresholds[choice.index]
-        self.objective_ = solution.objective
-        self.dual_objective_ = solution.gap - solution.objective
-        self.dual_gap_ = solution.stop_value
-        self.path_ = {
-            "C": C,
-            "coef": np.stack([each.x for each in fit.solutions]),
-            "thresholds": fit.thresholds,
-        }
-        vars(self).pop("cv_results_", None)
-        if choice.results is not None:
-            self.cv_results_ = choice.results
-        if not solution.converged:
-            warnings.warn(
-                f"PolyOrdinalSVM stopped after {solution.n_iter} passes at C={self.C_:g}; the "
-                f"relative duality gap is {solution.stop_value:.2g}, above tol={self.tol:g}. "
-                "Increase max_iter or tol, lower C, or set solver='newton'.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    @property
+    def _query_setting(self) -> str | None:
+        return query_setting(self.costs)
+
+    def _equation(self) -> Equation:
+        solver = ThresholdSolver(self.solver, self.tol, self.max_iter)
+        is_squared = self.loss == "squared_hinge"
+        return Equation(
+            Candidates(self._columns),
+            partial(fit_threshold_weights, self.costs),
+            partial(ThresholdPath, squared=is_squared, solver=solver),
+            PENALTY,
+        )
+
+    def _columns(self, rows: FitData) -> Iterator[tuple[dict[str, Any], PowerMap]]:
+        """Powers or products of the scaled features."""
+        scale = largest_magnitudes(rows.X) if self.scale else np.ones(rows.X.shape[1])
+        yield {}, PowerMap(scale, self._draw_terms(rows.X), self.degree)
+
+    def _complete_fit(self, rows: FitData) -> None:
+        self._calibrate(
+            rows, lambda fold: {"C": self.C_, "costs": costs_of_rows(self.costs, rows, fold)}
+        )
 
 
 def largest_magnitudes(X: Matrix) -> Float64Array:

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit
+from rankwise.equation import Equation
 from rankwise.features.kernels import warn_of_ignored_gamma
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, leaves_out
+from rankwise.rankers.closed_form import C_OF_SUM, closed_form, least_squares_path
 from rankwise.rankers.kernel.kernel_features import (
     KERNEL_CONSTRAINTS,
     KernelFeatures,
-    kernel_path,
+    KernelParameters,
 )
+from rankwise.rankers.kernel.kernel_least_squares import leaves_out
+from rankwise.rankers.streamed import StreamedFeatures
 from rankwise.rows.fit_data import FitData
-from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign, ShiftedColumns
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Rule, Sometimes, floats
 from rankwise.typing import Float64Array
 
@@ -42,7 +43,7 @@ ELM_STRUCTURE: dict[str, Rule] = {"output_weights_": Sometimes(floats("n_draws",
 
 
 @dataclass(frozen=True, eq=False)
-class NodeFeatures:
+class NodeFeatures(StreamedFeatures):
     """Hidden nodes before the rows are known; linear nodes are reduced to the space they span.
 
     Attributes
@@ -59,16 +60,6 @@ class NodeFeatures:
     random_state: Any
     gamma: Any = None
     kernel_params: Mapping[str, Any] | None = None
-
-    @property
-    def searched(self) -> Sequence[Any]:
-        """No parameter is searched."""
-        return ()
-
-    @property
-    def adds_batches(self) -> bool:
-        """True: batches can always be added."""
-        return True
 
     @property
     def column_limit(self) -> ColumnLimit | None:
@@ -100,25 +91,24 @@ class NodeFeatures:
         else:
             yield {}, NodeDesign([nodes.astype(rows.X.dtype) for nodes in maps])
 
-    def check_stream(self, name: str, rows: RowStream) -> None:
-        """Accept every stream."""
 
-    def sample(self, rows: FitData) -> FitData:
-        """The first rows, because nodes depend only on the number of columns."""
-        return rows
+class NodeParameters(KernelParameters, Protocol):
+    """Parameters of an extreme learning machine."""
 
-    def sample_draws(self) -> tuple[LeastRows, ...]:
-        """No draws, because the first rows are enough."""
-        return ()
+    n_nodes: int
+    activation: Any
+    n_draws: int
+    random_state: Any
 
 
-def elm(ranker: Any, loss: SquaredLoss) -> ClosedForm:
-    """Closed form of an extreme learning machine: nodes or kernel x this loss x the path."""
+def elm(ranker: NodeParameters, loss: SquaredLoss) -> Equation:
+    """Equation of an extreme learning machine: nodes or kernel x this loss x the path."""
     if ranker.kernel is not None:
         features = KernelFeatures.of(
-            ranker, leaves_out=leaves_out(ranker), takes_shift=loss.takes_shift
+            ranker, leaves_out=leaves_out(ranker, C_OF_SUM), takes_shift=loss.takes_shift
         )
-        return ClosedForm(features, loss, partial(kernel_path, max_bytes=ranker.max_bytes))
+        path = partial(least_squares_path, max_bytes=ranker.max_bytes)
+        return closed_form(features, loss, C_OF_SUM, path=path)
     nodes = NodeFeatures(
         ranker.n_nodes,
         ranker.activation,
@@ -127,7 +117,7 @@ def elm(ranker: Any, loss: SquaredLoss) -> ClosedForm:
         ranker.gamma,
         ranker.kernel_params,
     )
-    return ClosedForm(nodes, loss)
+    return closed_form(nodes, loss, C_OF_SUM)
 
 
 def collapsed_basis(nodes: NodeMap) -> Float64Array:

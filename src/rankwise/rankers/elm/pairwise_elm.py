@@ -11,25 +11,23 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, PartialFitOfColumns, fit_closed_form
 from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, ELM_STRUCTURE, elm
-from rankwise.streams.row_stream import RowStream
+from rankwise.rankers.partial_fit import PartialFit
 from rankwise.structure.rules import Rule
-from rankwise.tuning.penalty_search import Penalty
-from rankwise.typing import ArrayLike, FrameLike
 
 
-class PairwiseELM(PartialFitOfColumns, BasisExpansionRanker):
+class PairwiseELM(PartialFit, BasisExpansionRanker):
     """Random hidden nodes with least squares over all pairs of a query (pairwise RankELM).
 
     Minimises ``sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + |b|^2 / C``, a sum
@@ -100,6 +98,8 @@ class PairwiseELM(PartialFitOfColumns, BasisExpansionRanker):
 
     Notes
     -----
+    Scale the features to about [0, 1]; otherwise sigmoid nodes saturate.
+
     For N rows and n nodes, time is O(N n^2 + n^3), which is linear in N; each further C costs
     O(n^2). Additional memory is O(n^2) for each fold. Kernels other than the linear one need O(N^3)
     time. With float32 input, nodes are computed in float32. Up to 5e10 multiplications, they are
@@ -124,7 +124,6 @@ class PairwiseELM(PartialFitOfColumns, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[Penalty] = C_OF_SUM
     _structure: ClassVar[dict[str, Rule]] = ELM_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **ELM_CONSTRAINTS,
@@ -162,38 +161,5 @@ class PairwiseELM(PartialFitOfColumns, BasisExpansionRanker):
         self.kernel_params = kernel_params
         self.max_bytes = max_bytes
 
-    def _closed_form(self) -> ClosedForm:
+    def _equation(self) -> Equation:
         return elm(self, SquaredLoss(self.graph, self.query_weight))
-
-    def fit(
-        self,
-        X: FrameLike | RowStream,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Draw the nodes, fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            Features, scaled to about [0, 1]; otherwise sigmoid nodes saturate. A stream contains
-            labels, queries and weights, see :func:`rankwise.stream`.
-        y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
-            weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number, "cv",
-            "loqo" or "lpo".
-        """
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_closed_form(self, self._closed_form(), *rows, validation)
-        return self

@@ -11,23 +11,21 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, PartialFitOfColumns, fit_closed_form
 from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, ELM_STRUCTURE, elm
-from rankwise.streams.row_stream import RowStream
+from rankwise.rankers.partial_fit import PartialFit
 from rankwise.structure.rules import Rule
-from rankwise.tuning.penalty_search import Penalty
-from rankwise.typing import ArrayLike, FrameLike
 
 
-class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
+class PointwiseELM(PartialFit, BasisExpansionRanker):
     """Random hidden nodes with least squares on the grades (pointwise RankELM).
 
     Minimises ``sum_i w_i (y_i - f_i)^2 + |b|^2 / C``, a sum over rows, for scores ``f = H b`` of
@@ -92,6 +90,8 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
 
     Notes
     -----
+    Scale the features to about [0, 1]; otherwise sigmoid nodes saturate.
+
     For N rows and n nodes, time is O(N n^2 + n^3), or O(N^2 n + N^3) if N < n.
 
     References
@@ -109,7 +109,6 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
     array([4, 1, 3, 2])
     """
 
-    _penalty: ClassVar[Penalty] = C_OF_SUM
     _structure: ClassVar[dict[str, Rule]] = ELM_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = ELM_CONSTRAINTS
 
@@ -139,37 +138,5 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
         self.kernel_params = kernel_params
         self.max_bytes = max_bytes
 
-    def _closed_form(self) -> ClosedForm:
+    def _equation(self) -> Equation:
         return elm(self, SquaredLoss("pointwise"))
-
-    def fit(
-        self,
-        X: FrameLike | RowStream,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Draw the nodes, fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            Features, scaled to about [0, 1]; otherwise sigmoid nodes saturate. A stream contains
-            labels, queries and weights, see :func:`rankwise.stream`.
-        y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, used by the search only.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number, "cv",
-            "loqo" or "lpo".
-        """
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_closed_form(self, self._closed_form(), *rows, validation)
-        return self

@@ -15,24 +15,25 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import LAM, ClosedForm
+from rankwise.rankers.closed_form import LAM
 from rankwise.rankers.kernel.kernel_features import KERNEL_CONSTRAINTS
-from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
+from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.expansion import ExpansionPath
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.penalty_search import Path, Penalty
+from rankwise.tuning.penalty_search import Path
 
 # Leave-pair-out has no closed form here, because each pair also removes two columns.
 PENALTY = replace(LAM, ways=("cv", "loqo", "val"))
 
 
-class CLSRRank(FitKernel, BasisExpansionRanker):
+class CLSRRank(BasisExpansionRanker):
     """Coefficient-regularised least-squares ranking, for any kernel (CLSRRank).
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam m |a|^2``
@@ -117,7 +118,6 @@ class CLSRRank(FitKernel, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[Penalty] = PENALTY
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KERNEL_CONSTRAINTS,
         "lam": PENALTY.constraint,
@@ -154,11 +154,13 @@ class CLSRRank(FitKernel, BasisExpansionRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _closed_form(self) -> ClosedForm:
+    def _equation(self) -> Equation:
         loss = SquaredLoss("all", self.query_weight)
         smaller = ', or use approximation="landmarks"'
-        form = kernel_least_squares(self, loss, penalise="coefficients", smaller=smaller)
-        return replace(form, path=partial(coefficient_path, max_bytes=self.max_bytes))
+        equation = kernel_least_squares(
+            self, loss, PENALTY, penalise="coefficients", smaller=smaller
+        )
+        return replace(equation, path=partial(coefficient_path, max_bytes=self.max_bytes))
 
 
 def coefficient_path(

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -31,8 +31,8 @@ from rankwise.features.kernels import (
 )
 from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
-from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import SELECTION_CONSTRAINTS
+from rankwise.rankers.streamed import StreamedFeatures
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.design import (
@@ -43,7 +43,6 @@ from rankwise.solvers.least_squares.design import (
 from rankwise.solvers.least_squares.expansion import (
     LEAVE_OUT_MATRICES,
     MATRICES,
-    ExpansionPath,
     Penalise,
 )
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
@@ -52,11 +51,8 @@ from rankwise.solvers.least_squares.kernel_design import (
     KernelColumnsDesign,
     KernelDesign,
 )
-from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.penalty_search import Path
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
@@ -78,8 +74,25 @@ APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
 }
 
 
+class KernelParameters(Protocol):
+    """Parameters of every ranker with a kernel."""
+
+    kernel: Any
+    gamma: Any
+    kernel_params: dict[str, Any] | None
+    max_bytes: int
+
+
+class LandmarkParameters(KernelParameters, Protocol):
+    """Parameters of a ranker whose kernel landmarks may approximate."""
+
+    approximation: Any
+    n_landmarks: int
+    random_state: Any
+
+
 @dataclass(frozen=True, eq=False)
-class KernelFeatures:
+class KernelFeatures(StreamedFeatures):
     """Kernel parameters before the rows are known.
 
     Attributes
@@ -93,6 +106,8 @@ class KernelFeatures:
         Penalised quantity. With "coefficients", a linear kernel is also an expansion over the rows.
     leaves_out : bool
         Whether a search leaves rows out exactly, which needs more memory.
+    conditioned : bool
+        Whether the solver copes with columns of X that dominate the others.
     smaller : str
         Advice on how to use less memory, appended to the error message.
     """
@@ -108,17 +123,24 @@ class KernelFeatures:
     random_state: Any = None
     penalise: Penalise = "norm"
     leaves_out: bool = False
+    conditioned: bool = False
     smaller: str = ""
 
     @classmethod
-    def of(cls, ranker: Any, **options: Any) -> KernelFeatures:
-        """Kernel features with the parameters of a ranker."""
-        names = ("approximation", "n_landmarks", "random_state")
-        given = {name: getattr(ranker, name) for name in names if hasattr(ranker, name)}
-        if "approximation" in given:
-            given["smaller"] = ', or use approximation="nystroem"'
-        given |= options
-        return cls(ranker.kernel, ranker.gamma, ranker.kernel_params, ranker.max_bytes, **given)
+    def of(cls, ranker: KernelParameters, **options: Any) -> KernelFeatures:
+        """Features of an exact kernel, with the parameters of a ranker."""
+        return cls(ranker.kernel, ranker.gamma, ranker.kernel_params, ranker.max_bytes, **options)
+
+    @classmethod
+    def with_landmarks(cls, ranker: LandmarkParameters, **options: Any) -> KernelFeatures:
+        """Features of a kernel that landmarks may approximate, with the parameters of a ranker."""
+        given = {
+            "approximation": ranker.approximation,
+            "n_landmarks": ranker.n_landmarks,
+            "random_state": ranker.random_state,
+            "smaller": ', or use approximation="nystroem"',
+        }
+        return cls.of(ranker, **(given | options))
 
     @property
     def searched(self) -> Sequence[Any]:
@@ -138,7 +160,9 @@ class KernelFeatures:
     @property
     def column_limit(self) -> ColumnLimit | None:
         """Column limit of squares, or of the kernel."""
-        return SQUARES if self.is_linear else kernel_limit(self.kernel)
+        if self.is_linear:
+            return None if self.conditioned else SQUARES
+        return kernel_limit(self.kernel)
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """One design for each width, without storing its matrix."""
@@ -247,12 +271,3 @@ class KernelFeatures:
             kernel.definite == "conditional" and self.takes_shift
         )
         return KernelDesign(kernel, X, K, definite, kept)
-
-
-def kernel_path(
-    rows: FitData, design: AnyDesign, loss: SquaredLoss, penalties: Penalties, **options: Any
-) -> Path[PathFit]:
-    """Path of a squared loss on columns, or on an expansion over the rows."""
-    if isinstance(design, KernelDesign):
-        return ExpansionPath(rows, design, loss, penalties, **options)
-    return LeastSquaresPath(rows, design, loss, penalties)

@@ -12,16 +12,17 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import LAM, ClosedForm, PartialFitOfColumns
+from rankwise.rankers.closed_form import LAM
 from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
-from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
+from rankwise.rankers.partial_fit import PartialFit
 
 
-class LSRRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
+class LSRRank(PartialFit, BasisExpansionRanker):
     """Least-squares regularised ranking in the space of a kernel (LSRRank).
 
     Minimises
@@ -119,7 +120,6 @@ class LSRRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[Penalty] = LAM
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
         "lam": LAM.constraint,
@@ -153,5 +153,5 @@ class LSRRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _closed_form(self) -> ClosedForm:
-        return kernel_least_squares(self, SquaredLoss("all", self.query_weight))
+    def _equation(self) -> Equation:
+        return kernel_least_squares(self, SquaredLoss("all", self.query_weight), LAM)

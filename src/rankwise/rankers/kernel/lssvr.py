@@ -11,15 +11,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, PartialFitOfColumns
+from rankwise.rankers.closed_form import C_OF_SUM
 from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
-from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
+from rankwise.rankers.partial_fit import PartialFit
 
 
-class LSSVRanker(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
+class LSSVRanker(PartialFit, BasisExpansionRanker):
     """Least-squares support vector regression as a ranker (LS-SVM).
 
     Minimises ``sum_i w_i (y_i - b - f_i)^2 + |f|_K^2 / C``: a sum over rows, with an unpenalised
@@ -106,7 +107,6 @@ class LSSVRanker(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[Penalty] = C_OF_SUM
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
         "C": C_OF_SUM.constraint,
@@ -137,5 +137,5 @@ class LSSVRanker(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _closed_form(self) -> ClosedForm:
-        return kernel_least_squares(self, SquaredLoss("pointwise", intercept=True))
+    def _equation(self) -> Equation:
+        return kernel_least_squares(self, SquaredLoss("pointwise", intercept=True), C_OF_SUM)

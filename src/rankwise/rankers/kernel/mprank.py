@@ -12,16 +12,17 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import C_OF_MEAN, ClosedForm, PartialFitOfColumns
+from rankwise.rankers.closed_form import C_OF_MEAN
 from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
-from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
+from rankwise.rankers.partial_fit import PartialFit
 
 
-class MPRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
+class MPRank(PartialFit, BasisExpansionRanker):
     """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
 
     Minimises ``|f|_K^2 + (C/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2``: a
@@ -113,7 +114,6 @@ class MPRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[Penalty] = C_OF_MEAN
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
         "C": C_OF_MEAN.constraint,
@@ -147,5 +147,5 @@ class MPRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _closed_form(self) -> ClosedForm:
-        return kernel_least_squares(self, SquaredLoss("all", self.query_weight))
+    def _equation(self) -> Equation:
+        return kernel_least_squares(self, SquaredLoss("all", self.query_weight), C_OF_MEAN)

@@ -10,28 +10,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA, ClosedForm, PartialFitOfColumns, fit_closed_form
+from rankwise.rankers.closed_form import ALPHA
 from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
+from rankwise.rankers.partial_fit import PartialFit
 from rankwise.solvers.least_squares.pcg import (
     ConjugateGradientsPath,
     PreconditionedConjugateGradients,
 )
-from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.penalty_search import Penalty
-from rankwise.typing import ArrayLike, FrameLike
 
 
-class RankRLS(PartialFitOfColumns, BasisExpansionRanker):
+class RankRLS(PartialFit, BasisExpansionRanker):
     """Regularised least squares over the pairs of each query (RankRLS).
 
     Minimises ``sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + alpha |f|_K^2``: a
@@ -133,7 +132,6 @@ class RankRLS(PartialFitOfColumns, BasisExpansionRanker):
     """
 
     n_iter_: int
-    _penalty: ClassVar[Penalty] = ALPHA
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
         "alpha": ALPHA.constraint,
@@ -177,47 +175,14 @@ class RankRLS(PartialFitOfColumns, BasisExpansionRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _closed_form(self) -> ClosedForm:
-        loss = SquaredLoss(self.graph, self.query_weight)
+    def _equation(self) -> Equation:
         smaller = ', or use approximation="nystroem" or "pcg"'
-        form = kernel_least_squares(self, loss, smaller=smaller)
+        loss = SquaredLoss(self.graph, self.query_weight)
+        equation = kernel_least_squares(self, loss, ALPHA, smaller=smaller)
+        equation = replace(equation, describe=lambda solutions: {"n_iter_": solutions.n_iter})
         if self.approximation != "pcg" or self.kernel == "linear":
-            return form
+            return equation
         solver = PreconditionedConjugateGradients(self.tol, self.max_iter)
-        features: Any = form.features
+        features: Any = equation.features
         path = partial(ConjugateGradientsPath, landmarks=features.landmarks, solver=solver)
-        return replace(form, path=path)
-
-    def fit(
-        self,
-        X: FrameLike | RowStream,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            A stream contains labels, queries and weights, see :func:`rankwise.stream`. With
-            ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples).
-        y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
-            weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number, "cv",
-            "loqo" or "lpo".
-        """
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        self.n_iter_ = fit_closed_form(self, self._closed_form(), *rows, validation).n_iter
-        return self
+        return replace(equation, path=path)

@@ -6,30 +6,28 @@ steps on the columns.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.rows import check_fit, check_validation
+from rankwise.equation import Candidates, Equation
+from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit, searched_gamma
-from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
+from rankwise.losses.pointwise_absolute import PointwiseAbsolute
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
     KERNEL_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_fit import refuse_stream
 from rankwise.rows.fit_data import FitData
-from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.rules import Number, Rule
-from rankwise.tuning.penalty_search import Penalty, PenaltySearch, is_searched
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.tuning.penalty_search import Penalty, is_searched
 
 # 10^-3, 10^-2, ..., 10^2.
 PENALTY = Penalty("C", "C", 10.0 ** np.arange(-3, 3))
@@ -142,7 +140,6 @@ class SVRRanker(BasisExpansionRanker):
     }
 
     C_: float
-    _penalty: ClassVar[Penalty] = PENALTY
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KERNEL_CONSTRAINTS,
         "C": PENALTY.constraint,
@@ -176,80 +173,38 @@ class SVRRanker(BasisExpansionRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples).
-        y : array-like of shape (n_samples,)
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
-            weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number or "cv".
-        """
-        self._validate_params()
-        refuse_stream(self, X, "absolute residuals")
-        limit = KernelFeatures.of(self).column_limit
-        rows = check_fit(self, X, y, qid, sample_weight, pairs=False, column_limit=limit)
-        validation = check_validation(self, rows, X_val, y_val, qid_val)
-        self._set_score_name(rows.y)
-        search = PenaltySearch.of(
-            self._penalty,
-            self.C,
-            measure=self.measure,
-            cv=self.cv,
-            validation=validation,
-            beside=(searched_gamma(self.kernel, self.gamma), self.epsilon),
+    def _equation(self) -> Equation:
+        path = partial(
+            SupportVectorPath, tol=self.tol, max_iter=self.max_iter, max_bytes=self.max_bytes
         )
-        search.check_measure(rows)
-        with single_threaded_blas():
-            choice = search.choose(
-                (searched, *path.fit(search))
-                for searched, path in self._paths(rows, search.penalties.values)
-            )
-        publish(self, search, choice)
-        result = choice.fit.results[choice.index]
-        if not result.converged and np.isfinite(result.stop_value):  # LIBSVM emits its own warning
-            warnings.warn(
-                f"SVRRanker stopped after {result.n_iter} steps; the relative duality gap is "
-                f"{result.stop_value:.2g}, above 0.01 times tol={self.tol:g}. "
-                "Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
+        return Equation(
+            Candidates(
+                self._tubes,
+                (searched_gamma(self.kernel, self.gamma), self.epsilon),
+                KernelFeatures.of(self).column_limit,
+            ),
+            PointwiseAbsolute,
+            path,
+            PENALTY,
+            pairs=False,
+            needs_rows="absolute residuals cannot be summed chunk by chunk",
+        )
 
-    def _paths(
-        self, rows: FitData, C: Float64Array
-    ) -> Iterator[tuple[dict[str, Any], SupportVectorPath]]:
-        """One path for each width and epsilon."""
+    def _tubes(self, rows: FitData) -> Iterator[tuple[dict[str, Any], tuple[Kernel, float]]]:
+        """Kernels of every width with every epsilon."""
         epsilons = np.atleast_1d(np.asarray(self.epsilon, dtype=np.float64))
         if epsilons.ndim != 1 or not epsilons.size or not (epsilons >= 0).all():
             raise ValueError(
                 f"epsilon must be a number >= 0 or a list of them, got {self.epsilon!r}."
             )
-        limits = self.tol, self.max_iter, self.max_bytes
         widths = searched_gamma(self.kernel, self.gamma)
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
             kernel = resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
             for epsilon in epsilons.tolist():
                 given = {"gamma": (widths, gamma), "epsilon": (self.epsilon, epsilon)}
-                searched = {name: value for name, (of, value) in given.items() if is_searched(of)}
-                yield searched, SupportVectorPath(rows, kernel, C, epsilon, *limits)
+                searched = {
+                    name: value
+                    for name, (parameter, value) in given.items()
+                    if is_searched(parameter)
+                }
+                yield searched, (kernel, epsilon)

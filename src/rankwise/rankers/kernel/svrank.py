@@ -5,30 +5,28 @@ Composition: kernel x absolute differences over all pairs x proximal Newton step
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.rows import check_fit, check_validation
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
+from rankwise.losses.pairwise_absolute import pairwise_absolute
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_fit import SOLVER_STRUCTURE, refuse_stream
-from rankwise.runtime.threads import single_threaded_blas
+from rankwise.rankers.pair_equation import SOLVER_STRUCTURE
 from rankwise.solvers.newton.pairwise_absolute_path import PairwiseAbsolutePath
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.structure.rules import Rule
-from rankwise.tuning.penalty_search import Penalty, PenaltySearch
-from rankwise.typing import ArrayLike, FrameLike
+from rankwise.tuning.penalty_search import Penalty
 
 # 10, 10^0.5, ..., 10^-6.
 PENALTY = Penalty("lam", "lam", 10.0 ** np.arange(1, -6.5, -0.5))
@@ -149,7 +147,6 @@ class SVRank(BasisExpansionRanker):
     objective_: float
     dual_gap_: float
     n_iter_: int
-    _penalty: ClassVar[Penalty] = PENALTY
     _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
@@ -193,65 +190,14 @@ class SVRank(BasisExpansionRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples).
-        y : array-like of shape (n_samples,)
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
-            weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number or "cv".
-        """
-        self._validate_params()
-        refuse_stream(self, X, "absolute differences")
-        features = KernelFeatures.of(self)
-        limit = features.column_limit
-        rows = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
-        validation = check_validation(self, rows, X_val, y_val, qid_val)
-        self._set_score_name(rows.y)
-        search = PenaltySearch.of(
-            self._penalty,
-            self.lam,
-            measure=self.measure,
-            cv=self.cv,
-            validation=validation,
-            beside=features.searched,
+    def _equation(self) -> Equation:
+        loss = partial(
+            pairwise_absolute, epsilon=float(self.epsilon), query_weight=self.query_weight
         )
-        search.check_measure(rows)
-        lams, solver = search.penalties.values, ProximalNewton(self.tol, self.max_iter)
-        loss = float(self.epsilon), self.query_weight
-        with single_threaded_blas():
-            choice = search.choose(
-                (parameters, *PairwiseAbsolutePath(rows, design, lams, *loss, solver).fit(search))
-                for parameters, design in features.designs(rows)
-            )
-        publish(self, search, choice)
-        result = choice.fit.results[choice.index]
-        if not result.converged:
-            warnings.warn(
-                f"SVRank stopped after max_iter={self.max_iter} steps at lam={self.lam_:g}; the "
-                f"relative duality gap is {result.stop_value:.2g}, above tol={self.tol:g}. "
-                "Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
+        return Equation(
+            KernelFeatures.with_landmarks(self),
+            loss,
+            partial(PairwiseAbsolutePath, solver=ProximalNewton(self.tol, self.max_iter)),
+            PENALTY,
+            needs_rows="absolute differences cannot be summed chunk by chunk",
+        )

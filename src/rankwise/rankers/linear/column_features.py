@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +11,14 @@ from scipy import sparse
 
 from rankwise.checks.column_ranges import column_means, column_scales
 from rankwise.checks.dominant_columns import SQUARES, ColumnLimit
+from rankwise.rankers.streamed import StreamedFeatures
 from rankwise.rows.fit_data import FitData
-from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.design import LinearDesign, ShiftedColumns
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.streams.row_stream import RowStream
 
 
 @dataclass(frozen=True)
-class ColumnFeatures:
+class ColumnFeatures(StreamedFeatures):
     """Columns of X, shifted by their means if there is an intercept.
 
     Attributes
@@ -32,16 +31,6 @@ class ColumnFeatures:
 
     intercept: bool
     scaled: bool = False
-
-    @property
-    def searched(self) -> Sequence[Any]:
-        """No parameter is searched."""
-        return ()
-
-    @property
-    def adds_batches(self) -> bool:
-        """True: batches can always be added."""
-        return True
 
     @property
     def column_limit(self) -> ColumnLimit | None:
@@ -63,14 +52,3 @@ class ColumnFeatures:
             else:  # sums of the original values may overflow
                 shift = column_means(head @ sparse.diags_array(1.0 / scale)) * scale
         yield {}, LinearDesign(ShiftedColumns(shift, False, scale))
-
-    def check_stream(self, name: str, rows: RowStream) -> None:
-        """Accept every stream."""
-
-    def sample(self, rows: FitData) -> FitData:
-        """The first rows, from which column means are estimated."""
-        return rows
-
-    def sample_draws(self) -> tuple[LeastRows, ...]:
-        """No draws, because the first rows are enough."""
-        return ()

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from rankwise.equation import Equation, fit_equation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA, ClosedForm, PartialFit, fit_closed_form
+from rankwise.rankers.closed_form import ALPHA, closed_form
 from rankwise.rankers.linear.column_features import ColumnFeatures
+from rankwise.rankers.partial_fit import PartialFit
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Rule
-from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, FrameLike
 
 
@@ -53,7 +54,6 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
     array([3.])
     """
 
-    _penalty: ClassVar[Penalty] = ALPHA
     _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
     alpha = 0.0
@@ -63,7 +63,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
     def __init__(self, *, fit_intercept: bool = True) -> None:
         self.fit_intercept = fit_intercept
 
-    def fit(
+    def fit(  # type: ignore[override]  # nothing is searched
         self,
         X: FrameLike | RowStream,
         y: ArrayLike | None = None,
@@ -84,9 +84,9 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
         sample_weight : array-like of shape (n_samples,), optional
             Number of repetitions of each row, >= 0.
         """
-        fit_closed_form(self, self._closed_form(), X, y, qid, sample_weight)
+        fit_equation(self, X, y, qid, sample_weight)
         return self
 
-    def _closed_form(self) -> ClosedForm:
+    def _equation(self) -> Equation:
         loss = SquaredLoss("pointwise", intercept=self.fit_intercept)
-        return ClosedForm(ColumnFeatures(self.fit_intercept, scaled=True), loss)
+        return closed_form(ColumnFeatures(self.fit_intercept, scaled=True), loss, ALPHA)

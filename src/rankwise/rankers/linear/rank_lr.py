@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
@@ -26,7 +28,7 @@ from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.rankers.pair_equation import C_OF_PAIRS, SOLVER_STRUCTURE, pair_equation
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.least_squares.kernel_design import AnyDesign
@@ -34,7 +36,7 @@ from rankwise.solvers.newton.pair_descent import PairDescent
 from rankwise.solvers.newton.score_newton import ScoreNewton
 from rankwise.solvers.newton.score_path import ScoreSolver
 from rankwise.structure.rules import Rule
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,11 @@ class LogisticFeatures:
     def searched(self) -> Sequence[Any]:
         """The kernel width, if it is searched."""
         return self.kernel_features.searched
+
+    @property
+    def column_limit(self) -> ColumnLimit | None:
+        """Limit of columns that dominate the others, for a kernel."""
+        return self.kernel_features.column_limit
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """One design for each width.
@@ -260,37 +267,8 @@ class RankLR(BasisExpansionRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples).
-        y : array-like of shape (n_samples,)
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
-            weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number or "cv".
-        """
-        self._validate_params()
-        refuse_stream(self, X, "logistic losses")
-        features = LogisticFeatures(KernelFeatures.of(self), self.degree, self.solver)
+    def _equation(self) -> Equation:
+        kernel_features = KernelFeatures.with_landmarks(self, conditioned=True)
         loss = partial(
             PairwiseLogistic.of, pair_weight=self.pair_weight, query_weight=self.query_weight
         )
@@ -298,9 +276,8 @@ class RankLR(BasisExpansionRanker):
         if self.solver == "sgd":
             seed = int(check_random_state(self.random_state).randint(2**31))
             solver = PairDescent(self.n_steps, seed)
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_pairs(self, features, loss, solver, *rows, validation)
-        return self
+        features = LogisticFeatures(kernel_features, self.degree, self.solver)
+        return pair_equation(features, loss, solver, "logistic losses")
 
     def _n_coefficients(self) -> int:
         n = int(self.n_features_in_)

@@ -6,22 +6,15 @@ Composition: columns of X x pointwise squared loss x eigendecomposition of the G
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
+from rankwise.equation import Equation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import (
-    ALPHA,
-    SELECTION_CONSTRAINTS,
-    ClosedForm,
-    PartialFit,
-    fit_closed_form,
-)
+from rankwise.rankers.closed_form import ALPHA, SELECTION_CONSTRAINTS, closed_form
 from rankwise.rankers.linear.column_features import ColumnFeatures
-from rankwise.streams.row_stream import RowStream
+from rankwise.rankers.partial_fit import PartialFit
 from rankwise.structure.rules import Rule
-from rankwise.tuning.penalty_search import Penalty
-from rankwise.typing import ArrayLike, FrameLike
 
 
 class RidgeRanker(PartialFit, BasisExpansionRanker):
@@ -76,7 +69,6 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
     array([0.5])
     """
 
-    _penalty: ClassVar[Penalty] = ALPHA
     _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": ALPHA.constraint,
@@ -97,37 +89,6 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
         self.measure = measure
         self.cv = cv
 
-    def _closed_form(self) -> ClosedForm:
+    def _equation(self) -> Equation:
         loss = SquaredLoss("pointwise", intercept=self.fit_intercept)
-        return ClosedForm(ColumnFeatures(self.fit_intercept), loss)
-
-    def fit(
-        self,
-        X: FrameLike | RowStream,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            Features. A stream contains labels, queries and weights, see :func:`rankwise.stream`.
-        y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, used by the search only.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number, "cv",
-            "loqo" or "lpo".
-        """
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_closed_form(self, self._closed_form(), *rows, validation)
-        return self
+        return closed_form(ColumnFeatures(self.fit_intercept), loss, ALPHA)

@@ -6,24 +6,26 @@ Composition: columns or kernel x hinge over chosen pairs x truncated Newton step
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import KernelFeatures
-from rankwise.rankers.pair_fit import SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.rankers.pair_equation import SOLVER_STRUCTURE, pair_equation
 from rankwise.rankers.svm.rank_svm import SOLVERS, RankSVM
 from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, PrunedHinge
+from rankwise.solvers.newton.score_path import ScoreFit
 from rankwise.structure.rules import Number, Rule
-from rankwise.typing import ArrayLike, FrameLike
 
 
 class PrunedRankSVM(BasisExpansionRanker):
@@ -206,38 +208,8 @@ class PrunedRankSVM(BasisExpansionRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples).
-        y : array-like of shape (n_samples,)
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
-            weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number or "cv".
-        """
-        self._validate_params()
-        refuse_stream(self, X, "hinges")
+    def _equation(self) -> Equation:
         seed = int(check_random_state(self.random_state).randint(2**31))
-        features = KernelFeatures.of(self)
         loss = partial(
             PrunedHinge.of,
             selector=PairSelector(self.selector, int(self.n_opponents), float(self.share), seed),
@@ -246,9 +218,11 @@ class PrunedRankSVM(BasisExpansionRanker):
             by_difference=self.margin == "difference",
             query_weight=self.query_weight,
         )
+        features = KernelFeatures.with_landmarks(self, conditioned=True)
         solver = SOLVERS[self.loss](self.tol, self.max_iter)
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        kept = fit_pairs(self, features, loss, solver, *rows, validation)
-        self.pairs_kept_ = len(kept.upper)
-        self.pairs_share_ = self.pairs_kept_ / max(1, kept.n_all)
-        return self
+        return replace(pair_equation(features, loss, solver, "hinges"), describe=_kept_pairs)
+
+
+def _kept_pairs(solutions: ScoreFit[PrunedHinge]) -> dict[str, Any]:
+    kept = len(solutions.loss.upper)
+    return {"pairs_kept_": kept, "pairs_share_": kept / max(1, solutions.loss.n_all)}

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.losses.pairwise_hinge import PairwiseHinge
@@ -22,11 +23,10 @@ from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.rankers.pair_equation import C_OF_PAIRS, SOLVER_STRUCTURE, pair_equation
 from rankwise.solvers.newton.hinge_newton import HingeNewton
 from rankwise.solvers.newton.score_newton import ScoreNewton
 from rankwise.structure.rules import Rule
-from rankwise.typing import ArrayLike, FrameLike
 
 SOLVERS = {"squared_hinge": ScoreNewton, "hinge": HingeNewton}
 
@@ -200,44 +200,12 @@ class RankSVM(BasisExpansionRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        X_val: FrameLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
-    ) -> Self:
-        """Fit all models of the path and keep the chosen one.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples).
-        y : array-like of shape (n_samples,)
-            Grades or real-valued targets; larger is better.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, of any dtype and in any order. None: all rows form one query.
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
-            weights.
-        X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val". Not used with a number or "cv".
-        """
-        self._validate_params()
-        refuse_stream(self, X, "hinges")
-        features = KernelFeatures.of(self)
+    def _equation(self) -> Equation:
         loss = partial(
             PairwiseHinge.of,
             pair_weight=self.pair_weight,
             by_difference=self.margin == "difference",
             query_weight=self.query_weight,
         )
-        solver = SOLVERS[self.loss](self.tol, self.max_iter)
-        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_pairs(self, features, loss, solver, *rows, validation)
-        return self
+        features = KernelFeatures.with_landmarks(self, conditioned=True)
+        return pair_equation(features, loss, SOLVERS[self.loss](self.tol, self.max_iter), "hinges")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -61,12 +61,15 @@ class PathFit:
         Unpenalised intercepts; None without an intercept.
     n_iter : int
         Steps of an iterative solver.
+    problem : str
+        How far an iterative solver stopped from the solution; empty if it converged.
     """
 
     design: AnyDesign
     coefs: Coefs
     constants: Float64Array | None = None
     n_iter: int = 1
+    problem: str = ""
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
@@ -75,9 +78,19 @@ class PathFit:
             found["intercept_"] += float(self.constants[index])
         return found
 
-    def path_coef(self) -> Float64Array:
-        """All solutions, as ``path_["coef"]`` holds them."""
-        return self.design.path_coef(self.coefs)
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        return {"coef": self.design.path_coef(self.coefs)}
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged."""
+        return self.problem
+
+    def scaled(self, power: int) -> PathFit:
+        """The solutions for targets multiplied by ``2^power``."""
+        constants = None if self.constants is None else np.ldexp(self.constants, power)
+        coefs = [np.ldexp(coef, power) for coef in self.coefs]
+        return replace(self, coefs=coefs, constants=constants)
 
 
 @dataclass(frozen=True, eq=False)

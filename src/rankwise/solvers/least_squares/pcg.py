@@ -14,13 +14,11 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.features.kernel import Kernel
 from rankwise.groups import QueryGroups
@@ -137,15 +135,14 @@ class ConjugateGradientsPath:
             self.landmarks(self.rows, self.design.kernel),
             self.solver,
         )
+        problem = ""
         if not solved.converged:
-            warnings.warn(
-                f"Conjugate gradients stopped after max_iter={self.solver.max_iter} steps at a "
-                f"relative residual of {solved.stop_value:.2e} > tol={self.solver.tol:g}. Raise "
-                "max_iter or n_landmarks.",
-                ConvergenceWarning,
-                stacklevel=4,
+            problem = (
+                f"stopped after max_iter={self.solver.max_iter} conjugate gradients at a relative "
+                f"residual of {solved.stop_value:.2e}, above tol={self.solver.tol:g}. Raise "
+                "max_iter or n_landmarks."
             )
-        return PathFit(self.design, [solved.x[None, :]], n_iter=solved.n_iter)
+        return PathFit(self.design, [solved.x[None, :]], n_iter=solved.n_iter, problem=problem)
 
     def validate(self, measure: Measure, rows: FitData) -> NoReturn:
         self._refuse()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativeSolution
 from rankwise.solvers.newton.standard_columns import StandardColumns
 from rankwise.tuning.held_out import mean_measure
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.refit_path import RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 # Above this size rows are not merged, and rounding depends on their order.
@@ -62,71 +64,106 @@ class CumulativeModel:
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativePath:
+class CumulativeFit:
+    """Models of all rows for every C."""
+
+    models: Sequence[CumulativeModel]
+    source: CumulativePath
+
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the model at one value of the grid."""
+        model = self.models[index]
+        found = {
+            "coef_": model.coef,
+            "intercept_": self.source.loss.median,
+            "thresholds_": model.thresholds,
+            "log_likelihood_": model.log_likelihood,
+            "objective_": model.objective,
+            "n_iter_": model.n_iter,
+        }
+        if model.covariance is not None:
+            found["standard_errors_"] = np.sqrt(model.covariance.diagonal())
+        return found
+
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        return {
+            "coef": np.stack([model.coef for model in self.models]),
+            "thresholds": np.stack([model.thresholds for model in self.models]),
+        }
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged."""
+        model, solver = self.models[index], self.source.solver
+        if model.converged:
+            return ""
+        if np.isinf(self.source.penalties.values[index]) and model.n_iter < solver.max_iter:
+            return (
+                f"stopped after {model.n_iter} Newton steps: the likelihood has no maximum because "
+                "a combination of columns separates classes; coefficients grow without bound "
+                f"(log-likelihood {model.log_likelihood:.4g}). Set a finite C, or drop such "
+                "columns."
+            )
+        return (
+            f"stopped after {model.n_iter} Newton steps at {at}; the last step was "
+            f"{model.step:.2g}, above tol={solver.tol:g}. Increase max_iter or tol, or lower C."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativePath(RefitPath[CumulativeFit]):
     """Models for a grid of C.
 
     Attributes
     ----------
-    data : FitData
-    link : Link
-    C : ndarray of shape (n_C,), ascending; may end with infinity
+    rows : FitData
+    design : None
+        The columns of X themselves.
+    loss : Link
+    penalties : Penalties
+        Values of C, ascending; may end with infinity.
     solver : CumulativeNewton
     """
 
-    data: FitData
-    link: Link
-    C: Float64Array
+    rows: FitData
+    design: None
+    loss: Link
+    penalties: Penalties
     solver: CumulativeNewton
 
-    def fit(self, search: PenaltySearch) -> tuple[list[CumulativeModel], Float64Array | None]:
-        """Models fitted on all rows for every C, and the search's measures of held-out rows."""
-        data, measure = self.data, search.measure
-        models = self.solve()
-
-        def validated(new: FitData) -> Float64Array:
-            return self._measure(measure, models, new.X, new.y, new.groups)
-
-        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
-            groups = data.groups.take(test)
-            return self._measure(measure, self._solve(train), data.X[test], data.y[test], groups)
-
-        return models, search.held_out(data, validated, refitted)
-
-    def solve(self) -> list[CumulativeModel]:
-        """Models of all rows for every C."""
-        return self._solve(np.arange(len(self.data.y)))
+    def _scores(self, fit: CumulativeFit, X: Matrix) -> Float64Array:
+        return np.stack([X @ model.coef for model in fit.models], axis=1)
 
     def _measure(
         self,
+        fit: CumulativeFit,
         measure: Measure,
-        models: Sequence[CumulativeModel],
-        X: Matrix,
         y: Float64Array,
+        scores: Float64Array,
         groups: QueryGroups,
     ) -> Float64Array:
-        scores = np.stack([X @ model.coef for model in models], axis=1)
         if not measure.reads_labels:
             return mean_measure(measure, np.maximum(y, 0.0), scores, groups)
         probable = [
-            self.link.probabilities(column, model.thresholds).argmax(axis=1)
-            for column, model in zip(scores.T, models, strict=True)
+            self.loss.probabilities(column, model.thresholds).argmax(axis=1)
+            for column, model in zip(scores.T, fit.models, strict=True)
         ]
         return mean_measure(measure, y, np.stack(probable, axis=1).astype(np.float64), groups)
 
-    def _solve(self, rows: Int64Array) -> list[CumulativeModel]:
+    def _solve(self, rows: Int64Array) -> CumulativeFit:
         X, y, weight = self._take(rows)
-        assert self.data.classes is not None
-        frame = _Frame.of(X, y, weight, len(self.data.classes))
+        assert self.rows.classes is not None
+        frame = _Frame.of(X, y, weight, len(self.rows.classes))
         if len(frame.present) < 2:
-            return [frame.constant() for _ in self.C]
-        loss = CumulativeLinkLoss(self.link, frame.codes, weight)
+            return CumulativeFit([frame.constant() for _ in self.penalties.values], self)
+        loss = CumulativeLinkLoss(self.loss, frame.codes, weight)
         start = self.solver.start(frame.columns, loss)
         models = []
         with single_threaded_blas():
-            for C in self.C.tolist():
+            for C in self.penalties.values.tolist():
                 model, start = self._solve_one(frame, loss, C, start)
                 models.append(model)
-        return models
+        return CumulativeFit(models, self)
 
     def _solve_one(
         self, frame: _Frame, loss: CumulativeLinkLoss, C: float, start: CumulativeSolution
@@ -155,7 +192,7 @@ class CumulativePath:
 
     def _take(self, rows: Int64Array) -> tuple[Matrix, Float64Array, Float64Array]:
         """Selected rows sorted by class, with class numbers and weights."""
-        data = self.data
+        data = self.rows
         every = len(rows) == len(data.y)
         X, y = (data.X, data.y) if every else (data.X[rows], data.y[rows])
         weight = np.ones(len(y)) if data.sample_weight is None else data.sample_weight[rows]

@@ -28,6 +28,7 @@ class PairDescent:
 
     n_steps: int
     seed: int
+    tol: float = np.inf  # drawn steps reach no tolerance
 
     def path(self, rows: LinearRows[PairwiseLogistic], Cs: Float64Array) -> list[ScoreResult]:
         """Mean of the iterates of the second half of the steps, for every C."""

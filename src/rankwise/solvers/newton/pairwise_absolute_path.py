@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from rankwise.losses.pairwise_absolute import pairwise_absolute
+from rankwise.losses.pairwise_absolute import PairwiseAbsolute
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.newton.inner_products import column_products, kernel_products
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.result import SolveResult
-from rankwise.tuning.held_out import mean_measure
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.refit_path import RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 
@@ -25,27 +25,38 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 class PairwiseAbsoluteFit:
     """Solutions for every penalty on all training rows, and their path."""
 
-    path: PairwiseAbsolutePath
+    source: PairwiseAbsolutePath
     coefs: Float64Array
     results: Sequence[SolveResult[Float64Array]]
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
-        result = self.results[index]
+        source, result = self.source, self.results[index]
+        lam = float(source.penalties.values[index])
         return {
-            **self.path.design.attributes([self.coefs[index]]),
-            "objective_": self.path.objective(self.coefs[index], float(self.path.lams[index])),
+            **source.design.attributes([self.coefs[index]]),
+            "objective_": source.objective(self.coefs[index], lam),
             "dual_gap_": result.stop_value,
             "n_iter_": result.n_iter,
         }
 
-    def path_coef(self) -> Float64Array:
-        """All solutions, as ``path_["coef"]`` holds them."""
-        return self.path.design.path_coef([self.coefs])
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        return {"coef": self.source.design.path_coef([self.coefs])}
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged."""
+        solver, result = self.source.solver, self.results[index]
+        if result.converged:
+            return ""
+        return (
+            f"stopped after max_iter={solver.max_iter} steps at {at}; the relative duality gap is "
+            f"{result.stop_value:.2g}, above tol={solver.tol:g}. Increase max_iter or tol."
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class PairwiseAbsolutePath:
+class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
     """Absolute differences of residuals over pairs, plus a squared norm, for a grid of penalties.
 
     Attributes
@@ -54,46 +65,37 @@ class PairwiseAbsolutePath:
         Rows as the user passed them; they determine which rows are equal.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
-    lams : ndarray of shape (n_lam,)
-    epsilon : float
-    query_weight : str
+    loss : callable
+        Maps queries and row weights to the loss of residuals, as
+        :func:`rankwise.losses.pairwise_absolute.pairwise_absolute` does.
+    penalties : Penalties
+        Values of lam.
     solver : ProximalNewton
     """
 
     rows: FitData
     design: AnyDesign
-    lams: Float64Array
-    epsilon: float
-    query_weight: str
+    loss: Callable[[Int64Array, Float64Array | None], PairwiseAbsolute]
+    penalties: Penalties
     solver: ProximalNewton
 
-    def fit(self, search: PenaltySearch) -> tuple[PairwiseAbsoluteFit, Float64Array | None]:
-        """Solutions on all rows for every penalty, and the search's measures of held-out rows."""
-        rows, design = self.rows, self.design
-        if isinstance(design, KernelDesign):
-            design.check_convex(rows.groups)
-        fit = PairwiseAbsoluteFit(self, *self._solve(np.arange(len(rows.y))))
+    def solve(self) -> PairwiseAbsoluteFit:
+        """Solutions for every penalty, from all rows."""
+        if isinstance(self.design, KernelDesign):
+            self.design.check_convex(self.rows.groups)
+        return super().solve()
 
-        def validated(new: FitData) -> Float64Array:
-            scores = design.scores(new.X, design.read_out([fit.coefs]))
-            return mean_measure(search.measure, new.y, scores, new.groups)
+    def _scores(self, fit: PairwiseAbsoluteFit, X: Matrix) -> Float64Array:
+        return self.design.scores(X, self.design.read_out([fit.coefs]))
 
-        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
-            scores = np.asarray(self._values[test] @ self._solve(train)[0].T)
-            return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
-
-        return fit, search.held_out(rows, validated, refitted)
+    def _training_scores(self, fit: PairwiseAbsoluteFit, rows: Int64Array) -> Float64Array:
+        return np.asarray(self._values[rows] @ fit.coefs.T)
 
     def objective(self, coef: Float64Array, lam: float) -> float:
         """``g(y - f) + lam |f|^2`` on all rows, without merging any."""
         groups, weight = self.rows.groups, self.rows.sample_weight
         order = groups.rows(np.arange(groups.n_queries))
-        loss = pairwise_absolute(
-            groups.indptr,
-            None if weight is None else weight[order],
-            epsilon=self.epsilon,
-            query_weight=self.query_weight,
-        )
+        loss = self.loss(groups.indptr, None if weight is None else weight[order])
         scores = np.asarray(self._values @ coef)
         norm = float(coef @ scores) if isinstance(self.design, KernelDesign) else float(coef @ coef)
         return loss.value((self.rows.y - scores)[order]) + lam * norm
@@ -102,18 +104,16 @@ class PairwiseAbsolutePath:
     def _values(self) -> Matrix:
         return self.design.training_values(self.rows.X)
 
-    def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[SolveResult[Float64Array]]]:
+    def _solve(self, rows: Int64Array) -> PairwiseAbsoluteFit:
         X, y, weight = self.rows.X, self.rows.y, self.rows.sample_weight
         part = None if weight is None else weight[rows]
         merged = merge_rows(X[rows], y[rows], self.rows.groups.take(rows), part)
         kept = rows[merged.rows]
-        loss = pairwise_absolute(
-            merged.indptr, merged.weight, epsilon=self.epsilon, query_weight=self.query_weight
-        )
+        loss, lams = self.loss(merged.indptr, merged.weight), self.penalties.values
         if isinstance(self.design, KernelDesign):
             products = kernel_products(as_dense(self._values), merged.indptr, kept)
-            solved = self.solver.path(loss, y[kept], products, self.lams)
-            coefs = np.zeros((len(self.lams), len(y)))
+            solved = self.solver.path(loss, y[kept], products, lams)
+            coefs = np.zeros((len(lams), len(y)))
             coefs[:, rows] = _stacked(solved)[:, merged.position] * merged.share
         else:
             columns = column_products(self._values, merged.indptr, kept)
@@ -122,9 +122,10 @@ class PairwiseAbsolutePath:
                 K = columns.X @ columns.X.T
                 K = as_dense(K)
                 products = kernel_products(K, merged.indptr)
-            solved = self.solver.path(loss, y[kept], products, self.lams)
+            solved = self.solver.path(loss, y[kept], products, lams)
             coefs = np.asarray(columns.X.T @ _stacked(solved).T).T
-        return coefs, [replace(result, x=coef) for result, coef in zip(solved, coefs, strict=True)]
+        results = [replace(result, x=coef) for result, coef in zip(solved, coefs, strict=True)]
+        return PairwiseAbsoluteFit(self, coefs, results)
 
 
 def _stacked(results: Sequence[SolveResult[Float64Array]]) -> Float64Array:

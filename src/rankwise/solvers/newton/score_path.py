@@ -20,8 +20,8 @@ from rankwise.rows.merged_rows import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.newton.inner_products import kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
-from rankwise.tuning.held_out import mean_measure
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.refit_path import RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
@@ -39,6 +39,11 @@ SolvedLoss = TypeVar("SolvedLoss", bound=ScoreLoss, contravariant=True)
 class ScoreSolver(Protocol[SolvedLoss]):
     """A solver of ``|w|^2 / 2 + C L(X w)``."""
 
+    @property
+    def tol(self) -> float:
+        """Relative duality gap at which a solution is accepted."""
+        ...
+
     def path(self, rows: LinearRows[SolvedLoss], Cs: Float64Array) -> list[ScoreResult]: ...
 
 
@@ -49,16 +54,20 @@ class ScoreFit(Generic[AnyLoss]):
     Attributes
     ----------
     design : Design or KernelDesign
+        A kernel without its values, whose memory the next kernel width needs.
     coefs : ndarray of shape (n_C, n_columns)
         With a kernel, shape (n_C, n_samples), with 0 for rows that were left out.
     results : sequence of ScoreResult
     loss : ScoreLoss
+    tol : float
+        Tolerance of the solver.
     """
 
     design: AnyDesign
     coefs: Float64Array
     results: Sequence[ScoreResult]
     loss: AnyLoss
+    tol: float
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
@@ -70,13 +79,24 @@ class ScoreFit(Generic[AnyLoss]):
             "n_iter_": result.n_iter,
         }
 
-    def path_coef(self) -> Float64Array:
-        """All solutions, as ``path_["coef"]`` holds them."""
-        return self.design.path_coef([self.coefs])
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        return {"coef": self.design.path_coef([self.coefs])}
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged."""
+        result = self.results[index]
+        if result.converged:
+            return ""
+        return (
+            f"stopped after {result.n_iter} steps at {at}; the relative duality gap is "
+            f"{result.stop_value:.2g}, above tol={self.tol:g}. Increase max_iter or tol, or scale "
+            "the columns of X."
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class ScorePath(Generic[AnyLoss]):
+class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
     """``|f|^2 / 2 + C L(f)`` for a grid of C.
 
     Attributes
@@ -87,43 +107,37 @@ class ScorePath(Generic[AnyLoss]):
         Columns of every row, or kernel values between the rows.
     loss : callable
         Maps rows to their loss.
+    penalties : Penalties
+        Values of C.
     solver : ScoreSolver
     """
 
     rows: FitData
     design: AnyDesign
     loss: Callable[[GroupedRows], AnyLoss]
+    penalties: Penalties
     solver: ScoreSolver[AnyLoss]
 
-    def fit(self, search: PenaltySearch) -> tuple[ScoreFit[AnyLoss], Float64Array | None]:
-        """Solutions on all rows for every C of a search, and its measures of held-out rows."""
-        rows, design, Cs = self.rows, self.design, search.penalties.values
-        if isinstance(design, KernelDesign):
-            design.check_convex(rows.groups)
+    def solve(self) -> ScoreFit[AnyLoss]:
+        """Solutions for every C, from all rows."""
+        if isinstance(self.design, KernelDesign):
+            self.design.check_convex(self.rows.groups)
         else:
-            check_squares(self._values, rows.groups)
-        fit = self._solve(np.arange(len(rows.y)), Cs)
+            check_squares(self._values, self.rows.groups)
+        return super().solve()
 
-        def validated(new: FitData) -> Float64Array:
-            scores = design.scores(new.X, design.read_out([fit.coefs]))
-            return mean_measure(search.measure, new.y, scores, new.groups)
+    def _scores(self, fit: ScoreFit[AnyLoss], X: Matrix) -> Float64Array:
+        return self.design.scores(X, self.design.read_out([fit.coefs]))
 
-        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
-            scores = np.asarray(self._values[test] @ self._solve(train, Cs).coefs.T)
-            return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
-
-        held_out = search.held_out(rows, validated, refitted)
-        if isinstance(design, KernelDesign):  # releases its matrix for that of the next width
-            fit = replace(fit, design=replace(design, K=None))
-        return fit, held_out
+    def _training_scores(self, fit: ScoreFit[AnyLoss], rows: Int64Array) -> Float64Array:
+        return np.asarray(self._values[rows] @ fit.coefs.T)
 
     @cached_property
     def _values(self) -> Matrix:
         return self.design.training_values(self.rows.X)
 
-    def _solve(self, rows: Int64Array, Cs: Float64Array) -> ScoreFit[AnyLoss]:
-        """Solutions for every C from some of the rows."""
-        merged = self._merge(rows)
+    def _solve(self, rows: Int64Array) -> ScoreFit[AnyLoss]:
+        merged, Cs = self._merge(rows), self.penalties.values
         taken, values = rows[merged.rows], self._values
         if isinstance(self.design, KernelDesign):
             values = kernel_factor(kernel_products(as_dense(values), merged.indptr, taken).K)
@@ -133,12 +147,13 @@ class ScorePath(Generic[AnyLoss]):
             values = centre_far_columns(values, merged.indptr)
         loss = self.loss(GroupedRows(values, self.rows.y[taken], merged.indptr, merged.weight))
         results = self.solver.path(LinearRows(values, loss), Cs)
-        coefs = np.stack([result.x for result in results])
-        if isinstance(self.design, KernelDesign):
+        design, coefs = self.design, np.stack([result.x for result in results])
+        if isinstance(design, KernelDesign):
             dual = np.stack([result.dual for result in results])
             coefs = np.zeros((len(Cs), len(self.rows.y)))
             coefs[:, rows] = dual[:, merged.position] * merged.share
-        return ScoreFit(self.design, coefs, results, loss)
+            design = replace(design, K=None)
+        return ScoreFit(design, coefs, results, loss, self.solver.tol)
 
     def _merge(self, rows: Int64Array) -> MergedRows:
         groups = self.rows.groups if len(rows) == len(self.rows.y) else self.rows.groups.take(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,8 @@ from rankwise.runtime.finite import foreign_range
 from rankwise.solvers.newton.inner_products import column_products
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.result import SolveResult
-from rankwise.tuning.held_out import mean_measure
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.refit_path import RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 # Kernels that LIBSVM evaluates itself when needed, with their LIBSVM names.
@@ -34,7 +34,7 @@ class SupportVectorFit:
 
     Attributes
     ----------
-    path : SupportVectorPath
+    source : SupportVectorPath
     coefs : ndarray
         Weights of the columns, (n_C, n_features), for a linear kernel; otherwise of the rows, (n_C,
         n_samples).
@@ -44,7 +44,7 @@ class SupportVectorFit:
         Rows whose weight is not zero, in an order that depends on their content alone.
     """
 
-    path: SupportVectorPath
+    source: SupportVectorPath
     coefs: Float64Array
     results: Sequence[SolveResult[Float64Array]]
     intercepts: Float64Array
@@ -52,71 +52,85 @@ class SupportVectorFit:
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
-        path, coef = self.path, self.coefs[index]
+        rows, kernel, coef = self.source.rows, self.source.kernel, self.coefs[index]
         found = {
-            "kernel_": path.kernel,
-            "gamma_": path.kernel.gamma,
-            "epsilon_": path.epsilon,
+            "kernel_": kernel,
+            "gamma_": kernel.gamma,
+            "epsilon_": self.source.epsilon,
             "intercept_": float(self.intercepts[index]),
             "n_iter_": self.results[index].n_iter,
         }
-        if path.kernel.name == "linear":
+        if kernel.name == "linear":
             return {**found, "coef_": coef}
-        if path.kernel.name != "precomputed":
+        if kernel.name != "precomputed":
             support = self.supports[index]
-            rows = path.rows.X[support].astype(np.float64)
-            return {**found, "X_fit_": rows, "dual_coef_": coef[support]}
-        if path.rows.kept is None:
+            X_fit = rows.X[support].astype(np.float64)
+            return {**found, "X_fit_": X_fit, "dual_coef_": coef[support]}
+        if rows.kept is None:
             return {**found, "dual_coef_": coef}
         # Rows of zero weight still have columns.
-        dual_coef = np.zeros(len(path.rows.kept))
-        dual_coef[path.rows.kept] = coef
+        dual_coef = np.zeros(len(rows.kept))
+        dual_coef[rows.kept] = coef
         return {**found, "dual_coef_": dual_coef}
 
-    def path_coef(self) -> Float64Array:
-        """All solutions, as ``path_["coef"]`` holds them."""
-        return self.coefs
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        return {"coef": self.coefs}
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged.
+
+        LIBSVM reports no gap and emits its own warning.
+        """
+        result = self.results[index]
+        if result.converged or not np.isfinite(result.stop_value):
+            return ""
+        return (
+            f"stopped after {result.n_iter} steps at {at}; the relative duality gap is "
+            f"{result.stop_value:.2g}, above 0.01 times tol={self.source.tol:g}. Increase max_iter "
+            "or tol."
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class SupportVectorPath:
+class SupportVectorPath(RefitPath[SupportVectorFit]):
     """Absolute residuals beyond epsilon, plus half a squared norm, for a grid of C.
 
     Attributes
     ----------
     rows : FitData
         Training rows; queries only determine which rows are measured together.
-    kernel : Kernel
-    C : ndarray of shape (n_C,)
-    epsilon, tol : float
+    design : tuple of Kernel and float
+        Kernel, and the residual ``epsilon`` up to which a row has no loss.
+    loss : callable
+        Loss for the columns of a linear kernel, which LIBSVM has built in: maps weights of the rows
+        and epsilon to :class:`PointwiseAbsolute`.
+    penalties : Penalties
+        Values of C.
+    tol : float
     max_iter : int or None
     max_bytes : int
     """
 
     rows: FitData
-    kernel: Kernel
-    C: Float64Array
-    epsilon: float
+    design: tuple[Kernel, float]
+    loss: Callable[[Float64Array, float], PointwiseAbsolute]
+    penalties: Penalties
     tol: float
     max_iter: int | None
     max_bytes: int
 
-    def fit(self, search: PenaltySearch) -> tuple[SupportVectorFit, Float64Array | None]:
-        """Solutions on all rows for every C, and the search's measures of held-out rows."""
-        rows = self.rows
-        fit = self._solve(np.arange(len(rows.y)))
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.design[0]
 
-        def validated(new: FitData) -> Float64Array:
-            return mean_measure(search.measure, new.y, self.scores(new.X, fit), new.groups)
+    @property
+    def epsilon(self) -> float:
+        """Residual up to which a row has no loss."""
+        return self.design[1]
 
-        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
-            scores = self.scores(rows.X[test], self._solve(train))
-            return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
-
-        return fit, search.held_out(rows, validated, refitted)
-
-    def scores(self, X: Matrix, fit: SupportVectorFit) -> Float64Array:
-        """Scores of new rows under every solution, shape (n_rows, n_C)."""
+    def _scores(self, fit: SupportVectorFit, X: Matrix) -> Float64Array:
         coefs = fit.coefs
         if self.kernel.name == "linear":
             return np.asarray(X @ coefs.T) + fit.intercepts
@@ -145,7 +159,7 @@ class SupportVectorPath:
         with foreign_range():
             machines = [
                 self._machine(float(C)).fit(given, y[merged.rows], sample_weight=merged.weight)
-                for C in self.C
+                for C in self.penalties.values
             ]
         n_coefs = X.shape[1] if self.kernel.name == "linear" else len(self.rows.y)
         coefs, supports = np.zeros((len(machines), n_coefs)), []
@@ -170,10 +184,10 @@ class SupportVectorPath:
     def _on_columns(self, X: Matrix, y: Float64Array, merged: MergedRows) -> SupportVectorFit:
         """The linear kernel on the columns of X."""
         y = y[merged.rows]
-        loss = PointwiseAbsolute(merged.weight, self.epsilon)
+        loss = self.loss(merged.weight, self.epsilon)
         columns = column_products(X, merged.indptr, merged.rows)
         solver = ProximalNewton(1e-2 * self.tol, self.max_iter or 1000)
-        results = solver.path(loss, y, columns, 0.5 / self.C)
+        results = solver.path(loss, y, columns, 0.5 / self.penalties.values)
         coefs = np.stack([np.asarray(columns.X.T @ result.x) for result in results])
         scores = np.asarray(X @ coefs.T)[merged.rows]
         intercepts = np.array([loss.intercept(y - column) for column in scores.T])

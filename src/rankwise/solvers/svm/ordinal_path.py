@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +20,9 @@ from rankwise.solvers.svm.kernel_rows import kernel_rows
 from rankwise.solvers.svm.linear_ordinal_smo import LinearOrdinalSMO
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.tuning.held_out import mean_measure
-from rankwise.tuning.penalty_search import PenaltySearch
-from rankwise.typing import Float64Array, Int64Array, is_sparse
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.refit_path import RefitPath
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class OrdinalFit:
         Intercepts for shifted rows, and for unshifted rows.
     thresholds : ndarray of shape (n_C, n_classes - 1)
         Thresholds between the classes, ascending in each row.
+    tol : float
+        Tolerance of the solver.
     """
 
     merged: MergedRows
@@ -49,30 +52,66 @@ class OrdinalFit:
     shifted_intercepts: Float64Array
     intercepts: Float64Array
     thresholds: Float64Array
+    tol: float
+
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the solution at one value of the grid."""
+        expansion, result = self.expansion, self.results[index]
+        solution, kernel = result.x, expansion.kernel
+        support = np.flatnonzero(solution.coef)
+        found = {
+            "kernel_": kernel,
+            "gamma_": kernel.gamma,
+            "thresholds_": self.thresholds[index],
+            "intercept_": float(self.intercepts[index]),
+            "support_": expansion.columns[support],
+            "dual_objective_": solution.dual_objective,
+            "objective_": solution.objective,
+            "dual_gap_": solution.gap,
+            "n_iter_": result.n_iter,
+        }
+        if kernel.name == "linear":
+            return {**found, "coef_": np.asarray(expansion.X.T @ solution.coef)}
+        if kernel.name == "precomputed":
+            dual_coef = np.zeros(expansion.X.shape[1])
+            dual_coef[expansion.columns[support]] = solution.coef[support]
+            return {**found, "dual_coef_": dual_coef}
+        return {**found, "dual_coef_": solution.coef[support], "X_fit_": expansion.X[support]}
+
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        return {
+            "coef": self.coefs[:, self.merged.position] * self.merged.share,
+            "intercept": self.intercepts,
+            "thresholds": self.thresholds,
+        }
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged."""
+        result = self.results[index]
+        if result.converged:
+            return ""
+        return (
+            f"stopped after {result.n_iter} steps at {at}; the violation is "
+            f"{result.stop_value:.2g}, above tol={self.tol:g}. Increase max_iter or tol, lower C, "
+            "or scale X."
+        )
 
 
-def ordinal_path(
-    data: FitData,
-    thresholds: Float64Array,
-    kernel: Kernel,
-    solver: OrdinalSMO,
-    search: PenaltySearch,
-    max_bytes: int,
-) -> tuple[OrdinalFit, Float64Array | None]:
-    """Solutions on all rows for every C of a search, and its measures of held-out rows.
-
-    Minimises hinge losses of ordinal margins plus half a squared norm.
+class OrdinalPath(RefitPath[OrdinalFit]):
+    """Hinge losses of ordinal margins plus half a squared norm, for a grid of C.
 
     Parameters
     ----------
-    data : FitData
+    rows : FitData
         Training rows with class numbers as y.
-    thresholds : ndarray of shape (n_samples, n_classes - 1)
-        Weight of the margin of each row and threshold.
     kernel : Kernel
+    loss : callable
+        Maps rows to the weight of the margin of each row and threshold, shape (n_samples,
+        n_classes - 1).
+    penalties : Penalties
+        Values of C, ascending; each solution starts from the one before.
     solver : OrdinalSMO
-    search : PenaltySearch
-        Its values of C are ascending; each solution starts from the one before.
     max_bytes : int
         Memory limit for kernel values.
 
@@ -81,69 +120,93 @@ def ordinal_path(
     ValueError
         If a kernel without an intercept turns out not to be positive definite.
     """
-    named = kernel.name if kernel.function is None else kernel.function
-    if solver.intercept:  # coefficients sum to 0
-        kernel = replace(kernel, delta=0.0)
-    elif kernel.definite == "conditional":
-        raise ValueError(
-            "fit_intercept=False needs a positive definite kernel, got kernel="
-            f"{named!r}, which is only conditionally positive definite. Set fit_intercept=True."
-        )
-    merged, shift = _merge(data, thresholds), np.zeros(data.X.shape[1])
-    X: Any = data.X[merged.rows].astype(np.float64, copy=False)
-    if is_sparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
-        X = X.toarray()  # sparse products round differently, and steps depend on it
-    if kernel.name == "linear" and solver.intercept:
-        # The intercept absorbs a shift; without it, products of columns far from zero lose
-        # precision.
-        shift = far_means(X)
-        X = X - shift if shift.any() else X
-    columns = merged.rows if data.kept is None else np.flatnonzero(data.kept)[merged.rows]
-    expansion = KernelExpansion(kernel, X, columns)
-    values = kernel_rows(kernel, X, max_bytes, columns)
-    if not solver.intercept and (values.diagonal < 0).any():
-        raise ValueError(
-            f"fit_intercept=False needs a positive definite kernel, got kernel={named!r} with "
-            "K(x, x) < 0. Set fit_intercept=True."
-        )
-    machine = LinearOrdinalSMO(solver, X) if kernel.name == "linear" else solver
-    classes, bounds = data.y[merged.rows].astype(np.int64), thresholds[merged.rows]
 
-    def solve(weight: Float64Array) -> OrdinalFit:
-        """Solutions for every C with the given weights of the merged rows; weight 0 omits a row."""
+    def __init__(
+        self,
+        rows: FitData,
+        kernel: Kernel,
+        loss: Callable[[FitData], Float64Array],
+        penalties: Penalties,
+        *,
+        solver: OrdinalSMO,
+        max_bytes: int,
+    ) -> None:
+        self.rows, self._penalties, self._solver = rows, penalties, solver
+        named = kernel.name if kernel.function is None else kernel.function
+        if solver.intercept:  # coefficients sum to 0
+            kernel = replace(kernel, delta=0.0)
+        elif kernel.definite == "conditional":
+            raise ValueError(
+                "fit_intercept=False needs a positive definite kernel, got kernel="
+                f"{named!r}, which is only conditionally positive definite. Set fit_intercept=True."
+            )
+        thresholds = loss(rows)
+        self._merged, self._shift = _merge(rows, thresholds), np.zeros(rows.X.shape[1])
+        merged = self._merged.rows
+        X: Any = rows.X[merged].astype(np.float64, copy=False)
+        if is_sparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
+            X = X.toarray()  # sparse products round differently, and steps depend on it
+        if kernel.name == "linear" and solver.intercept:
+            # The intercept absorbs a shift; without it, products of columns far from zero lose
+            # precision.
+            self._shift = far_means(X)
+            X = X - self._shift if self._shift.any() else X
+        columns = merged if rows.kept is None else np.flatnonzero(rows.kept)[merged]
+        self._expansion = KernelExpansion(kernel, X, columns)
+        self._values = kernel_rows(kernel, X, max_bytes, columns)
+        if not solver.intercept and (self._values.diagonal < 0).any():
+            raise ValueError(
+                f"fit_intercept=False needs a positive definite kernel, got kernel={named!r} with "
+                "K(x, x) < 0. Set fit_intercept=True."
+            )
+        self._machine = LinearOrdinalSMO(solver, X) if kernel.name == "linear" else solver
+        self._classes, self._bounds = rows.y[merged].astype(np.int64), thresholds[merged]
+
+    def _solve(self, rows: Int64Array) -> OrdinalFit:
+        merged, X = self._merged, self._expansion.X
+        sample_weight = self.rows.sample_weight
+        weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        # Merged rows of weight 0 are left out.
+        weight = np.bincount(merged.position[rows], weight, len(merged.rows))
         results: list[SolveResult[OrdinalSolution]] = []
         start: OrdinalSolution | None = None
-        last = search.penalties.values[0]
-        for C in search.penalties.values:
-            upper = C * (weight[:, None] * bounds)
-            results.append(machine.solve(values, classes, upper, start, C / last))
+        last = self._penalties.values[0]
+        for C in self._penalties.values:
+            upper = C * (weight[:, None] * self._bounds)
+            results.append(self._machine.solve(self._values, self._classes, upper, start, C / last))
             start, last = results[-1].x, C
         coefs = np.stack([result.x.coef for result in results])
         intercepts = shifted = np.array([result.x.intercept for result in results])
-        if shift.any():
-            intercepts = shifted - coefs @ (X @ shift)
+        if self._shift.any():
+            intercepts = shifted - coefs @ (X @ self._shift)
         cuts = np.sort([-result.x.theta for result in results], axis=1)
-        return OrdinalFit(merged, expansion, results, coefs, shifted, intercepts, cuts)
+        found = results, coefs, shifted, intercepts, cuts
+        return OrdinalFit(merged, self._expansion, *found, self._solver.tol)
 
-    fit = solve(merged.weight)
+    def _scores(self, fit: OrdinalFit, X: Matrix) -> Float64Array:
+        rows: Any = X
+        rows = rows - self._shift if self._shift.any() else rows
+        return self._expansion.scores(rows, fit.coefs.T) + fit.shifted_intercepts
 
-    def validated(new: FitData) -> Float64Array:
-        rows: Any = new.X
-        rows = rows - shift if shift.any() else rows
-        scores = expansion.scores(rows, fit.coefs.T) + fit.shifted_intercepts
-        return measure_scores(search.measure, new.y, scores, fit.thresholds, new.groups)
+    def _training_scores(self, fit: OrdinalFit, rows: Int64Array) -> Float64Array:
+        position = self._merged.position[rows]
+        products = [self._values.products(position, coef) for coef in fit.coefs]
+        return np.stack(products, axis=1) + fit.shifted_intercepts
 
-    def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
-        position = merged.position
-        weight = np.ones(len(train)) if data.sample_weight is None else data.sample_weight[train]
-        part = solve(np.bincount(position[train], weight, len(classes)))
-        products = [values.products(position[test], coef) for coef in part.coefs]
-        scores = np.stack(products, axis=1) + part.shifted_intercepts
-        groups = data.groups.take(test)
-        return measure_scores(search.measure, data.y[test], scores, part.thresholds, groups)
+    def _measure(
+        self,
+        fit: OrdinalFit,
+        measure: Measure,
+        y: Float64Array,
+        scores: Float64Array,
+        groups: QueryGroups,
+    ) -> Float64Array:
+        return measure_scores(measure, y, scores, fit.thresholds, groups)
 
-    # Kernel rows that are computed on demand share one buffer, so only one thread may read.
-    return fit, search.held_out(data, validated, refitted, on_threads=values.is_whole)
+    @property
+    def _on_threads(self) -> bool:
+        # Kernel rows that are computed on demand share one buffer, so only one thread may read.
+        return self._values.is_whole
 
 
 def _merge(data: FitData, thresholds: Float64Array) -> MergedRows:

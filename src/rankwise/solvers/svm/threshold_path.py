@@ -6,12 +6,16 @@ ordered by content, so the input order does not matter, and a weight is equivale
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from rankwise.groups import QueryGroups
 from rankwise.losses.threshold_hinge import ThresholdHinge
+from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import MergedRows, merge_rows
 from rankwise.runtime.threads import single_threaded_blas
@@ -19,8 +23,9 @@ from rankwise.solvers.svm.ordinal_path import measure_scores
 from rankwise.solvers.svm.power_rows import PowerMap, PowerRows
 from rankwise.solvers.svm.threshold_descent import ThresholdSolution
 from rankwise.solvers.svm.threshold_solver import ThresholdSolver
-from rankwise.tuning.penalty_search import PenaltySearch
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.refit_path import RefitPath
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,88 +37,113 @@ class ThresholdFit:
     solutions : list of ThresholdSolution
     thresholds : ndarray of shape (n_C, n_classes - 1)
         Scores at which classes change, ascending in each row.
+    source : ThresholdPath
     """
 
     solutions: list[ThresholdSolution]
     thresholds: Float64Array
+    source: ThresholdPath
 
-    def scores(self, rows: PowerRows) -> Float64Array:
-        """Scores of rows under every solution, shape (n_rows, n_C)."""
-        return np.stack([rows.scores(solution.x) for solution in self.solutions], axis=1)
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the solution at one value of the grid."""
+        solution, columns = self.solutions[index], self.source.design
+        return {
+            "scale_": columns.scale,
+            "terms_": columns.terms,
+            "coef_": solution.x,
+            "thresholds_": self.thresholds[index],
+            "objective_": solution.objective,
+            "dual_objective_": solution.gap - solution.objective,
+            "dual_gap_": solution.stop_value,
+            "n_iter_": solution.n_iter,
+        }
+
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        coef = np.stack([solution.x for solution in self.solutions])
+        return {"coef": coef, "thresholds": self.thresholds}
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged."""
+        solution = self.solutions[index]
+        if solution.converged:
+            return ""
+        return (
+            f"stopped after {solution.n_iter} passes at {at}; the relative duality gap is "
+            f"{solution.stop_value:.2g}, above tol={self.source.solver.tol:g}. Increase max_iter "
+            "or tol, lower C, or set solver='newton'."
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdPath:
+class ThresholdPath(RefitPath[ThresholdFit]):
     """Hinges of margins to thresholds plus half a squared norm, for a grid of C.
 
     Attributes
     ----------
-    data : FitData
-    map : PowerMap
-    rows : PowerRows
-        The mapped rows of ``data``.
-    merged : MergedRows
-        Groups of rows of equal features and class.
-    weight : ndarray of shape (n_samples, n_classes - 1)
-        Weight of every row and threshold.
+    rows : FitData
+    design : PowerMap
+    loss : callable
+        Maps rows to the weight of every row and threshold, shape (n_samples, n_classes - 1).
+    penalties : Penalties
+        Values of C, ascending.
     squared : bool
-    C : ndarray of shape (n_C,), ascending
     solver : ThresholdSolver
     """
 
-    data: FitData
-    map: PowerMap
-    rows: PowerRows
-    merged: MergedRows
-    weight: Float64Array
+    rows: FitData
+    design: PowerMap
+    loss: Callable[[FitData], Float64Array]
+    penalties: Penalties
     squared: bool
-    C: Float64Array
     solver: ThresholdSolver
 
-    @staticmethod
-    def of(
-        data: FitData,
-        map: PowerMap,
-        weight: Float64Array,
-        squared: bool,
-        C: Float64Array,
-        solver: ThresholdSolver,
-    ) -> ThresholdPath:
-        """The path of mapped rows; ``weight`` holds threshold weights without row weights."""
-        if data.sample_weight is not None:
-            weight = weight * data.sample_weight[:, None]
-        merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
-        return ThresholdPath(data, map, map(data.X), merged, weight, squared, C, solver)
+    @cached_property
+    def _columns(self) -> PowerRows:
+        return self.design(self.rows.X)
 
-    def fit(self, search: PenaltySearch) -> tuple[ThresholdFit, Float64Array | None]:
-        """Solutions on all rows for every C, and the search's measures of held-out rows."""
-        data, measure = self.data, search.measure
-        fit = self._solve(np.arange(len(data.y)))
+    @cached_property
+    def _merged(self) -> MergedRows:
+        rows = self.rows
+        return merge_rows(rows.X, rows.y, QueryGroups.single(len(rows.y)), rows.sample_weight)
 
-        def validated(new: FitData) -> Float64Array:
-            scores = fit.scores(self.map(new.X))
-            return measure_scores(measure, new.y, scores, fit.thresholds, new.groups)
+    @cached_property
+    def _weight(self) -> Float64Array:
+        weight, of_rows = self.loss(self.rows), self.rows.sample_weight
+        return weight if of_rows is None else weight * of_rows[:, None]
 
-        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
-            part, groups = self._solve(train), data.groups.take(test)
-            scores = part.scores(self.rows.take(test))
-            return measure_scores(measure, data.y[test], scores, part.thresholds, groups)
+    def _scores(self, fit: ThresholdFit, X: Matrix) -> Float64Array:
+        return _scores_of_columns(fit, self.design(X))
 
-        return fit, search.held_out(data, validated, refitted)
+    def _training_scores(self, fit: ThresholdFit, rows: Int64Array) -> Float64Array:
+        return _scores_of_columns(fit, self._columns.take(rows))
 
-    def _solve(self, which: Int64Array) -> ThresholdFit:
-        """Solutions for every C from some of the rows."""
-        present, position = np.unique(self.merged.position[which], return_inverse=True)
-        weight = np.empty((len(present), self.weight.shape[1]))
-        for column, of_rows in zip(weight.T, self.weight[which].T, strict=True):
+    def _measure(
+        self,
+        fit: ThresholdFit,
+        measure: Measure,
+        y: Float64Array,
+        scores: Float64Array,
+        groups: QueryGroups,
+    ) -> Float64Array:
+        return measure_scores(measure, y, scores, fit.thresholds, groups)
+
+    def _solve(self, rows: Int64Array) -> ThresholdFit:
+        present, position = np.unique(self._merged.position[rows], return_inverse=True)
+        weight = np.empty((len(present), self._weight.shape[1]))
+        for column, of_rows in zip(weight.T, self._weight[rows].T, strict=True):
             column[:] = np.bincount(position, of_rows, len(present))
-        taken = self.merged.rows[present]
-        loss = ThresholdHinge(self.data.y[taken].astype(np.int64), weight, self.squared)
+        taken = self._merged.rows[present]
+        loss = ThresholdHinge(self.rows.y[taken].astype(np.int64), weight, self.squared)
         with single_threaded_blas():
-            solutions = self.solver.path(loss, self.rows.take(taken), self.C)
+            solutions = self.solver.path(loss, self._columns.take(taken), self.penalties.values)
         weighed = weight.sum(axis=0) > 0
         cuts = [sorted_thresholds(solution.theta, weighed) for solution in solutions]
-        return ThresholdFit(solutions, np.stack(cuts))
+        return ThresholdFit(solutions, np.stack(cuts), self)
+
+
+def _scores_of_columns(fit: ThresholdFit, columns: PowerRows) -> Float64Array:
+    return np.stack([columns.scores(solution.x) for solution in fit.solutions], axis=1)
 
 
 def sorted_thresholds(theta: Float64Array, weighed: Float64Array) -> Float64Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +14,7 @@ from rankwise.checks.rows import check_fit
 from rankwise.equation import Equation, forget, publish
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rows.fit_data import FitData
-from rankwise.runtime.finite import FiniteResults, names_its_class
+from rankwise.runtime.finite import guard
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign
 from rankwise.solvers.least_squares.gram import Gram
@@ -24,7 +25,7 @@ from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import ArrayLike, FrameLike
 
 
-class PartialFit(FiniteResults):
+class PartialFit:
     """Mixin that fits a closed form batch by batch, by adding up statistics of the rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -47,7 +48,7 @@ class PartialFit(FiniteResults):
         )
 
     @available_if(_adds_batches)
-    @names_its_class
+    @partial(guard, name="partial_fit")
     def partial_fit(
         self,
         X: FrameLike,

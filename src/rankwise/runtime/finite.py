@@ -74,7 +74,7 @@ class FiniteResults:
         for name in FITTING + SCORING:
             method = vars(cls).get(name)
             if callable(method):
-                setattr(cls, name, _guarded(method, name))
+                setattr(cls, name, guard(method, name))
         for name in OTHERS:
             method = vars(cls).get(name)
             if callable(method):
@@ -135,8 +135,11 @@ def _fitting(estimator: Any) -> Iterator[bool]:
         _FITTING.reset(token)
 
 
-def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Wrap ``method`` with the checks described in the module docstring."""
+def guard(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Wrap ``method`` with the checks described in the module docstring.
+
+    Methods that a decorator makes no callable, such as ``available_if``, are wrapped before it.
+    """
     parameters = signature(method)
 
     @wraps(method)

@@ -24,6 +24,7 @@ ROOMS = {
     "ordinal": "classifiers of ordered classes",
     "labels": "multi-label, cost-sensitive",
     "base": "Ranker: rank, score, save",
+    "equation": "feature map, loss and solver of an estimator, and their one fit",
     "solvers": "least squares, Newton steps, SVMs, boosting, label spaces",
     "streams": "rows that do not fit in memory, in checked chunks",
     "trees": "growing, pruning and printing decision trees",

@@ -89,6 +89,7 @@ from .rankers.kernel.svr import SVRRanker as SVRRanker
 from .rankers.kernel.svrank import SVRank as SVRank
 from .rankers.linear.linear_regression import LinearRegressionRanker as LinearRegressionRanker
 from .rankers.linear.model_tree import ModelTree as ModelTree
+from .rankers.linear.pair_ranker import PairRanker as PairRanker
 from .rankers.linear.rank_lr import RankLR as RankLR
 from .rankers.linear.ridge import RidgeRanker as RidgeRanker
 from .rankers.neural.boltz_rank import BoltzRank as BoltzRank

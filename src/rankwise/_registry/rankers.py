@@ -117,6 +117,12 @@ RANKERS: dict[str, Row] = {
         paper="sculley2009",
         params={"C": "val"},
     ),
+    "pair_ranker": Row(
+        "linear:PairRanker",
+        "Any loss over the pairs of each query, named or your own",
+        "pairwise linear kernel path validation",
+        params={"loss": "logistic", "C": "val"},
+    ),
     "lambdamart": Row(
         "boosting:LambdaMART",
         "Boosted trees that follow the gradients of a measure (LambdaMART)",

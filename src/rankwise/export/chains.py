@@ -71,6 +71,7 @@ _READERS: dict[str, Reader] = {
     "lssvr": expansions.kernel_model,
     "rank_svm": expansions.kernel_model,
     "pruned_rank_svm": expansions.kernel_model,
+    "pair_ranker": expansions.kernel_model,
     "rank_lr": expansions.products_model,
     "ada_rank": expansions.linear_model,
     "coordinate_ascent": expansions.linear_model,

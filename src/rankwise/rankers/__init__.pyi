@@ -24,6 +24,7 @@ from .kernel.svr import SVRRanker as SVRRanker
 from .kernel.svrank import SVRank as SVRank
 from .linear.linear_regression import LinearRegressionRanker as LinearRegressionRanker
 from .linear.model_tree import ModelTree as ModelTree
+from .linear.pair_ranker import PairRanker as PairRanker
 from .linear.rank_lr import RankLR as RankLR
 from .linear.ridge import RidgeRanker as RidgeRanker
 from .neural.boltz_rank import BoltzRank as BoltzRank

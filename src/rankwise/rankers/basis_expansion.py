@@ -8,7 +8,7 @@ training rows. The fitted attributes identify the basis, see ``FORMS``. A design
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -83,6 +83,10 @@ class BasisExpansionRanker(Ranker):
     path_: dict[str, Float64Array]
     cv_results_: dict[str, Float64Array]
 
+    if TYPE_CHECKING:
+
+        def _equation(self) -> Equation: ...
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
@@ -121,9 +125,6 @@ class BasisExpansionRanker(Ranker):
         """
         fit_equation(self, X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self
-
-    def _equation(self) -> Equation:
-        raise NotImplementedError(f"{type(self).__name__} must define _equation.")
 
     def _check_fit(
         self,

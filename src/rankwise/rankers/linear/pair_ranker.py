@@ -1,0 +1,236 @@
+"""PairRanker: any loss over the pairs of a query.
+
+Composition: columns or kernel x named or user-defined loss over pairs x named or user-defined
+solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.equation import Equation
+from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
+from rankwise.losses.pair_loss import ListedPairs, PairLoss, check_pair_loss
+from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
+from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.losses.pairwise_logistic import PairwiseLogistic
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.kernel.kernel_features import KERNEL_CONSTRAINTS, KernelFeatures
+from rankwise.rankers.linear.rank_lr import LogisticFeatures
+from rankwise.rankers.pair_equation import C_OF_PAIRS, SOLVER_STRUCTURE, pair_equation
+from rankwise.solvers.newton.hinge_newton import HingeNewton
+from rankwise.solvers.newton.pair_descent import PairDescent
+from rankwise.solvers.newton.score_newton import ScoreNewton
+from rankwise.solvers.newton.score_path import ScoreSolver
+from rankwise.structure.rules import Rule
+
+NAMED_LOSSES: dict[str, Callable[..., Any]] = {
+    "squared_hinge": PairwiseHinge.of,
+    "hinge": PairwiseHinge.of,
+    "logistic": PairwiseLogistic.of,
+}
+
+
+class PairRanker(BasisExpansionRanker):
+    """Ranking by a loss of the score differences of pairs, which may be your own.
+
+    Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij h(f_i - f_j)``, a sum over pairs,
+    where ``|f|`` is the norm of the coefficients or of the kernel's space. :class:`RankSVM` (h a
+    hinge) and :class:`RankLR` (h logistic) are named settings with further options.
+
+    Parameters
+    ----------
+    loss : {"squared_hinge", "hinge", "logistic"} or object, default="squared_hinge"
+        Convex loss h. An object has the methods ``value``, ``derivative`` and
+        ``second_derivative``; each receives an array of score differences, better row minus worse
+        row, and returns an array of the same shape.
+    features : str or callable, default="linear"
+        "linear" (the columns of X) or another kernel, as in :class:`RankSVM`.
+    solver : {"newton", "sgd"} or object, default="newton"
+        "newton": Newton steps on all pairs up to ``tol``; the loss needs a second derivative.
+        "sgd": ``n_steps`` stochastic gradient steps on drawn pairs ("logistic" and "linear" only).
+        An object has ``tol`` and ``path(rows, Cs)``, see
+        ``rankwise.solvers.newton.score_path.ScoreSolver``.
+    C : float > 0, list of floats, "cv" or "val", default=1.0
+        Factor of the SUM over pairs; half the squared norm of the scores has factor 1. A grid is
+        searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv" and "val"
+        search 10^-5, 10^-4.5, ..., 10^2.
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+        Width of the kernel, as in :class:`RankSVM`.
+    kernel_params : dict, optional
+        Further kernel parameters, as in :class:`RankSVM`.
+    pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
+        Weight of a pair, as in :class:`RankSVM`.
+    query_weight : {"pair", "document", "query"}, default="pair"
+        The weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
+    n_steps : int, default=1_000_000
+        Number of pairs that "sgd" draws for each C.
+    max_bytes : int, default=2**33
+        Memory limit for the matrices of a kernel model, in bytes.
+    measure : str, default="nDCG@10"
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
+    tol : float > 0, default=1e-4
+        Relative duality gap at which "newton" stops.
+    max_iter : int, default=1000
+        Largest number of Newton steps for each C.
+    random_state : int, RandomState or None, default=None
+        Seed for drawing pairs.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        Weights of the columns ("linear").
+    dual_coef_, X_fit_ : ndarray of shape (n_samples,), ndarray or CSR
+        Coefficients and rows of the score ``f(x) = sum_i a_i K(x, x_i)`` (other kernels).
+    intercept_ : float
+        Always 0.
+    objective_ : float
+        Value of the objective.
+    dual_gap_ : float
+        Relative bound on the distance of ``objective_`` from the minimum.
+    n_iter_ : int
+        Number of steps of the solver.
+    C_ : float
+        The given or chosen C.
+    kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width. Only if the kernel is not linear.
+    path_ : dict with "C" of shape (n_C,) and "coef"
+        Penalties and the coefficients of their models.
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
+    score_name_ : str
+        Name of the measure that ``score`` returns.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap after ``max_iter`` steps is larger than ``tol``.
+
+    Notes
+    -----
+    A loss of your own lists all pairs: a step takes O(N d + pairs) time and O(pairs) memory. The
+    named losses list none, see :class:`RankSVM` and :class:`RankLR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import PairRanker
+    >>> class Exponential:
+    ...     def value(self, difference):
+    ...         return np.exp(-difference)
+    ...     def derivative(self, difference):
+    ...         return -np.exp(-difference)
+    ...     def second_derivative(self, difference):
+    ...         return np.exp(-difference)
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
+    >>> ranker = PairRanker(Exponential(), C=10.0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
+    >>> ranker.rank(X, qid=[1, 1, 2, 2])
+    array([2, 1, 2, 1])
+    """
+
+    C_: float
+    objective_: float
+    dual_gap_: float
+    n_iter_: int
+    _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [StrOptions(set(NAMED_LOSSES)), HasMethods(["value", "derivative"])],
+        "features": KERNEL_CONSTRAINTS["kernel"],
+        "solver": [StrOptions({"newton", "sgd"}), HasMethods(["path"])],
+        **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name != "kernel"},
+        "C": C_OF_PAIRS.constraint,
+        "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        loss: Literal["squared_hinge", "hinge", "logistic"] | PairLoss = "squared_hinge",
+        features: Any = "linear",
+        solver: Literal["newton", "sgd"] | ScoreSolver[Any] = "newton",
+        C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
+        *,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        pair_weight: PairWeight = None,
+        query_weight: QueryWeight = "pair",
+        n_steps: int = 1_000_000,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "nDCG@10",
+        cv: Any = 5,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.features = features
+        self.solver = solver
+        self.C = C
+        self.gamma = gamma
+        self.kernel_params = kernel_params
+        self.pair_weight = pair_weight
+        self.query_weight = query_weight
+        self.n_steps = n_steps
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel of the features."""
+        return self.features
+
+    def _equation(self) -> Equation:
+        weights = {"pair_weight": self.pair_weight, "query_weight": self.query_weight}
+        solver = self._score_solver()
+        if isinstance(self.loss, str):
+            loss = partial(NAMED_LOSSES[self.loss], **weights)
+        else:
+            check_pair_loss(self.loss)
+            loss = partial(ListedPairs.of, loss=self.loss, **weights)
+        solver_name = self.solver if isinstance(self.solver, str) else ""
+        features = LogisticFeatures(KernelFeatures.of(self, conditioned=True), 1, solver_name)
+        return pair_equation(features, loss, solver, "losses of pairs")
+
+    def _score_solver(self) -> ScoreSolver[Any]:
+        """The solver; raises ValueError for a loss that lacks what it needs."""
+        if self.loss == "hinge" and self.solver != "newton":
+            raise ValueError(
+                'loss="hinge" lacks a derivative at its corner and needs solver="newton", which '
+                f"takes smooth hinges instead; got solver={self.solver!r}."
+            )
+        if self.solver == "sgd":
+            if self.loss != "logistic" or self.features != "linear":
+                raise ValueError(
+                    'solver="sgd" draws steps of loss="logistic" on features="linear" only, got '
+                    f'loss={self.loss!r} and features={self.features!r}. Use solver="newton".'
+                )
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            return PairDescent(self.n_steps, seed)
+        if not isinstance(self.solver, str):
+            return self.solver
+        if not isinstance(self.loss, str) and not hasattr(self.loss, "second_derivative"):
+            raise ValueError(
+                'solver="newton" needs a loss with a method second_derivative, which '
+                f"{self.loss!r} lacks. Define it (an upper bound is enough), or pass a solver that "
+                "takes gradients alone."
+            )
+        newton = HingeNewton if self.loss == "hinge" else ScoreNewton
+        return newton(self.tol, self.max_iter)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.features import check_features, feature_matrix, fusion_table
-from rankwise.fusion.held_out import fuse_by_folds
+from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.non_negative_ranker import NonNegativeRanker
-from rankwise.fusion.run_pool import RunPool, as_pool, same_systems
-from rankwise.persistence import Save
+from rankwise.fusion.run_pool import RunPool, as_pool
 from rankwise.rankers.kernel.lsrrank import LSRRank
 from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import Fitted, Names, Rule
@@ -28,7 +27,7 @@ from rankwise.typing import Float64Array
 LAM_OF_FEW = 1e-6
 
 
-class LearnedFusion(Save, BaseEstimator):
+class LearnedFusion(JudgedFusion):
     """Fusion of result lists by a ranker that learns from judged queries.
 
     Every document that a system returned becomes a row with features of its score or rank in each
@@ -82,6 +81,7 @@ class LearnedFusion(Save, BaseEstimator):
     True
     """
 
+    _tag = "learned"
     _structure: ClassVar[dict[str, Rule]] = {
         "systems_": Names("n_systems"),
         "estimator_": Fitted(),
@@ -108,108 +108,6 @@ class LearnedFusion(Save, BaseEstimator):
         self.nonnegative = nonnegative
         self.unjudged = unjudged
         self.k = k
-
-    def fit(
-        self,
-        runs: RunPool | Sequence[Any] | Mapping[str, Any],
-        qrels: Qrels,
-        *,
-        systems: Sequence[str] | None = None,
-    ) -> Self:
-        """Learn from judged queries.
-
-        Parameters
-        ----------
-        runs : RunPool, sequence, or mapping from system name to result lists
-            See :func:`rankwise.fusion.pool_runs`.
-        qrels : Qrels
-            Relevance judgements. Queries without any are not read.
-        systems : sequence of str, optional
-            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
-
-        Raises
-        ------
-        ValueError
-            If no document of the runs is judged, a feature is unknown, or both ``estimator`` and
-            ``nonnegative`` are set.
-        """
-        pool, table = self._table(runs, qrels, systems)
-        return self._fit(pool.systems, table)
-
-    def fuse(
-        self,
-        runs: RunPool | Sequence[Any] | Mapping[str, Any],
-        *,
-        systems: Sequence[str] | None = None,
-        tag: str = "learned",
-    ) -> Run:
-        """Fuse the lists of the same systems for any queries.
-
-        Parameters
-        ----------
-        runs : RunPool, sequence, or mapping from system name to result lists
-            The systems of ``fit``; a mapping may have them in another order.
-        systems : sequence of str, optional
-            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
-        tag : str, default="learned"
-            Name of the fused run.
-
-        Returns
-        -------
-        Run
-            Every document that any system returned, with its score.
-
-        Raises
-        ------
-        ValueError
-            If the systems are not those of ``fit``.
-        """
-        check_is_fitted(self)
-        pool = same_systems(as_pool(runs, systems), self.systems_)
-        return pool.run(self._scores(feature_matrix(pool, self._features, self.k)), tag)
-
-    def fuse_held_out(
-        self,
-        runs: RunPool | Sequence[Any] | Mapping[str, Any],
-        qrels: Qrels,
-        *,
-        systems: Sequence[str] | None = None,
-        folds: int | None = None,
-        random_state: Any = None,
-        tag: str = "learned",
-    ) -> Run:
-        """Fuse every judged query by weights that were learnt without it.
-
-        Parameters
-        ----------
-        runs, qrels, systems
-            See :meth:`fit`.
-        folds : int >= 2, optional
-            Number of folds of queries. None: leave one query out.
-        random_state : int, RandomState or None, default=None
-            Shuffles the queries before they are dealt to folds. None: in the order of the runs.
-        tag : str, default="learned"
-            Name of the fused run.
-
-        Returns
-        -------
-        Run
-            Every returned document of the judged queries. The estimator itself is not fitted.
-
-        Raises
-        ------
-        ValueError
-            Raised by :meth:`fit`, or if there are fewer judged queries than folds, or only one.
-        """
-        pool, table = self._table(runs, qrels, systems)
-        kept = np.flatnonzero(np.isin(pool.qid, np.unique(table.qid)))
-        X = feature_matrix(pool, self._features, self.k)[kept]
-
-        def scores(rest: Any, test: Any) -> Float64Array:
-            model: Any = clone(self)
-            return model._fit(pool.systems, table.queries(rest))._scores(X[test])
-
-        return fuse_by_folds(pool.take(kept), folds, random_state, tag, scores)
 
     @property
     def weights_(self) -> dict[str, float]:
@@ -238,7 +136,7 @@ class LearnedFusion(Save, BaseEstimator):
     def _features(self) -> tuple[str, ...]:
         return check_features(self.features)
 
-    def _table(
+    def _judged(
         self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
     ) -> tuple[RunPool, RankingData]:
         self._validate_params()
@@ -251,21 +149,22 @@ class LearnedFusion(Save, BaseEstimator):
         options = {"features": self._features, "k": self.k, "unjudged": self.unjudged}
         return pool, fusion_table(pool, qrels, **options)
 
-    def _fit(self, systems: Sequence[str], table: RankingData) -> Self:
-        ranker: Any = (
-            self._default(table.n_queries) if self.estimator is None else clone(self.estimator)
-        )
+    def _learn(self, systems: Sequence[str], rows: RankingData, qrels: Qrels) -> Self:
+        ranker: Any = self.estimator
+        if ranker is not None:
+            ranker = clone(ranker)
+        else:
+            options: dict[str, Any] = {"query_weight": "document", "measure": "AP"}
+            lam: Any = "cv" if rows.n_queries >= DEFAULT_FOLDS else LAM_OF_FEW
+            if self.nonnegative:
+                ranker = NonNegativeRanker(lam, **options)
+            else:
+                ranker = LSRRank("linear", lam=lam, **options)
         with restore_on_error(self):
-            self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
+            self.estimator_ = ranker.fit(rows.X, rows.y, qid=rows.qid)
             self.systems_ = np.array(systems)
         return self
 
-    def _default(self, n_queries: int) -> Any:
-        options: dict[str, Any] = {"query_weight": "document", "measure": "AP"}
-        lam: Any = "cv" if n_queries >= DEFAULT_FOLDS else LAM_OF_FEW
-        if self.nonnegative:
-            return NonNegativeRanker(lam, **options)
-        return LSRRank("linear", lam=lam, **options)
-
-    def _scores(self, X: Float64Array) -> Float64Array:
+    def _scores(self, pool: RunPool) -> Float64Array:
+        X = feature_matrix(pool, self._features, self.k)
         return np.asarray(self.estimator_.predict(X), dtype=np.float64)

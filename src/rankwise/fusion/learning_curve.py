@@ -131,7 +131,7 @@ def learning_curve(
     >>> curve.learned.mean(axis=1).tolist()
     [1.0, 1.0]
     """
-    pool, table = fusion._table(runs, qrels, systems)
+    pool, table = fusion._judged(runs, qrels, systems)
     groups, n_queries = table.groups, table.n_queries
     sizes = np.array(n_judged, dtype=np.int64)
     if len(sizes) == 0 or sizes.min() < 1 or sizes.max() >= n_queries:
@@ -149,8 +149,8 @@ def learning_curve(
     for draw, order in enumerate(orders):
         for place, size in enumerate(sizes):
             model: Any = clone(fusion)
-            model._fit(pool.systems, table.queries(order[:size]))
-            values = measured.values(model._scores(X))
+            model._learn(pool.systems, table.queries(order[:size]), qrels)
+            values = measured.values(model.estimator_.predict(X))
             rest = np.isin(measured.groups.ids, groups.ids[order[size:]])
             learned[place, draw] = np.nanmean(values[rest])
             compared[place, draw] = np.nanmean(baseline[rest])

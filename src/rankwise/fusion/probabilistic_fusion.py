@@ -15,17 +15,15 @@ References
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.fusion.held_out import fuse_by_folds
+from rankwise.datasets.readers.trec import Qrels
+from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.normalization import NORMALIZATIONS, normalize
 from rankwise.fusion.position_probabilities import (
     POSITION_RULES,
@@ -38,16 +36,14 @@ from rankwise.fusion.run_pool import (
     as_pool,
     check_judged,
     find_stretches,
-    same_systems,
     sum_systems,
 )
-from rankwise.persistence import Save
 from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import Names, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
 
 
-class ProbabilisticFusion(Save, BaseEstimator):
+class ProbabilisticFusion(JudgedFusion):
     """Fusion by the share of relevant documents at each position, learnt from judged queries.
 
     The fused score of a document is a sum over systems. Each rule below gives the term of a system
@@ -116,6 +112,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
            [1., 0.]])
     """
 
+    _tag = "probabilistic"
     _structure: ClassVar[dict[str, Rule]] = {
         "systems_": Names("n_systems"),
         "estimates_": floats("n_systems", "n_estimates"),
@@ -143,123 +140,26 @@ class ProbabilisticFusion(Save, BaseEstimator):
         self.cuts = cuts
         self.normalization = normalization
 
-    def fit(
-        self,
-        runs: RunPool | Sequence[Any] | Mapping[str, Any],
-        qrels: Qrels,
-        *,
-        systems: Sequence[str] | None = None,
-    ) -> Self:
-        """Learn from judged queries.
-
-        Parameters
-        ----------
-        runs : RunPool, sequence, or mapping from system name to result lists
-            See :func:`rankwise.fusion.pool_runs`.
-        qrels : Qrels
-            Relevance judgements. Queries without any are not read.
-        systems : sequence of str, optional
-            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
-
-        Raises
-        ------
-        ValueError
-            If no document of the runs is judged, or ``cuts`` do not ascend from 1.
-        """
-        return self._learn(self._judged(runs, qrels, systems), qrels)
-
-    def fuse(
-        self,
-        runs: RunPool | Sequence[Any] | Mapping[str, Any],
-        *,
-        systems: Sequence[str] | None = None,
-        tag: str = "probabilistic",
-    ) -> Run:
-        """Fuse the lists of the same systems for any queries.
-
-        Parameters
-        ----------
-        runs : RunPool, sequence, or mapping from system name to result lists
-            The systems of ``fit``; a mapping may have them in another order.
-        systems : sequence of str, optional
-            Names of the systems, see :func:`rankwise.fusion.pool_runs`.
-        tag : str, default="probabilistic"
-            Name of the fused run.
-
-        Returns
-        -------
-        Run
-            Every document that any system returned, with its score.
-
-        Raises
-        ------
-        ValueError
-            If the systems are not those of ``fit``.
-        """
-        check_is_fitted(self)
-        pool = same_systems(as_pool(runs, systems), self.systems_)
-        return pool.run(self._scores(pool), tag)
-
-    def fuse_held_out(
-        self,
-        runs: RunPool | Sequence[Any] | Mapping[str, Any],
-        qrels: Qrels,
-        *,
-        systems: Sequence[str] | None = None,
-        folds: int | None = None,
-        random_state: Any = None,
-        tag: str = "probabilistic",
-    ) -> Run:
-        """Fuse every judged query by estimates that were learnt without it.
-
-        Parameters
-        ----------
-        runs, qrels, systems
-            See :meth:`fit`.
-        folds : int >= 2, optional
-            Number of folds of queries. None: leave one query out.
-        random_state : int, RandomState or None, default=None
-            Shuffles the queries before they are dealt to folds. None: in the order of the runs.
-        tag : str, default="probabilistic"
-            Name of the fused run.
-
-        Returns
-        -------
-        Run
-            Every returned document of the judged queries. The estimator itself is not fitted.
-
-        Raises
-        ------
-        ValueError
-            Raised by :meth:`fit`, or if there are fewer judged queries than folds, or only one.
-        """
-        pool = self._judged(runs, qrels, systems)
-
-        def scores(rest: Any, test: Any) -> Float64Array:
-            seen = np.flatnonzero(np.isin(pool.qid, pool.groups.ids[rest]))
-            model: Any = clone(self)
-            return model._learn(pool.take(seen), qrels)._scores(pool.take(test))
-
-        return fuse_by_folds(pool, folds, random_state, tag, scores)
-
-    def _judged(self, runs: Any, qrels: Qrels, systems: Sequence[str] | None) -> RunPool:
+    def _judged(
+        self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
+    ) -> tuple[RunPool, RunPool]:
         self._validate_params()
         pool = as_pool(runs, systems)
         check_judged(pool, qrels)
-        return pool.take(np.flatnonzero(np.isin(pool.qid, np.unique(qrels.qid))))
+        return pool, pool.take(np.flatnonzero(np.isin(pool.qid, np.unique(qrels.qid))))
 
-    def _learn(self, pool: RunPool, qrels: Qrels) -> Self:
-        grades, _ = pool.grades(qrels)
+    def _learn(self, systems: Sequence[str], rows: RunPool, qrels: Qrels) -> Self:
+        grades, _ = rows.grades(qrels)
         counts = Counter(qrels.qid[qrels.relevance > 0].tolist())
-        n_relevant = np.array([counts[query] for query in pool.groups.ids.tolist()], dtype=float)
+        n_relevant = np.array([counts[query] for query in rows.groups.ids.tolist()], dtype=float)
         rule, settings = self._rule()
-        lists = _lists(pool, pool.scores, (grades > 0).astype(np.float64), n_relevant)
+        lists = _lists(rows, rows.scores, (grades > 0).astype(np.float64), n_relevant)
         found = [rule.estimate(one, settings) for one in lists]
         estimates = np.zeros((len(found), max(map(len, found))))
         for row, values in zip(estimates, found, strict=True):
             row[: len(values)] = values
         with restore_on_error(self):
-            self.estimates_, self.systems_ = estimates, np.array(pool.systems)
+            self.estimates_, self.systems_ = estimates, np.array(systems)
         return self
 
     def _scores(self, pool: RunPool) -> Float64Array:

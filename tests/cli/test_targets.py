@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.datasets import read_letor, read_run, write_letor
+from rankwise.datasets import read_letor, read_run, read_table, write_letor
 
 from .conftest import judged_data
 
@@ -79,6 +79,21 @@ def test_convert_in_json(rankwise, letor_file, tmp_path):
         "out": str(target),
     }
     assert rankwise("convert", letor_file, "--out", target).out == ""
+
+
+def test_convert_keeps_weights_and_refuses_to_write_empty_ids(rankwise, tmp_path):
+    source, weights = tmp_path / "a.txt", tmp_path / "a.txt.weight"
+    source.write_text("1 qid:1 1:1\n0 qid:1 1:2 # docid = d2\n")
+    weights.write_text("2\n0.5\n")
+    assert rankwise("convert", source, "--out", tmp_path / "b.txt").code == 0
+    assert "qid:1 cost:0.5 1:2" in (tmp_path / "b.txt").read_text()
+    done = rankwise("convert", source, "--out", tmp_path / "b.csv")
+    assert done.code == 1
+    assert "1 of 2 rows have no document id, the first of them is row 0" in done.err
+    assert not (tmp_path / "b.csv").exists()
+    source.write_text("1 qid:1 1:1 # docid = d1\n0 qid:1 1:2 # docid = d2\n")
+    assert rankwise("convert", source, "--out", tmp_path / "b.csv").code == 0
+    assert read_table(tmp_path / "b.csv").sample_weight.tolist() == [2, 0.5]
 
 
 @pytest.mark.parametrize(

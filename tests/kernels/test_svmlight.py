@@ -8,6 +8,7 @@ import pytest
 from rankwise.kernels.svmlight import (
     AT,
     BAD_TOKEN,
+    COSTS,
     DUPLICATE,
     ENTRIES,
     HARD,
@@ -38,7 +39,7 @@ LINES = [
 ]
 
 
-def parse(text, *, dense=1, width=8, n_rows=None, text_qid=0, no_label=0):
+def parse(text, *, dense=1, width=8, n_rows=None, text_qid=0, no_label=0, with_weight=False):
     data = text.encode()
     buf = np.frombuffer(data + bytes(SPARE_BYTES), np.uint8).copy()
     n = count_rows(buf, len(data)) if n_rows is None else n_rows
@@ -49,8 +50,10 @@ def parse(text, *, dense=1, width=8, n_rows=None, text_qid=0, no_label=0):
     values = np.zeros(n * width if dense else room)
     indices, comments = np.zeros(room, np.int32), np.zeros(room, np.uint8)
     hard, state = np.zeros((room, 3), np.int64), np.zeros(N_STATE, np.int64)
-    parse_block(buf, plan, y, qid, sizes, values, indices, comments, hard, state)
-    return y, qid, sizes, values, indices, comments, hard[: state[HARD]], state
+    weight = np.full(n, -1.0)
+    parse_block(buf, plan, y, qid, weight, sizes, values, indices, comments, hard, state)
+    found = y, qid, sizes, values, indices, comments, hard[: state[HARD]]
+    return (*found, weight, state) if with_weight else (*found, state)
 
 
 def naive(line):
@@ -167,3 +170,18 @@ def test_query_ids_as_text():
     assert state[STATUS] == OK
     assert qid.tolist() == [2, 1]
     assert text[:4].tobytes() == b"abcd"
+
+
+@pytest.mark.parametrize("dense", [0, 1])
+def test_weights_stand_anywhere_in_a_row(dense):
+    lines = "1 qid:1 cost:2 1:3\n0 qid:1 1:3 cost:0.5 2:1\n0 qid:1 1:3\n2 qid:1 cost:0 # a\n"
+    *_, weight, state = parse(lines, dense=dense, with_weight=True)
+    np.testing.assert_array_equal(weight, [2.0, 0.5, np.nan, 0.0])
+    assert (state[COSTS], state[STATUS], state[ENTRIES]) == (3, OK, 4)
+
+
+@pytest.mark.parametrize("token", ["cost:", "cost:-1", "cost:nan", "cost:inf", "cost:x", "cost"])
+def test_weights_that_are_none(token):
+    state = parse(f"1 qid:1 {token} 1:3\n")[-1]
+    assert (state[STATUS], state[AT]) == (BAD_TOKEN, 8)
+    assert parse("1 cost:1 cost:1\n")[-1][AT] == 9

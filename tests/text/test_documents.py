@@ -239,3 +239,41 @@ def test_a_query_whose_text_is_missing_is_refused_by_that_text(tmp_path, empty):
     path.write_text(f'{{"_id": "q1", "text": {empty}}}\n')
     with pytest.raises(ValueError, match=r"query 'q1' has no text, its 'text' is (None|nan)"):
         as_queries(path)
+
+
+@pytest.mark.parametrize("name", ["collection.tsv", "collection", "collection.txt"])
+def test_an_id_and_a_text_per_line(tmp_path, name):
+    """The form of MS MARCO, whose texts hold quotation marks."""
+    path = tmp_path / name
+    path.write_text('7\tA cat.\n07\t"Well\u2028said", "he\r\n\nd9\t\n', newline="")
+    assert list(as_documents(path, ("text",), is_default=True)) == [
+        ("7", ["A cat."]), ("07", ['"Well\u2028said", "he']), ("d9", [""]),
+    ]  # fmt: skip
+    assert as_queries(path)["7"] == "A cat."
+    with pytest.raises(ValueError, match="no document has a field 'body', they have 'text'"):
+        list(as_documents(path, ("body",)))
+
+
+def test_columns_with_names(tmp_path):
+    path = tmp_path / "documents.tsv"
+    path.write_text('title\tDOCNO\tbody\nCats\td1\tA cat\n"a ""b"""\td2\tA dog\n')
+    found = list(as_documents(path, ("title", "body")))
+    assert found == [("d1", ["Cats", "A cat"]), ("d2", ['a "b"', "A dog"])]
+    path.write_text("qid\tquery\nq1\tcats\n")
+    assert as_queries(path) == {"q1": "cats"}
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("d1\turl\ttitle\tbody\n", "line 1: 4 columns separated by tabs, but no names. .*'doc_id'"),
+        ("d1\tone\n\nd2\ttwo\tthree\n", "line 3: expected 2 columns .*doc_id, text.*, got 3"),
+        ("id\ttext\ttext\n1\ta\tb\n", "line 1: two columns have one name"),
+        ("\tno id\n", "'doc_id' of document at line 1 is empty"),
+    ],
+)
+def test_bad_text_separated_by_tabs(tmp_path, text, said):
+    path = tmp_path / "documents.tsv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"documents\.tsv.*{said}"):
+        list(as_documents(path, ("text",)))

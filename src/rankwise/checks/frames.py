@@ -40,10 +40,7 @@ def as_any_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     # Lazy frames come first: asking Polars' for its columns warns.
     if not any(hasattr(X, name) for name in ("collect_schema", "columns", "column_names")):
         return None
-    if type(X).__name__ == "RecordBatch":  # of Arrow, which narwhals does not know
-        import pyarrow as pa
-
-        X = pa.Table.from_batches([X])
+    X = as_arrow_table(X)
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -51,6 +48,15 @@ def as_any_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
         check_unique([str(name) for name in getattr(X, "column_names", X.columns)])
         raise
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
+
+
+def as_arrow_table(X: Any) -> Any:
+    """A record batch of Arrow, which narwhals does not know, as a table; others unchanged."""
+    if type(X).__name__ != "RecordBatch":
+        return X
+    import pyarrow as pa
+
+    return pa.Table.from_batches([X])
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:

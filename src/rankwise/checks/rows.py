@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
@@ -22,7 +23,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
-from rankwise.checks.frames import TIMES, as_frame, plain_frame
+from rankwise.checks.frames import TIMES, as_arrow_table, as_frame, plain_frame
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
@@ -260,10 +261,7 @@ def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
 
 def collected(X: Any) -> Any:
     """Collect a lazy Polars frame, turn a record batch into a table; return others unchanged."""
-    if type(X).__name__ == "RecordBatch":
-        import pyarrow as pa
-
-        X = pa.Table.from_batches([X])
+    X = as_arrow_table(X)
     if hasattr(X, "column_names") and "string_view" in map(str, X.schema.types):
         import pyarrow as pa
 
@@ -347,7 +345,11 @@ def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False
 def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array:
     """float64 from booleans, numbers or objects; dates and text are not numbers."""
     reason = ""
-    if values.dtype.kind in "biufO":
+    texts = values.tolist() if values.dtype.kind == "O" else ()
+    text = next((value for value in texts if isinstance(value, str | bytes)), None)
+    if text is not None:  # float("1") is 1, but only of objects: a list of texts has another dtype
+        reason = f" ({text!r} is text)"
+    elif values.dtype.kind in "biufO":
         try:
             return values.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
@@ -361,14 +363,9 @@ def _float_types(X: Any) -> list[type]:
     scikit-learn detects the dtype of arrays and pandas frames only. A frame of another library
     stays float32 if every column is float32.
     """
-    if hasattr(X, "columns"):
-        import narwhals
-
-        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
-        columns = frame.schema.values() if isinstance(frame, narwhals.DataFrame) else [None]
-        if all(dtype == narwhals.Float32 for dtype in columns):
-            return [np.float32]
-    return [np.float64, np.float32]
+    frame = as_frame(X)
+    is_float32 = frame is not None and all(dtype == nw.Float32 for dtype in frame.schema.values())
+    return [np.float32] if is_float32 else [np.float64, np.float32]
 
 
 def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
@@ -461,12 +458,14 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
         row, column = (int(i) for i in np.argwhere(bad)[0])
         value = X[row, column]
     label = f" ({names[column]!r})" if names else ""
-    kind = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(
-        f"Input {name} contains {kind} at row {row}, column {column}{label}. "
-        "Impute or drop such values. LambdaMART, AutoRanker, ranking trees and forests, RankBoost, "
-        "FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
-    )
+    kind, fix = "infinity", "Clip or drop such values."
+    if np.isnan(value):
+        kind = "NaN"
+        fix = (
+            "Impute or drop such values. LambdaMART, AutoRanker, ranking trees and forests, "
+            "RankBoost, FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
+        )
+    raise ValueError(f"Input {name} contains {kind} at row {row}, column {column}{label}. {fix}")
 
 
 def check_folder(path: str | PathLike[str]) -> None:

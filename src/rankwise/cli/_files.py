@@ -56,14 +56,20 @@ def _read_files(
     from rankwise.datasets import read_grouped, read_letor, read_table
     from rankwise.datasets.readers.side_names import SIZES, side_file
 
-    if are_tables(paths, columns):
+    grouped = any(side_file(Path(path), SIZES) for path in paths)
+    if are_tables(paths, columns) and not (grouped and are_numbers(paths[0])):
         features: dict[str, Any] = {} if names is None else {"features": list(names)}
         words = table_words(paths, columns) | features
         table = read_table(list(paths), **words)
         if not table.n_samples:
             raise JobError(f"{data_name(paths)} has a header, but no rows.")
         return replace(table, name=data_name(paths))
-    if any(side_file(Path(path), SIZES) for path in paths):
+    if grouped:
+        if columns.options:
+            raise UsageError(
+                f"the columns of {paths[0]} have no names, and its queries are in a side file. "
+                f"Drop {columns.options}."
+            )
         if len(paths) > 1:
             raise UsageError(
                 f"a file with group sizes in a side file must be the only one, got {len(paths)} "
@@ -71,6 +77,17 @@ def _read_files(
             )
         return read_grouped(paths[0], n_features=n_features)
     return read_letor(list(paths), n_features=n_features)
+
+
+def are_numbers(path: str) -> bool:
+    """Whether a file is a table of numbers without a header, with the label in the first column."""
+    from rankwise.datasets.readers.side_names import number_separator
+    from rankwise.datasets.readers.textfiles import after_newline, open_text
+
+    if not isfile(path):
+        return False
+    text = open_text(Path(path))
+    return number_separator(text.read(text.start, after_newline(text, text.start + 1))) is not None
 
 
 def _refuse_results(paths: Sequence[str]) -> None:

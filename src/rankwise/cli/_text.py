@@ -18,7 +18,7 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="QUERIES",
-        help="Training queries: JSON lines (.jsonl) or TREC topics.",
+        help="Training queries: JSON lines (.jsonl), TREC topics or tab-separated.",
     ),
 ]
 TextQrels = Annotated[

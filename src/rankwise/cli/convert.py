@@ -122,6 +122,13 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     names = data.feature_names or [f"f{number}" for number in range(1, data.n_features + 1)]
     columns = {"qid": data.qid, "label": data.y}
     if data.doc_ids is not None:
+        missing = np.flatnonzero(data.doc_ids == "")
+        if len(missing):
+            raise JobError(
+                f"{len(missing)} of {data.n_samples} rows have no document id, the first of them "
+                f"is row {missing[0]}, and a table with an empty id could not be read again. Add "
+                "the ids, remove those of the other rows, or write LETOR text: --to letor."
+            )
         columns["doc_id"] = data.doc_ids
     if data.sample_weight is not None:
         columns["sample_weight"] = data.sample_weight

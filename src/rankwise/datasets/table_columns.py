@@ -6,6 +6,7 @@ is a feature.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ WEIGHT_NAMES = ("sample_weight",)
 # Kind of a column of a file that has no value, and may hold anything in another file.
 NO_VALUES = "no values"
 MOST_LISTED = 12
+# Names that pandas makes up, for an index that was written as a column.
+_PANDAS_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 LABEL_FIX = (
     "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
     "numbers: label='…'."
@@ -121,7 +124,8 @@ class Columns:
         Warns
         -----
         IgnoredColumnsWarning
-            If ``features`` is None and columns without numbers are left out.
+            If ``features`` is None and columns without numbers, or an index of pandas, are left
+            out.
         """
         columns = list(kinds)
         _check_columns("score_columns", score_columns, columns)
@@ -140,7 +144,16 @@ class Columns:
                     f"all rows are to be one query, but column {queries[0]!r} would become a "
                     f"feature. Pass qid={queries[0]!r}, or features=[…]."
                 )
-            features = choose_features({name: kinds[name] for name in left})
+            index = [name for name in left if _PANDAS_INDEX.fullmatch(name)]
+            if index:
+                warnings.warn(
+                    f"columns {listed(index)} are left out: pandas gives these names to row "
+                    "numbers, and to columns without a name. Name the columns to use them: "
+                    "features=[…].",
+                    IgnoredColumnsWarning,
+                    stacklevel=callers_level(),
+                )
+            features = choose_features({name: kinds[name] for name in left if name not in index})
         _check_columns("features", features, columns)
         return cls(*roles, list(features), tuple(score_columns))
 

@@ -33,8 +33,9 @@ trailing_zeros = Intrinsic(
 
 # Fields of ``plan`` (what to do) and ``state`` (what happened), both int64.
 START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID, ROW_STOP, NO_LABEL = range(9)
-STATUS, AT, ROWS, ENTRIES, HARD, TEXT, LOWEST, HIGHEST, QID_AT, NO_QID_AT, UNORDERED = range(11)
-N_PLAN, N_STATE = 9, 11
+STATUS, AT, ROWS, ENTRIES, HARD, TEXT, LOWEST, HIGHEST = range(8)
+QID_AT, NO_QID_AT, UNORDERED, COSTS = range(8, 12)
+N_PLAN, N_STATE = 9, 12
 
 # ``state[STATUS]``: the first two errors are the file's, the next three ask for another plan. The
 # last one says that the block has more rows than were counted.
@@ -59,6 +60,7 @@ _WEIGHTS_ODD, _WEIGHTS_EVEN = np.uint64(0x000F424000000064), np.uint64(0x0000271
 _LOWER, _THREE_BYTES = np.uint64(0x202020), np.uint64(0xFFFFFF)
 _NAN, _INF = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"inf"))
 _QID, _FOUR_BYTES = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(0xFFFFFFFF)
+_COST, _FIVE_BYTES = np.uint64(int.from_bytes(b"cost:", "little")), np.uint64((1 << 40) - 1)
 _LARGEST_INDEX, _NO_INDEX = np.uint64(LARGEST_INDEX), np.uint64(NO_INDEX)
 
 _EXACT_POWERS = np.array([float(10**k) for k in range(23)])
@@ -292,7 +294,7 @@ def _begins_unlabelled(buf, i):
 
 
 @njit
-def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
+def parse_block(buf, plan, y, qid, weight, sizes, values, indices, text, hard, state):
     """Parse the lines in ``buf[plan[START]:plan[STOP]]``; writes into all arrays but the first two.
 
     Parameters
@@ -306,6 +308,8 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
         lengths in ``qid``. ``ROW_STOP``: rows from this one on are not written. ``NO_LABEL``: 1 if
         lines may begin with their query id or first feature; their ``y`` is then NaN.
     y, qid : float64 and int64 arrays
+    weight : float64 array
+        Numbers after ``cost:``; NaN for rows without one.
     sizes : int64 array of shape (n_rows, 2)
         Number of entries and of comment bytes (-1: no comment) of every row.
     values : float32 or float64 array
@@ -324,7 +328,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
     dense, text_qid, row_stop = plan[DENSE] != 0, plan[TEXT_QID] != 0, np.uint64(plan[ROW_STOP])
     may_lack_label = plan[NO_LABEL] != 0
     slot, n_hard, n_text, first_row = _U0, _U0, _U0, row
-    lowest, highest, n_entries = _NO_INDEX, _U0, _U0
+    lowest, highest, n_entries, n_costs = _NO_INDEX, _U0, _U0, _U0
     state[QID_AT] = state[NO_QID_AT] = -1
     state[UNORDERED] = 0
     status = OK
@@ -392,6 +396,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
 
         row_start, row_entries, previous = row * width, _U0, _NO_INDEX
         sizes[row, 1] = -1
+        weight[row] = np.nan
         while True:
             if buf[i] == 32:
                 i += _U1
@@ -422,6 +427,14 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
             while buf[i] - _U48 < _U10 and index <= _LARGEST_INDEX:
                 index = index * _U10 + (buf[i] - _U48)
                 i += _U1
+            # A weight may stand at any place of the row. Only words that are no index get here.
+            if i == token and _word(buf, i) & _FIVE_BYTES == _COST:
+                i, value, settled = _number(buf, token + _U5)
+                if settled and value >= 0.0 and value < np.inf and np.isnan(weight[row]):
+                    weight[row] = value
+                    n_costs += _U1
+                    continue
+                i = token
             if i == token or buf[i] != 58 or index > _LARGEST_INDEX:
                 status = BAD_TOKEN
             elif index <= previous and previous != _NO_INDEX:
@@ -482,3 +495,4 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
     state[TEXT] = np.int64(n_text)
     state[LOWEST] = np.int64(lowest)
     state[HIGHEST] = np.int64(highest)
+    state[COSTS] = np.int64(n_costs)

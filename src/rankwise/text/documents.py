@@ -19,8 +19,10 @@ from typing import Any
 
 import narwhals as nw
 
+from rankwise.datasets.readers.quotes import unquote
 from rankwise.datasets.readers.textfiles import check_line_ends, read_text
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.column_values import is_missing
 from rankwise.text.trec_text import read_trec_text
 
 DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
@@ -52,7 +54,7 @@ def as_documents(
         - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id") and
           one text per field;
         - the path of a file of JSON lines (``.jsonl``, ``.json``, or any file that begins with a
-          brace) or of TREC documents.
+          brace), of TREC documents, or of text separated by tabs, see :func:`_tab_rows`.
 
         Fields that are missing or None are empty.
     fields : tuple of str
@@ -142,7 +144,7 @@ def as_queries(queries: Any) -> dict[str, str]:
         - an iterable of texts, which get the ids "1", "2", and so on;
         - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "_id" or "id") and a
           text ("text", "query" or "title");
-        - the path of a file of JSON lines or TREC topics.
+        - the path of a file of JSON lines, TREC topics, or text separated by tabs.
 
     Raises
     ------
@@ -161,7 +163,7 @@ def as_queries(queries: Any) -> dict[str, str]:
             if identifier in found:
                 raise ValueError(f"query {identifier!r} comes a second time. Ids must differ.")
             if isinstance(texts, Mapping):
-                given = [texts[name] for name in QUERY_TEXTS if not _is_missing(texts.get(name))]
+                given = [texts[name] for name in QUERY_TEXTS if not is_missing(texts.get(name))]
                 if not given:
                     empty = [name for name in QUERY_TEXTS if name in texts]
                     if empty:
@@ -175,7 +177,7 @@ def as_queries(queries: Any) -> dict[str, str]:
                         f"text {' or '.join(map(repr, QUERY_TEXTS))}."
                     )
                 texts = next((text for text in given if text), given[0])
-            elif _is_missing(texts):
+            elif is_missing(texts):
                 raise ValueError(f"query {identifier!r} has no text, got {texts!r}.")
             found[identifier] = _text(texts, identifier, "query")
     if not found and isinstance(queries, Path):
@@ -215,7 +217,7 @@ def as_id(value: Any, what: str) -> str:
             problem = "is empty" if value == "" else "has a character that no file of ids can hold"
             raise ValueError(f"{what} {problem}: {value!r}. Give it another id.")
         return str(value)
-    if _is_missing(value):
+    if is_missing(value):
         raise ValueError(f"{what} is missing, got {value!r}. Give every row an id.")
     is_whole = isinstance(value, Integral) or (
         isinstance(value, Decimal) and value.is_finite() and value == int(value)
@@ -234,15 +236,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # NA of pandas
-        return True
-    except ValueError:  # an array
-        return False
 
 
 @contextmanager
@@ -300,7 +293,7 @@ def _pairs(
 def _text(value: Any, identifier: str, name: str) -> str:
     if isinstance(value, str):
         return value
-    if _is_missing(value):
+    if is_missing(value):
         return ""
     raise TypeError(
         f"{name} of {identifier!r} must be text, got {type(value).__name__}. Convert it first."
@@ -313,13 +306,56 @@ def _read(
     """Yield the place and the fields of each entry of a file."""
     text = read_lines(path, encoding, can_choose=what == "document")
     is_json = any(suffix in (".jsonl", ".json", ".ndjson") for suffix in path.suffixes)
-    if not is_json and not text.lstrip(_BLANKS).startswith("{"):
-        for number, row in read_trec_text(text, fields, str(path)):
+    start = text.lstrip(_BLANKS)
+    if not is_json and not start.startswith("{"):
+        # A TREC file begins with a tag, or has text that it refuses.
+        is_tabbed = "\t" in text.lstrip("\r\n").partition("\n")[0] and not start.startswith("<")
+        ids = DOCUMENT_IDS if what == "document" else QUERY_IDS
+        rows = _tab_rows(text, ids, path) if is_tabbed else read_trec_text(text, fields, str(path))
+        for number, row in rows:
             yield f"{what} at line {number}", row
         return
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip(_BLANKS):
             yield f"line {number}", _json_object(line, f"{path}, line {number}")
+
+
+def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line and the fields of each row of text separated by tabs.
+
+    A first line with a name of an id column (in any case) names the columns. Otherwise every line,
+    also the first, is an id and a text, as in MS MARCO. Quotation marks are text, except around
+    fields that pandas quotes, see :mod:`rankwise.datasets.readers.quotes`.
+
+    Raises
+    ------
+    ValueError
+        If a line has another number of columns, or the first line of more than two has no names.
+    """
+    names: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip(_BLANKS):
+            continue
+        cells = [unquote(cell.encode()).decode() for cell in line.removesuffix("\r").split("\t")]
+        if not names:
+            by_name = [cell.lower() if cell.lower() in ids else cell for cell in cells]
+            names = by_name if set(by_name) & set(ids) else [ids[0], "text"]
+            if len(set(names)) < len(names):
+                raise ValueError(f"{path}, line {number}: two columns have one name.")
+            if names is by_name:
+                continue
+            if len(cells) != 2:
+                raise ValueError(
+                    f"{path}, line {number}: {len(cells)} columns separated by tabs, but no names. "
+                    f"Name them in a first line, one of them {ids[0]!r}; without names there must "
+                    "be two, an id and a text."
+                )
+        if len(cells) != len(names):
+            raise ValueError(
+                f"{path}, line {number}: expected {len(names)} columns separated by tabs "
+                f"({', '.join(names)}), got {len(cells)}."
+            )
+        yield number, dict(zip(names, cells, strict=True))
 
 
 def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = False) -> str:

@@ -130,10 +130,12 @@ class TextIndex:
               field to text;
             - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id")
               and one text per field;
-            - a ``Path`` of JSON lines or of TREC documents. An element of a TREC document is a
-              field of that name, in lower case. By default (``fields=None``), the field "text" is
-              the whole document without tags; with named fields, it is the elements ``<TEXT>``, or
-              the whole document if there are none.
+            - a ``Path`` of JSON lines, of TREC documents, or of text separated by tabs. Such text
+              has names of columns in its first line, one of them of ids, or no names and an id and
+              a text per line, as in MS MARCO. An element of a TREC document is a field of that
+              name, in lower case. By default (``fields=None``), the field "text" is the whole
+              document without tags; with named fields, it is the elements ``<TEXT>``, or the whole
+              document if there are none.
 
             Missing fields are empty. Empty documents are never retrieved.
         replace : bool, default=False
@@ -285,7 +287,7 @@ class TextIndex:
             - texts, which get the ids "1", "2", and so on;
             - rows with an id ("qid", "query_id", "q_id", "_id" or "id") and a text ("text",
               "query" or "title");
-            - a ``Path`` of JSON lines or TREC topics.
+            - a ``Path`` of JSON lines, TREC topics, or text separated by tabs.
         k : int >= 1, default=1000
             Maximum number of documents per query. Documents without a query term are not found.
         model : str, default="bm25"

@@ -103,7 +103,7 @@ def read_trec_text(
     if not any_found and text.strip(_BLANKS):
         raise ValueError(
             f"{where} has neither <DOC> nor <top>, so it is not a TREC file. Write JSON lines, one "
-            "object with an id and its texts per line, or read a table into a frame."
+            "object with an id and its texts per line, or an id, a tab and a text per line."
         )
 
 

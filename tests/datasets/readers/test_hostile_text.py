@@ -258,9 +258,14 @@ def test_text_in_parquet_must_be_utf8(tmp_path):
             read(path)
 
 
-@pytest.mark.parametrize("token", ["cost:2", "sid:3"])
-def test_weights_and_slacks_of_svmlight_are_refused_by_name(put, token):
-    with pytest.raises(
-        ValueError, match=f"'{token}' sets the weight or the slack .* sample_weight"
-    ):
+@pytest.mark.parametrize(
+    "token, said",
+    [
+        ("sid:3", "'sid:3' sets the slack of a row"),
+        ("cost:-1", "cost: must come once, with a finite number >= 0, got 'cost:-1'"),
+        ("cost:1 cost:2", "cost: must come once, .*, got 'cost:2'"),
+    ],
+)
+def test_bad_weights_and_slacks_of_svmlight_are_refused_by_name(put, token, said):
+    with pytest.raises(ValueError, match=said):
         letor(put(f"1 qid:1 {token} 1:1\n".encode()))

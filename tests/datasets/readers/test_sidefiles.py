@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from rankwise.cli._files import read_files
 from rankwise.datasets import (
     RankingData,
     load_lambdarank,
@@ -176,19 +177,81 @@ def test_read_letor_points_to_sizes_that_lie_beside(tmp_path, text, sizes):
 
 
 @pytest.mark.parametrize(
-    "name, text, said",
+    "name, text",
     [
-        ("a.tsv", "1\t0.5\t2\n0\t0.5\t3\n", "first line holds numbers, .*a.tsv.query"),
-        ("a.csv", "1,0.5,0.5\n0,0.5,nan\n", "first line holds numbers, .*a.csv.query"),
-        ("a.train", "1\t0.5\t2\n0\t0.5\t3\n", "first line holds numbers, .*a.train.query"),
-        ("a.tsv", "label\tf\n1\t0.5\n0\t0.25\n", "qid needs a column"),
+        ("a.tsv", "1\t0.5\t2\n0\t0.25\t\n2\t\tnull\n"),
+        ("a.csv", "1,0.5,2\r\n0,0.25,\r\n2,,nan"),
+        ("a.train", "1\t0.5\t2\n0\t0.25\tNA\n2\tnan\t\n"),
     ],
 )
-def test_delimited_text_with_a_file_of_sizes_says_what_to_do(tmp_path, name, text, said):
+def test_numbers_without_a_header_and_with_a_file_of_sizes(tmp_path, name, text):
     """LightGBM reads such files."""
     path = tmp_path / name
-    path.write_text(text)
-    (tmp_path / f"{name}.query").write_text("2\n")
-    read = read_grouped if name == "a.train" else read_table
-    with pytest.raises(ValueError, match=f"(?s){said}.*SVMlight text .* whose first line names"):
-        read(path)
+    path.write_text(text, newline="")
+    (tmp_path / f"{name}.query").write_text("2\n1\n")
+    (tmp_path / f"{name}.weight").write_text("1\n2\n0.5\n")
+    data = read_grouped(path)
+    assert data.y.tolist() == [1, 0, 2]
+    assert data.qid.tolist() == [0, 0, 1]
+    np.testing.assert_array_equal(data.X, [[0.5, 2], [0.25, np.nan], [np.nan, np.nan]])
+    assert data.sample_weight.tolist() == [1, 2, 0.5]
+    assert (data.feature_names, data.first_feature, data.X.dtype) == (None, 0, np.float32)
+    np.testing.assert_array_equal(read_files([str(path)]).X, data.X)
+    with pytest.raises(ValueError, match="has 2 features, but n_features=3"):
+        read_grouped(path, n_features=3)
+    with pytest.raises(ValueError, match=f"(?s){name}.*numbers, not names.*read_grouped"):
+        read_table(path, sep=text[1])
+
+
+def test_numbers_without_a_header_name_a_bad_cell(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("1\t0.5\t2\n0\tx\t3\n")
+    (tmp_path / "a.tsv.query").write_text("2\n")
+    with pytest.raises(ValueError, match=r"a.tsv: column '0' has 'x' at row 1"):
+        read_grouped(path)
+    path.write_text("1\t0.5\t2\n0\t0.5\n")
+    with pytest.raises(ValueError, match=r"a.tsv: row 1: expected 3 columns, got 2"):
+        read_grouped(path)
+
+
+def test_a_table_with_names_and_a_file_of_sizes_says_what_to_do(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("label\tf\n1\t0.5\n0\t0.25\n")
+    (tmp_path / "a.tsv.query").write_text("2\n")
+    with pytest.raises(ValueError, match=r"(?s)qid needs a column.*Leave out the first line"):
+        read_table(path)
+
+
+def test_weights_beside_text_with_qid(tmp_path):
+    path, weights = tmp_path / "a.txt", tmp_path / "a.txt.weight"
+    path.write_text("1 qid:1 1:1\n0 qid:2 1:2\n2 qid:1 1:3\n")
+    weights.write_text("3\n1\n2\n")
+    assert read_letor(path, cache=False).sample_weight.tolist() == [3, 1, 2]
+    weights.write_text("3\n1\n")
+    assert read_letor(path, cache=False).sample_weight.tolist() == [3, 1, 3]
+    weights.write_text("3\n")
+    with pytest.raises(ValueError, match=r"one weight per row .3. or per query .2., got 1"):
+        read_letor(path, cache=False)
+    other = tmp_path / "b.txt"
+    other.write_text("1 qid:3 1:1\n")
+    with pytest.warns(UserWarning, match="a.txt.weight are not read with several files"):
+        assert read_letor([path, other], cache=False).sample_weight is None
+    path.write_text("1 qid:1 cost:2 1:1\n")
+    with pytest.raises(ValueError, match=r"the rows have weights .cost:., and there are others in"):
+        read_letor(path, cache=False)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_weights_in_the_rows(tmp_path, monkeypatch, cache):
+    monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path / "cache"))
+    path, back = tmp_path / "a.txt", tmp_path / "b.txt"
+    path.write_text("1 qid:1 cost:2 1:1\n0 qid:1 1:2 cost:0.1 2:1\n2 qid:2 1:3\n")
+    for _ in range(2):
+        data = read_letor(path, cache=cache)
+        assert data.sample_weight.tolist() == [2, 0.1, 1]
+    write_letor(data, back)
+    assert back.read_text().startswith("1 qid:1 cost:2 1:1")
+    assert read_letor(back, cache=False).sample_weight.tolist() == [2, 0.1, 1]
+    write_grouped(data, back)
+    assert "cost" not in back.read_text()
+    assert read_grouped(back, cache=False).sample_weight.tolist() == [2, 0.1, 1]

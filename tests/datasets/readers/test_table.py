@@ -448,3 +448,20 @@ def test_only_the_unnamed_index_of_pandas_is_left_out_in_silence(tmp_path, width
     path.write_text("label,qid,a,\n1,1,2,7\n0,1,3,8\n")
     with pytest.warns(IgnoredColumnsWarning, match=r"t\.csv: column 4 has no name and is left out"):
         assert width(path) == 1
+
+
+@pytest.mark.parametrize("name", ["Unnamed: 0", "__index_level_0__"])
+def test_the_index_of_pandas_is_no_feature(tmp_path, name):
+    frame = pd.DataFrame({name: [0, 1], "qid": [1, 1], "label": [0, 1], "f": [0.5, 1.0]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    pq.write_table(pa.table(frame.to_dict("list")), tmp_path / "a.parquet")
+    readers = {
+        "frame": lambda: RankingData.from_frame(frame).feature_names,
+        "csv": lambda: read_table(tmp_path / "a.csv").feature_names,
+        "parquet": lambda: read_table(tmp_path / "a.parquet").feature_names,
+        "stream": lambda: next(iter(stream(tmp_path / "a.csv"))).feature_names,
+    }
+    for read in readers.values():
+        with pytest.warns(IgnoredColumnsWarning, match=rf"columns '{name}' are left out: pandas"):
+            assert read() == ["f"]
+    assert read_table(tmp_path / "a.csv", features=[name, "f"]).feature_names == [name, "f"]

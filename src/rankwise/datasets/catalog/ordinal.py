@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -167,8 +168,8 @@ def _check_split(name: str, known: OrdinalSet, split: int | None) -> None:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     """Columns of a CSV file with a header, as strings."""
-    lines = read_text(path).decode("utf-8").splitlines()
-    header, *rows = csv.reader(lines)
+    text = read_text(path).decode("utf-8")
+    header, *rows = csv.reader(io.StringIO(text, newline="\n"))
     cells = np.array(rows, dtype=str)
     return dict(zip(header, cells.T, strict=True))
 

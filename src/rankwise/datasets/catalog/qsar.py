@@ -94,7 +94,7 @@ def load_qsar(name: str) -> QsarData:
 
 def read_qsar(path: Path, name: str) -> QsarData:
     """Read the publisher's table at ``path`` as the set ``name``; see :func:`load_qsar`."""
-    lines = read_text(path).decode("latin-1").splitlines()
+    lines = read_text(path).decode("latin-1").replace("\r\n", "\n").split("\n")
     rows = [[cell.strip('"') for cell in line.split("\t")] for line in lines if line.strip()]
     header, rows = rows[0], rows[1:]
     plain = [column.replace(" ", "_").lower() for column in header]

@@ -267,7 +267,8 @@ def _check(ratings: Ratings, tables: SideTables) -> None:
 
 
 def _lines(path: Any) -> list[str]:
-    return bytes(read_text(path)).decode("latin-1").splitlines()
+    text = bytes(read_text(path)).decode("latin-1").replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n")
 
 
 def _year(title: str) -> float:

@@ -199,12 +199,7 @@ class DelimitedFile:
         )
 
 
-def read_delimited(
-    paths: Sequence[Path],
-    delimiter: str,
-    roles: Roles,
-    max_decompressed_bytes: int,
-) -> tuple[Columns, pa.Table]:
+def read_delimited(files: Sequence[DelimitedFile], roles: Roles) -> tuple[Columns, pa.Table]:
     """Read the rows of files with the same columns.
 
     Query ids are integers if all of them are integers, else strings.
@@ -214,7 +209,6 @@ def read_delimited(
     ValueError
         If a file cannot be read; the message names the file, and column and row of a bad cell.
     """
-    files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
     columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles))
     tables = []
     try:

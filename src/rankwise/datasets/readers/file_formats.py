@@ -54,7 +54,7 @@ TRIPLE_FIELDS = ("query", "document", "relevance")
 _HEAD_BYTES = 1 << 16
 _PARQUET = b"PAR1"
 _SEPARATORS = ("\t", ",", ";", "|")
-_LETOR_WORD = re.compile(rb"qid:\S|[0-9]+:\S")
+_LETOR_WORD = re.compile(rb"(?:qid|cost|[0-9]+):\S")
 _JSON = re.compile(rb'\s*(\{\s*"|\[\s*[{["])')
 # Fields without blanks between them, rather than an attempt at a number, such as 1,5.
 _NO_SCORE = re.compile(rb"[,;|].*[,;|]")

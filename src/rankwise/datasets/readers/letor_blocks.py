@@ -69,6 +69,7 @@ class Parsed:
     states: NDArray[np.int64]
     y: Float64Array
     qid: NDArray[np.int64]
+    weight: Float64Array
     sizes: NDArray[np.int64]
     values: FloatArray
 
@@ -106,7 +107,7 @@ def parse_blocks(
     scratch = _Scratch(most_bytes, 0 if layout.dense else most_bytes // 2 + 1, dtype)
     first_rows = np.concatenate([[0], np.cumsum(n_rows)]).astype(np.int64)
     total = int(first_rows[-1])
-    y, qid = np.empty(total), np.empty(total, dtype=np.int64)
+    y, qid, weight = np.empty(total), np.empty(total, dtype=np.int64), np.empty(total)
     sizes = np.empty((total, 2), dtype=np.int64)
     matrix = dense_zeros(blocks, total if layout.dense else 0, layout.width, dtype).reshape(-1)
 
@@ -134,6 +135,7 @@ def parse_blocks(
             plan,
             y,
             qid,
+            weight,
             sizes,
             values,
             scratch.indices,
@@ -167,7 +169,7 @@ def parse_blocks(
         values = matrix.reshape(total, layout.width)
     else:
         values = np.concatenate([matrix, *(result.values for result in results)])
-    return Parsed(blocks, results, states, y, qid, sizes, values)
+    return Parsed(blocks, results, states, y, qid, weight, sizes, values)
 
 
 def dense_zeros(blocks: Sequence[Block], n_rows: int, width: int, dtype: Any) -> FloatArray:

@@ -45,11 +45,10 @@ def bad_token(line: bytes, status: int, n_features: int | None) -> str:
             if token == b"qid:"
             else (f"qid must come once, right after the label, got {_show(token)}")
         )
-    if token.startswith((b"cost:", b"sid:")):
-        return (
-            f"{_show(token)} sets the weight or the slack of a row in SVMlight, which is not read; "
-            "remove it, and pass weights as sample_weight"
-        )
+    if token.startswith(b"cost:"):
+        return f"cost: must come once, with a finite number >= 0, got {_show(token)}"
+    if token.startswith(b"sid:"):
+        return f"{_show(token)} sets the slack of a row in SVMlight, which is not read; remove it"
     if b":" not in token or not index.isdigit():
         return f"expected index:value with a whole index >= 0, got {_show(token)}"
     if status == DUPLICATE:

@@ -98,6 +98,8 @@ class LetorRows:
     base : int
         Index of the first column in the files, 0 or 1.
     has_qid : bool
+    weight : ndarray of shape (n_rows,), or None
+        Numbers after ``cost:``, 1 for rows without one; None if no row has one.
     """
 
     X: Matrix
@@ -106,6 +108,7 @@ class LetorRows:
     comments: list[str] | None
     base: int
     has_qid: bool
+    weight: Float64Array | None
 
 
 def parse_files(
@@ -195,6 +198,7 @@ def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) 
         comments,
         layout.base if layout.dense else options.base(parsed.states),
         bool((parsed.states[:, kernel.QID_AT] >= 0).any()),
+        np.nan_to_num(parsed.weight, nan=1.0) if parsed.states[:, kernel.COSTS].any() else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from rankwise.datasets.readers.letor_errors import NUMBER
@@ -10,8 +9,9 @@ from rankwise.datasets.readers.letor_errors import NUMBER
 SIZES = (".query", ".group")
 WEIGHT = ".weight"
 SIZES_FIX = (
-    "Files of group sizes go with SVMlight text (label index:value …), which read_grouped reads. "
-    "Write the rows so, or as a table whose first line names its columns, one of them of queries."
+    "Files of group sizes go with rows without names of columns, which read_grouped reads: "
+    "SVMlight text (label index:value …), or numbers with the label first. Leave out the first "
+    "line, or add a column of queries."
 )
 COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
 
@@ -26,14 +26,27 @@ def side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
     return next(iter(side_files(path, suffixes)), None)
 
 
+def number_separator(first_line: bytes) -> str | None:
+    """Separator of LightGBM's tables without a header: a tab or a comma between numbers, or None.
+
+    All but the first number, which is the label, may be missing.
+    """
+    line = first_line.strip(b" \r\n")
+    for separator in (b"\t", b","):
+        words = line.split(separator)
+        rest = all(NUMBER.fullmatch(word) or word in (b"", b"NA", b"null") for word in words)
+        if len(words) > 1 and words[0] and rest:
+            return separator.decode()
+    return None
+
+
 def check_named_columns(path: Path, first_line: bytes) -> None:
     """Raise ValueError for LightGBM's delimited text without a header, with a file of sizes."""
     sizes = side_file(path, SIZES)
-    words = re.split(rb"[\t,]", first_line.strip())
-    if sizes is not None and len(words) > 1 and all(NUMBER.fullmatch(word) for word in words):
+    if sizes is not None and number_separator(first_line) is not None:
         raise ValueError(
             "the first line holds numbers, not names of columns, and the queries stand in "
-            f"{sizes}. {SIZES_FIX}"
+            f"{sizes}. Read both with read_grouped({str(path)!r})."
         )
 
 

@@ -1,4 +1,7 @@
-"""SVMlight text without query ids, with side files of group sizes, as in LightGBM and XGBoost.
+"""Rows without query ids, with side files of group sizes, as in LightGBM and XGBoost.
+
+Rows are SVMlight text or, in LightGBM, tables of numbers without a header, whose first column is
+the label.
 
 ``train.txt`` comes with ``train.txt.query`` (LightGBM) or ``train.txt.group`` (XGBoost), one
 number of consecutive rows per line, and perhaps with ``train.txt.weight``: one weight per row in
@@ -9,30 +12,35 @@ initial scores are not read.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.delimited import DelimitedFile, read_delimited
 from rankwise.datasets.readers.side_names import (
     SIZES,
     WEIGHT,
-    check_named_columns,
+    number_separator,
     side_file,
     side_files,
     stem,
 )
-from rankwise.datasets.readers.svmlight import has_no_qid, read_rows
+from rankwise.datasets.readers.svmlight import has_no_qid, read_rows, with_weights
 from rankwise.datasets.readers.text_columns import lines_of, read_columns
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
+    TextFile,
     after_newline,
     check_there,
     open_text,
 )
+from rankwise.datasets.table_columns import Roles
 from rankwise.datasets.writers.write import letor_text
 from rankwise.groups import QueryGroups
 from rankwise.runtime.output import compress, replace_files
@@ -51,12 +59,14 @@ def read_grouped(
     cache: bool | Literal["beside"] = True,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
-    """Read SVMlight text with queries and weights in side files.
+    """Read SVMlight text, or a table of numbers, with queries and weights in side files.
 
     Parameters
     ----------
     path : path
-        Text file, plain or compressed, whose rows have no ``qid:``.
+        Text file, plain or compressed: SVMlight text whose rows have no ``qid:``, or numbers
+        separated by tabs or commas, without a header, with the label in the first column. Missing
+        numbers (empty, NA or nan) are NaN.
     sizes : path, optional
         File with the number of rows of each query, one per line (default: ``<path>.query`` or
         ``<path>.group``).
@@ -64,7 +74,8 @@ def read_grouped(
         File with one weight per line, for each row or each query (default: ``<path>.weight``, if
         it exists).
     dtype, n_features, dense, zero_based, cache, max_decompressed_bytes
-        As in :func:`rankwise.datasets.read_letor`.
+        As in :func:`rankwise.datasets.read_letor`. A table of numbers is dense, is not cached, and
+        must have ``n_features`` features if that is given.
 
     Returns
     -------
@@ -89,32 +100,22 @@ def read_grouped(
             "name). Pass sizes='…', or read files with qid by read_letor."
         )
     text = open_text(path, max_decompressed_bytes)
-    try:
-        check_named_columns(path, text.read(text.start, after_newline(text, text.start + 1)))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    data = read_rows(
-        path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based, cache=cache,
-        max_decompressed_bytes=max_decompressed_bytes,
-    )  # fmt: skip
-    if not has_no_qid(data):
-        raise ValueError(f"{path} has query ids in its rows. Read it with read_letor.")
+    separator = number_separator(text.read(text.start, after_newline(text, text.start + 1)))
+    if separator is not None:
+        data = _read_numbers(text, separator, dtype, n_features)
+    else:
+        data = read_rows(
+            path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based,
+            cache=cache, max_decompressed_bytes=max_decompressed_bytes,
+        )  # fmt: skip
+        if not has_no_qid(data):
+            raise ValueError(f"{path} has query ids in its rows. Read it with read_letor.")
     groups = _groups(sizes_path, data.n_samples, max_decompressed_bytes)
-    weights = None
+    data = replace(data, qid=groups.row_ids())
     weight_path = side_file(path, (WEIGHT,)) if weight is None else Path(weight)
-    if weight_path is not None:
-        weights = _row_weights(weight_path, groups, max_decompressed_bytes)
-    return RankingData(
-        data.X,
-        data.y,
-        groups.row_ids(),
-        data.doc_ids,
-        data.feature_names,
-        data.comments,
-        weights,
-        data.name,
-        data.first_feature,
-    )
+    if weight_path is None:
+        return data
+    return with_weights(data, weight_path, groups, max_decompressed_bytes)
 
 
 def write_grouped(
@@ -154,7 +155,7 @@ def write_grouped(
     start = stem(path)
     sizes_path = Path(f"{start}{'.query' if style == 'lightgbm' else '.group'}")
     texts: list[tuple[Path, Iterable[bytes | memoryview]]] = [
-        (path, letor_text(in_order, with_qid=False))
+        (path, letor_text(replace(in_order, sample_weight=None), with_qid=False))
     ]
     if weight is not None:
         texts.append((Path(f"{start}{WEIGHT}"), lines_of([pa.array(weight).cast(pa.string())])))
@@ -180,16 +181,25 @@ def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups
     return QueryGroups.from_sizes(sizes[sizes > 0])
 
 
-def _row_weights(path: Path, groups: QueryGroups, max_decompressed_bytes: int) -> Float64Array:
-    weight = read_columns(open_text(path, max_decompressed_bytes), ("weight",)).reals(0)
-    if len(weight) == groups.n_samples:
-        return weight
-    if len(weight) == groups.n_queries:
-        return np.repeat(weight, groups.sizes)
-    raise ValueError(
-        f"{path}: there must be one weight per row ({groups.n_samples}) or per query "
-        f"({groups.n_queries}), got {len(weight)}."
-    )
+def _read_numbers(
+    file: TextFile, separator: str, dtype: DTypeLike, n_features: int | None
+) -> RankingData:
+    """Read a table of numbers without a header: the label, then the features."""
+    text = file.read(file.start, file.stop)
+    file.check_unchanged()
+    n_columns = text.partition(b"\n")[0].count(separator.encode()) + 1
+    if n_features not in (None, n_columns - 1):
+        raise ValueError(f"{file.path} has {n_columns - 1} features, but n_features={n_features}.")
+    names = ["label", *(str(number) for number in range(n_columns - 1))]
+    text = separator.join(names).encode() + b"\n" + text
+    table = DelimitedFile(file.path, separator, TextFile(file.path, 0, len(text), text))
+    columns, rows = read_delimited([table], Roles("label", False, False, False, names[1:]))
+    try:
+        found = columns.read(nw.from_native(rows, eager_only=True), dtype)
+    except ValueError as error:
+        raise ValueError(f"{file.path}: {error}") from None
+    name = file.path.name.partition(".")[0]
+    return replace(RankingData.from_rows(found, names, name), feature_names=None)
 
 
 def _query_weights(weight: Float64Array, groups: QueryGroups) -> Float64Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,13 +17,15 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_text import doc_ids, pack_text, unpack_text
 from rankwise.datasets.readers.cache import CacheSlot
 from rankwise.datasets.readers.letor_parse import LetorOptions, parse_files
-from rankwise.datasets.readers.side_names import SIZES, side_file
+from rankwise.datasets.readers.side_names import SIZES, WEIGHT, side_file
+from rankwise.datasets.readers.text_columns import read_columns
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     PathLike,
     find_files,
     open_text,
 )
+from rankwise.groups import QueryGroups
 from rankwise.kernels.csr_bounds import is_canonical
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import is_sparse
@@ -79,21 +82,25 @@ def read_letor(
         are usually written, text if any is not, such as ``07``, ``+7`` or ``-0``, and zeros if no
         row has one. ``comments`` holds the text after ``#`` without surrounding
         white space: "" for rows without a comment, None if no row has one. ``doc_ids`` holds the
-        text after ``docid =`` in the comments, likewise.
+        text after ``docid =`` in the comments, likewise. ``sample_weight`` holds the number after
+        ``cost:`` (1 for rows without one), or the weights in the side file ``<path>.weight`` of a
+        single file, one for each row or each query; None if there are neither.
 
     Raises
     ------
     ValueError
         If a token is malformed; the message names file, line, column and reason. Also if there are
         no rows, compressed data are damaged, truncated or too large, the text is UTF-16, a file is
-        written to while it is read, or a dense matrix does not fit into memory.
+        written to while it is read, a dense matrix does not fit into memory, or the number of
+        weights in a side file matches neither the rows nor the queries.
     FileNotFoundError, IsADirectoryError
 
     Warns
     -----
     UserWarning
         If no row has a qid and there is a side file of group sizes: see
-        :func:`rankwise.datasets.read_grouped`.
+        :func:`rankwise.datasets.read_grouped`. Also if several files are read and one has a side
+        file of weights, which are then not read.
 
     Notes
     -----
@@ -133,9 +140,47 @@ def read_letor(
         verify=verify,
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    if has_no_qid(data):
-        _warn_of_sizes(find_files(path))
+    files = find_files(path)
+    if has_no_qid(data) and _warn_of_sizes(files):
+        return data
+    weight_files = [side_file(file, (WEIGHT,)) for file in files]
+    if len(files) == 1 and weight_files[0] is not None:
+        return with_weights(data, weight_files[0], data.groups, max_decompressed_bytes)
+    for file in weight_files:
+        if file is not None:
+            warnings.warn(
+                f"the weights in {file} are not read with several files. Read the files one by "
+                "one, or write weights into the rows: cost:WEIGHT.",
+                UserWarning,
+                stacklevel=2,
+            )
+            break
     return data
+
+
+def with_weights(
+    data: RankingData, path: Path, groups: QueryGroups, max_decompressed_bytes: int
+) -> RankingData:
+    """The rows with the weights in a side file, one for each row or each query.
+
+    Raises
+    ------
+    ValueError
+        If the number of weights matches neither, or rows have weights of their own.
+    """
+    if data.sample_weight is not None:
+        raise ValueError(
+            f"the rows have weights (cost:), and there are others in {path}. Remove one of them."
+        )
+    weight = read_columns(open_text(path, max_decompressed_bytes), ("weight",)).reals(0)
+    if len(weight) == groups.n_samples:
+        return replace(data, sample_weight=weight)
+    if len(weight) == groups.n_queries:
+        return replace(data, sample_weight=weight[groups.codes()])
+    raise ValueError(
+        f"{path}: there must be one weight per row ({groups.n_samples}) or per query "
+        f"({groups.n_queries}), got {len(weight)}."
+    )
 
 
 def read_rows(
@@ -185,7 +230,8 @@ def has_no_qid(data: RankingData) -> bool:
     return data.qid.dtype.kind == "i" and not data.qid.any()
 
 
-def _warn_of_sizes(files: Sequence[Path]) -> None:
+def _warn_of_sizes(files: Sequence[Path]) -> bool:
+    """Warn if a file has a side file of group sizes; return whether one has."""
     for file in files:
         sizes = side_file(file, SIZES)
         if sizes is not None:
@@ -195,7 +241,8 @@ def _warn_of_sizes(files: Sequence[Path]) -> None:
                 UserWarning,
                 stacklevel=3,
             )
-            return
+            return True
+    return False
 
 
 def _options(dtype: DTypeLike, n_features: Any, dense: Any, zero_based: Any) -> LetorOptions:
@@ -233,6 +280,8 @@ def _parse(
     else:
         arrays["X"] = rows.X
     arrays["y"] = rows.y
+    if rows.weight is not None:
+        arrays["sample_weight"] = rows.weight
     arrays |= pack_text("qid", rows.qid) if isinstance(rows.qid, list) else {"qid": rows.qid}
     if rows.comments is not None:
         arrays |= pack_text("comments", rows.comments)
@@ -246,7 +295,10 @@ def _from_arrays(
     X: Any = arrays.get("X")
     n_rows, n_columns = shape = tuple(extra["shape"])
     columns = [array for part, array in arrays.items() if part != "X"]
-    if arrays["y"].dtype != np.float64 or any(column.ndim != 1 for column in columns):
+    weight = arrays.get("sample_weight")
+    if any(column.ndim != 1 for column in columns) or any(
+        array is not None and array.dtype != np.float64 for array in (arrays["y"], weight)
+    ):
         raise ValueError("a column has an unexpected shape or type")
     if X is None:
         data, indices, indptr = (arrays[f"X.{part}"] for part in ("data", "indices", "indptr"))
@@ -266,5 +318,6 @@ def _from_arrays(
         raise KeyError("qid")
     return RankingData(
         X, arrays["y"], qid, doc_ids=unpack_text("doc_ids", arrays),
-        comments=unpack_text("comments", arrays), name=name, first_feature=int(extra["base"]),
+        comments=unpack_text("comments", arrays), sample_weight=weight, name=name,
+        first_feature=int(extra["base"]),
     )  # fmt: skip

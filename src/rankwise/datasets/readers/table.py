@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited import DELIMITERS, naming, read_delimited
+from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile, naming, read_delimited
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     PathLike,
@@ -108,7 +108,8 @@ def read_table(
         columns, rows = _read_parquet(paths, roles, dtype, max_decompressed_bytes)
     else:
         delimiter = delimiter_of(paths[0], sep)
-        columns, table = read_delimited(paths, delimiter, roles, max_decompressed_bytes)
+        files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
+        columns, table = read_delimited(files, roles)
         try:
             rows = columns.read(nw.from_native(table, eager_only=True), dtype)
         except ValueError as error:

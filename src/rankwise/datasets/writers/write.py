@@ -1,4 +1,4 @@
-"""Write SVMlight/LETOR text: ``<label> qid:<query> <index>:<value> … # comment``.
+"""Write SVMlight/LETOR text: ``<label> qid:<query> cost:<weight> <index>:<value> … # comment``.
 
 Numbers are the shortest decimals that read back to the same bits, in the precision of X. pyarrow
 builds the text column by column for blocks of rows: O(stored values), without a loop over values.
@@ -67,8 +67,10 @@ def write_letor(
 
     Notes
     -----
-    The format does not store feature names and weights. A reader does not see columns after the
-    last stored one; pass ``n_features`` to it.
+    Weights of rows are written as ``cost:``, which SVMlight and
+    :func:`rankwise.datasets.read_letor` read, and most other programs do not. The format does not
+    store feature names. A reader does not see columns after the last stored one; pass
+    ``n_features`` to it.
     """
     blocks = letor_text(_as_data(data, y, qid), comments, with_qid)
     with open_to_write(path) as stream:
@@ -83,6 +85,7 @@ def letor_text(
     notes = _notes(data, comments)
     labels = _numbers(data.y)
     queries = _queries(data.qid) if with_qid else None
+    weights = None if data.sample_weight is None else _numbers(data.sample_weight)
     X = data.X.tocsr() if is_sparse(data.X) else np.asarray(data.X)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, got dtype {X.dtype}. Encode it first.")
@@ -91,6 +94,8 @@ def letor_text(
         columns: list[Any] = [labels[rows]]
         if queries is not None:
             columns += [" qid:", queries[rows]]
+        if weights is not None:
+            columns += [" cost:", weights[rows]]
         columns += [features]
         if notes is not None:
             columns += [notes[rows]]

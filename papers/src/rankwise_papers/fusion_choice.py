@@ -26,6 +26,7 @@ SCALES: dict[str, dict[str, Any]] = {
 }
 WEIGHTS = ("document", "pair")
 LAM, N_FOLDS = 1e-6, 5
+AP = "AP(ties=mean)"
 
 
 def settings() -> Iterator[tuple[str, dict[str, Any], Any]]:
@@ -49,7 +50,7 @@ def choose(pool: RunPool, qrels: Qrels, seed: int) -> str:
         table = tables[next(scale for scale, of in SCALES.items() if of is options)]
         folds = table.groups.split(min(N_FOLDS, table.n_queries), random_state=seed)
         scores = _held_out(ranker, table, folds)
-        reached[name] = evaluate(table.y, scores, table.qid, ["AP"])["AP"]
+        reached[name] = evaluate(table.y, scores, table.qid, [AP])[AP]
     return max(reached, key=lambda name: reached[name])
 
 

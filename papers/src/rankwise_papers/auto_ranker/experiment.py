@@ -12,7 +12,7 @@ from rankwise_papers.auto_ranker.contestants import CONTESTANTS, fitted
 from rankwise_papers.auto_ranker.sets import SETS, load
 from rankwise_papers.sources import fetched
 
-SELECT = "nDCG@10"
+SELECT = "nDCG(ties=stable)@10"
 QUICK, QUICK_SECONDS = ("lambdarank",), 2.0
 
 

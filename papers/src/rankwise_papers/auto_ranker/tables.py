@@ -24,8 +24,8 @@ def cell_name(name: str, number: int, contestant: str) -> str:
 
 
 def measures(relevant: int) -> dict[str, str]:
-    """Specs by title; queries without relevant rows do not count."""
-    return {"nDCG@10": "nDCG@10", "AP": "AP" if relevant == 1 else f"AP(rel={relevant})"}
+    """Specs by title; queries without relevant rows do not count, tied rows keep their order."""
+    return {"nDCG@10": "nDCG(ties=stable)@10", "AP": f"AP(rel={relevant},ties=stable)"}
 
 
 def make(results: Results) -> list[Table]:

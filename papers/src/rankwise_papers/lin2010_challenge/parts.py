@@ -23,10 +23,14 @@ CF_SHARE = 8  # of the rows of grade 0, one in so many trains: about 11,000 rows
 
 
 def measures(data: str) -> dict[str, str]:
-    """Full specs by name: those of the challenge's script, ERR on the set's own scale of grades."""
+    """Full specs by name: those of the challenge's script, ERR on the set's own scale of grades.
+
+    Rows with equal scores, of which ordinal methods have many, rank in the order of the file, as in
+    that script.
+    """
     return {
-        "ERR": f"ERR(max_grade={HIGHEST_GRADE[data]},empty=0)",
-        "nDCG": "nDCG(empty=1)@10",
+        "ERR": f"ERR(max_grade={HIGHEST_GRADE[data]},empty=0,ties=stable)",
+        "nDCG": "nDCG(empty=1,ties=stable)@10",
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rankwise.experiments import Cell
 
-NDCG = "nDCG(discount=letor,empty=0)@10"
+NDCG = "nDCG(discount=letor,empty=0,ties=stable)@10"
 ORDER = "Misranking(ties=0.5)"
 QUERY, GLOBAL, NONE = "query", "global", "none"
 KERNELS = ("linear", "rbf")

@@ -12,12 +12,13 @@ from rankwise.experiments import Cell
 FOLDS = {"ohsumed": 5, "mq2008": 5}
 TITLES = {"ohsumed": "OHSUMED", "mq2008": "MQ2008"}
 # LETOR's discount, queries of fewer than ten documents counted as any other; then LETOR 4's script,
-# which gives them 0. A query without relevant documents has 0 in both.
-SELECT = "nDCG(discount=letor,empty=0)@10"
+# which gives them 0. A query without relevant documents has 0 in both. Rows with equal scores rank
+# in the order of the file, as in LETOR's scripts.
+SELECT = "nDCG(discount=letor,empty=0,ties=stable)@10"
 MEASURES = {
     "nDCG@10": SELECT,
-    "nDCG@10, letor4": "nDCG(discount=letor,empty=0,short=zero)@10",
-    "AP": "AP(empty=0)",
+    "nDCG@10, letor4": "nDCG(discount=letor,empty=0,ties=stable,short=zero)@10",
+    "AP": "AP(empty=0,ties=stable)",
 }
 N_FOLDS = 5  # of the training queries, for the held-out scores
 SEED = 0

@@ -75,13 +75,7 @@ def order_labels(
     declared = declared_classes(y)
     if classes is not None:
         declared = _agreed(checked_classes(classes), declared, name)
-    labels = column_or_1d(as_values(y), warn=True)
-    if n_samples is not None and len(labels) != n_samples:
-        raise ValueError(
-            f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
-            "numbers of samples). Pass one label per row of X."
-        )
-    _check_present(labels, name)
+    labels = _present_labels(y, n_samples, name, warn=True)
     if declared is None:
         _check_whole(labels)
         classes, codes = _sorted_classes(labels)
@@ -166,13 +160,7 @@ def rank_distances(
     ValueError
         If a label of ``y`` is missing or, with declared classes or text, not among these.
     """
-    labels = column_or_1d(as_values(y))
-    if len(labels) != len(predicted):
-        raise ValueError(
-            f"y must have n_samples={len(predicted)} entries, got {len(labels)} (inconsistent "
-            "numbers of samples). Pass one label per row of X."
-        )
-    _check_present(labels)
+    labels = _present_labels(y, len(predicted), "y")
     known = set(classes.tolist())
     ranks = classes.tolist()
     new = sorted({value for value in labels.tolist() if value not in known}, key=str)
@@ -198,13 +186,7 @@ def class_positions(
     ValueError
         If labels are missing or too few, or a label is not among the declared classes.
     """
-    labels = column_or_1d(as_values(y))
-    if len(labels) != n_samples:
-        raise ValueError(
-            f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
-            "numbers of samples). Pass one label per row."
-        )
-    _check_present(labels, name)
+    labels = _present_labels(y, n_samples, name)
     position_of: dict[Any, float] = {value: code for code, value in enumerate(classes.tolist())}
     known = list(position_of)
     new = {value for value in labels.tolist() if value not in position_of}
@@ -278,17 +260,25 @@ def _first_odd(labels: NDArray[Any]) -> str:
     return f"y[{row}]={labels[row]:g}"
 
 
-def _check_present(labels: NDArray[Any], name: str = "y") -> None:
-    """Raise if a label is None, NaN or infinite."""
+def _present_labels(
+    y: ArrayLike, n_samples: int | None, name: str, *, warn: bool = False
+) -> NDArray[Any]:
+    """One label per row, none of which is None, NaN or infinite."""
+    labels = column_or_1d(as_values(y), warn=warn)
+    if n_samples is not None and len(labels) != n_samples:
+        raise ValueError(
+            f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
+            "numbers of samples). Pass one label per row of X."
+        )
+    bad = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "f":
         bad = ~np.isfinite(labels)
     elif labels.dtype.kind == "O":
-        bad = np.array([is_missing(value) for value in labels.tolist()], dtype=bool)
-    else:
-        return
+        bad[:] = [is_missing(value) for value in labels.tolist()]
     if bad.any():
         row = int(np.argmax(bad))
         what = "infinity" if labels.dtype.kind == "f" and np.isinf(labels[row]) else "NaN"
         raise ValueError(
             f"Input {name} contains {what} at row {row}. Drop rows without a label before fitting."
         )
+    return labels

@@ -15,7 +15,25 @@ from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluationResult(Mapping[str, float]):
+class MeanValues(Mapping[str, float]):
+    """Mapping from spec strings to means; base class of the results of evaluations."""
+
+    means: dict[str, float]
+
+    def __getitem__(self, spec: str) -> float:
+        if spec not in self.means:
+            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
+        return self.means[spec]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationResult(MeanValues):
     """Means by measure, with the value of every query.
 
     Attributes
@@ -30,21 +48,9 @@ class EvaluationResult(Mapping[str, float]):
         Measure with its full convention for each string.
     """
 
-    means: dict[str, float]
     per_query: dict[str, Float64Array] = field(repr=False)
     qids: NDArray[Any] = field(repr=False)
     measures: dict[str, Measure] = field(repr=False)
-
-    def __getitem__(self, spec: str) -> float:
-        if spec not in self.means:
-            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
-        return self.means[spec]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.means)
-
-    def __len__(self) -> int:
-        return len(self.means)
 
     def __repr__(self) -> str:
         width = max([len(spec) for spec in self.means], default=0)

@@ -142,8 +142,11 @@ class ScoredGroups:
     ) -> Ranked:
         """``values`` of the rows by descending score; ``missing`` for rows not retrieved.
 
-        Only the first ``depth`` rows of each query are returned (0: all rows).
+        Only the first ``depth`` rows of each query are returned (0: all rows). With "mean", each
+        value is the mean over its tied rows, and the depth is the announced one.
         """
+        if ties == "mean":
+            return self.tie_means(values, np.empty(0))
         if self.missing is not None:
             values = np.where(self.missing, missing, values)
         if ties == "stable":

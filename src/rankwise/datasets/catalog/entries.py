@@ -153,28 +153,10 @@ def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
 
 def _entry(name: str, raw: dict[str, Any]) -> DataSet:
     folds = tuple(
-        FoldFiles(
-            tuple(fold["train"]),
-            tuple(fold["test"]),
-            tuple(fold.get("vali", ())),
-            fold.get("vali_share", 0.0),
-        )
+        FoldFiles(**{part: tuple(of) if part != "vali_share" else of for part, of in fold.items()})
         for fold in raw["folds"]
     )
     made_from = tuple((source["url"], source["sha256"]) for source in raw.get("made_from", ()))
-    return DataSet(
-        name=name,
-        title=raw["title"],
-        address=raw["address"],
-        how_to_get=raw["how_to_get"],
-        terms=raw["terms"],
-        cite=raw["cite"],
-        rows=raw["rows"],
-        queries=raw["queries"],
-        features=raw["features"],
-        labels=raw["labels"],
-        folders=tuple(raw["folders"]),
-        folds=folds,
-        files=tuple(DataFile(**file) for file in raw["files"]),
-        made_from=made_from,
-    )
+    files = tuple(DataFile(**file) for file in raw["files"])
+    made = {"folders": tuple(raw["folders"]), "folds": folds, "files": files}
+    return DataSet(name=name, **{**raw, **made, "made_from": made_from})

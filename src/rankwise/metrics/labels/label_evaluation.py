@@ -20,6 +20,7 @@ from rankwise.metrics._table import LABEL_MEASURES
 from rankwise.metrics.labels.label_sets import SetMeasure, count_ones
 from rankwise.metrics.labels.propensity import PropensityPrecision
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.result import MeanValues
 from rankwise.metrics.spec import listed_specs, parse
 from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, is_sparse
 
@@ -27,7 +28,7 @@ MOST_CELLS = 2**22  # limit of a dense block: 32 MB per array
 
 
 @dataclass(frozen=True, eq=False)
-class LabelResult(Mapping[str, float]):
+class LabelResult(MeanValues):
     """Values by measure, and the values of every row for measures that have them.
 
     Attributes
@@ -40,20 +41,8 @@ class LabelResult(Mapping[str, float]):
         Measure with its full convention for each string.
     """
 
-    means: dict[str, float]
     per_row: dict[str, Float64Array] = field(repr=False)
     measures: dict[str, Measure] = field(repr=False)
-
-    def __getitem__(self, spec: str) -> float:
-        if spec not in self.means:
-            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
-        return self.means[spec]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.means)
-
-    def __len__(self) -> int:
-        return len(self.means)
 
 
 @dataclass(frozen=True, eq=False)

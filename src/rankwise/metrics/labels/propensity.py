@@ -109,10 +109,7 @@ class PropensityPrecision(Measure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        if self.ties == "mean":
-            ranked, top = scored.tie_means(scored.y, NO_TABLE)
-        else:
-            ranked, top = scored.rank(scored.y, self.ties, self.cutoff)
+        ranked, top = scored.rank(scored.y, self.ties, self.cutoff)
         sums = np.empty(scored.n_queries)
         discounted_sums(ranked, top, NO_TABLE, np.ones(self.cutoff), False, self.cutoff, sums)
         return sums / self.cutoff

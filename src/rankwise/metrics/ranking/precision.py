@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.metrics.conventions import Empty, check_choice
-from rankwise.metrics.ranking.gains import NO_TABLE
 from rankwise.metrics.ranking.top import BinaryMeasure
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
@@ -114,10 +113,7 @@ class RPrecision(BinaryMeasure):
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         n_relevant = scored.count(self.rel)
         relevant = (scored.y >= self.rel).astype(np.float64)
-        if self.ties == "mean":
-            ranked = scored.tie_means(relevant, NO_TABLE).values
-        else:
-            ranked = scored.rank(relevant, self.ties).values
+        ranked = scored.rank(relevant, self.ties).values
         down_to = np.concatenate([[0.0], np.cumsum(ranked)])
         start = scored.indptr[:-1]
         hits = down_to[start + n_relevant] - down_to[start]

@@ -49,10 +49,7 @@ class RankBiasedPrecision(BinaryMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         relevant = (scored.y >= self.rel).astype(np.float64)
-        if self.ties == "mean":
-            ranked, top = scored.tie_means(relevant, NO_TABLE)
-        else:
-            ranked, top = scored.rank(relevant, self.ties, self.depth)
+        ranked, top = scored.rank(relevant, self.ties, self.depth)
         weights = (1.0 - self.p) * self.p ** np.arange(scored.largest, dtype=np.float64)
         values = np.empty(scored.n_queries)
         discounted_sums(ranked, top, NO_TABLE, weights, False, self.depth, values)

@@ -10,7 +10,6 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -19,7 +18,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.frames import (
-    MOSTLY_NUMBERS,
     TIMES,
     as_any_frame,
     check_no_times,
@@ -46,8 +44,6 @@ LABEL_NAMES = (
 QUERY_NAMES = ("qid", "query_id", "query", "q")
 DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
 WEIGHT_NAMES = ("sample_weight",)
-# Kind of a column of a file that has no value, and may hold anything in another file.
-NO_VALUES = "no values"
 MOST_LISTED = 12
 # Names that pandas makes up, for an index that was written as a column.
 _PANDAS_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
@@ -86,6 +82,19 @@ class TableRows(NamedTuple):
     sample_weight: Float64Array | None
     doc_ids: NDArray[Any] | None
     score_columns: dict[str, Float64Array]
+
+    @classmethod
+    def join(cls, parts: Sequence[TableRows]) -> TableRows:
+        """Rows of several files, one after the other; ids keep their values."""
+        if len(parts) == 1:
+            return parts[0]
+        if parts[0].qid is not None and len({part.qid.dtype.kind for part in parts}) > 1:  # type: ignore[union-attr]
+            # Signed and unsigned integers together would become floats.
+            parts = [part._replace(qid=part.qid.astype(object)) for part in parts]  # type: ignore[union-attr]
+        *columns, scores = zip(*parts, strict=True)
+        joined: Any = [None if c[0] is None else np.concatenate(c) for c in columns]
+        named = {name: np.concatenate([part[name] for part in scores]) for name in scores[0]}
+        return cls._make([*joined, named])
 
 
 @dataclass(frozen=True)
@@ -227,7 +236,7 @@ class Columns:
         return TableRows(
             X,
             None if label is None else _complete_numbers("label", label, column(label)),
-            None if self.qid is None else _query_ids(self.qid, column(self.qid)),
+            None if self.qid is None else _present_ids("qid", self.qid, column(self.qid)),
             None if weight is None else _complete_numbers("sample_weight", weight, column(weight)),
             None if self.doc_id is None else _document_ids(self.doc_id, column(self.doc_id)),
             {name: _complete_numbers("scores", name, column(name)) for name in self.score_columns},
@@ -275,140 +284,6 @@ def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str |
     else:
         kinds = {name: kind_of(table.get_column(name)) for name in schema}
     return {str(name): kind for name, kind in kinds.items()}
-
-
-def arrow_kinds(schema: Any) -> dict[str, str | None]:
-    """Kinds of columns in a pyarrow schema, without the unnamed index that pandas writes.
-
-    A named index is kept, since it was added on purpose. :meth:`FileColumns.join` decides what a
-    column without values holds.
-    """
-    from pyarrow import types
-
-    metadata = schema.pandas_metadata or {}
-    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
-    names = [
-        name for name in schema.names if not (name in index and name.startswith("__index_level_"))
-    ]
-    check_unique(names)
-    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    are_texts = (types.is_string, types.is_large_string, types.is_string_view)
-
-    def what(kind: Any) -> str | None:
-        if any(test(kind) for test in are_numbers):
-            return None
-        if any(test(kind) for test in are_texts):
-            return "text"
-        if types.is_null(kind):
-            return NO_VALUES
-        if types.is_dictionary(kind):
-            return "categories"
-        if types.is_duration(kind) or types.is_interval(kind):
-            return "durations"
-        if types.is_time(kind):
-            return "times of day"
-        return "dates" if types.is_temporal(kind) else str(kind)
-
-    return {name: what(schema.field(name).type) for name in names}
-
-
-@dataclass(frozen=True)
-class FileColumns:
-    """Columns of several files that form one table, see :meth:`join`.
-
-    Attributes
-    ----------
-    kinds : dict
-        Kind of each column of any file; a column without values has the kind of the others.
-    first : dict
-        The first file with each column.
-    """
-
-    kinds: dict[str, str | None]
-    first: dict[str, Path]
-    files: list[tuple[Path, Kinds]]
-
-    @classmethod
-    def join(cls, files: Sequence[tuple[Path, Kinds]]) -> FileColumns:
-        """Join the columns of files, in the order of their appearance.
-
-        A column that holds numbers in one file and anything else in another gets a kind that says
-        so, and is refused as a feature.
-        """
-        kinds: dict[str, str | None] = {}
-        first: dict[str, Path] = {}
-        for path, found in files:
-            for name, kind in found.items():
-                first.setdefault(name, path)
-                known = kinds.get(name, NO_VALUES)
-                kinds[name] = kind if known == NO_VALUES else _joint_kind(known, kind, path)
-        return cls(
-            {name: None if kind == NO_VALUES else kind for name, kind in kinds.items()},
-            first,
-            list(files),
-        )
-
-    def check(self, columns: Columns) -> None:
-        """Check that all files have the columns to read, and ids of one kind.
-
-        Raises
-        ------
-        ValueError
-            If one does not; the message names the file and the columns.
-        """
-        for path, kinds in self.files:
-            missing = [name for name in columns.names() if name not in kinds]
-            if missing:
-                raise ValueError(
-                    f"{path}: columns {listed(missing)} are missing, but "
-                    f"{self.first[missing[0]].name} has them. Write all files with the same "
-                    "columns."
-                )
-        for name in (columns.qid, columns.doc_id):
-            if name is None:
-                continue
-            with_numbers = {kinds[name] is None: path for path, kinds in reversed(self.files)}
-            if len(with_numbers) == 2:
-                raise ValueError(
-                    f"{with_numbers[False]}: the ids in column {name!r} are text, but numbers in "
-                    f"{with_numbers[True].name}. Write all files with ids of one type."
-                )
-
-
-def _joint_kind(known: str | None, kind: str | None, path: Path) -> str | None:
-    """Kind of a column that is ``known`` from earlier files and has a ``kind`` in ``path``."""
-    if kind in (known, NO_VALUES) or (known is not None and known.startswith(MOSTLY_NUMBERS)):
-        return known
-    if known is None:
-        return f"{MOSTLY_NUMBERS} {kind} in {path.name}"
-    if kind is None:
-        return f"{known}, but numbers in {path.name}"
-    return known if known in TIMES else kind
-
-
-def join_rows(parts: Sequence[TableRows]) -> TableRows:
-    """Rows of several files, one after the other; ids keep their values."""
-    if len(parts) == 1:
-        return parts[0]
-
-    def joined(columns: Sequence[Any]) -> Any:
-        return None if columns[0] is None else np.concatenate(columns)
-
-    qid = None
-    if parts[0].qid is not None:
-        kinds = {part.qid.dtype.kind for part in parts if part.qid is not None}
-        # Signed and unsigned integers together would become floats.
-        as_objects = len(kinds) > 1
-        qid = joined([part.qid.astype(object) if as_objects else part.qid for part in parts])  # type: ignore[union-attr]
-    return TableRows(
-        np.concatenate([part.X for part in parts]),
-        joined([part.y for part in parts]),
-        qid,
-        joined([part.sample_weight for part in parts]),
-        joined([part.doc_ids for part in parts]),
-        {name: joined([part.score_columns[name] for part in parts])
-         for name in parts[0].score_columns},
-    )  # fmt: skip
 
 
 def choose_features(kinds: Kinds) -> list[str]:
@@ -543,11 +418,6 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
             "Drop or fill such rows."
         )
     return values
-
-
-def _query_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
-    """Ids as stored in the column; numbers without a fraction become integers."""
-    return _present_ids("qid", name, column)
 
 
 def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:

@@ -15,14 +15,13 @@ from numpy.typing import DTypeLike
 from rankwise.checks.frames import as_frame
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited import naming
+from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.table import check_row_groups, open_parquet, valid
 from rankwise.datasets.table_columns import (
     Columns,
-    FileColumns,
     IgnoredColumnsWarning,
     Kinds,
     TableRows,
-    arrow_kinds,
     frame_kinds,
     is_frame,
     listed,

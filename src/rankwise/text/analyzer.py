@@ -9,9 +9,10 @@ References
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from rankwise.text.words import normalize_text, split_ascii, split_words
@@ -174,3 +175,51 @@ class Analyzer:
             known = ", ".join(snowballstemmer.algorithms())
             raise ValueError(f"stemmer must be None or one of {known}, got {self.stemmer!r}.")
         return snowballstemmer.stemmer(self.stemmer).stemWord
+
+
+# Its terms are saved, to tell the analyzer from another one that is passed to load.
+_SAMPLE = (
+    "The Quick-Brown foxes, running at 3.5 km/h in Zürich's woods: naïve ÉTUDES cafe\u0301 STRASSE "
+    "straße ΟΔΟΣ İzmir ﬁre ｆｕｌｌ soft\u00adhyphen 東京のタワー 한국어 ภาษาไทย हिन्दी 👍🏽"
+)
+
+
+def describe_analyzer(analyzer: Callable[[str], Sequence[str]]) -> dict[str, Any]:
+    """JSON values that tell an analyzer from others: its settings and the terms of a sample."""
+    settings = analyzer.settings() if isinstance(analyzer, Analyzer) else None
+    return {"analyzer": settings, "sample": [str(term) for term in analyzer(_SAMPLE)]}
+
+
+def stored_analyzer(
+    facts: Mapping[str, Any], folder: Path, analyzer: Callable[[str], Sequence[str]] | None
+) -> Callable[[str], Sequence[str]]:
+    """The analyzer that :func:`describe_analyzer` described, or the same one passed by the caller.
+
+    Raises
+    ------
+    ValueError
+        If another analyzer is passed, or none in place of one that cannot be stored.
+    """
+    settings = facts["analyzer"]
+    saved = None
+    if settings is not None:
+        try:
+            saved = Analyzer(**settings)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{folder / 'index.json'}: analyzer cannot be used: {error}") from None
+    if analyzer is None:
+        if saved is None:
+            raise ValueError(
+                f"{folder} was made with an analyzer of your own. Pass analyzer=… to load."
+            )
+        analyzer = saved
+    elif saved and isinstance(analyzer, Analyzer) and analyzer.settings() != settings:
+        raise ValueError(f"{folder} was made with {saved}, got {analyzer}. Leave out analyzer.")
+    sample = [str(term) for term in analyzer(_SAMPLE)]
+    if sample != facts["sample"]:
+        raise ValueError(
+            f"{folder} was made with another analyzer: of {_SAMPLE!r} it made "
+            f"{facts['sample']}, this one makes {sample}. Pass that analyzer, or build the "
+            "index anew."
+        )
+    return analyzer

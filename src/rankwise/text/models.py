@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.kernels.postings_search import search_postings
 from rankwise.text.postings import Postings
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 BM25_PARAMETERS = {"k1": 1.5, "b": 0.75}
 
@@ -138,6 +139,58 @@ def finite_weights(
             "parameters nearer to their defaults."
         )
     return weights
+
+
+def checked_field_weights(
+    model: str, fields: Sequence[str], given: Mapping[str, float] | None
+) -> tuple[float, ...]:
+    """Weight of every field, 1 by default.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the model has no field weights, a field is unknown, or a weight is not a number >= 0.
+    """
+    if given is None:
+        return tuple(1.0 for _ in fields)
+    if model != "bm25f":
+        raise ValueError(f"field_weights are for model='bm25f', got model={model!r}.")
+    for name, weight in given.items():
+        if name not in fields:
+            raise ValueError(
+                f"field_weights must map fields ({', '.join(fields)}) to numbers >= 0, got "
+                f"{name!r}: {weight!r:.60}."
+            )
+        check_number(f"field_weights[{name!r}]", weight, 0.0, np.inf)
+    return tuple(float(given.get(name, 1.0)) for name in fields)
+
+
+def score_queries(
+    model: Model,
+    p: Postings,
+    idf: Float64Array,
+    weights: Float64Array,
+    scale: Float64Array,
+    settings: Mapping[str, float],
+    queries: Sequence[tuple[Int64Array, Float64Array]],
+    k: int,
+) -> tuple[Int64Array, Int64Array, Float64Array]:
+    """Number of the best documents of each query, at most k, these documents and their scores.
+
+    A query is its terms and their counts.
+    """
+    terms = np.concatenate([np.empty(0, dtype=np.int64), *(terms for terms, _ in queries)])
+    factors = [model.factors(counts, idf[terms]) for terms, counts in queries]
+    factor = np.concatenate([np.empty(0), *factors])
+    bounds = np.concatenate([[0], np.cumsum([len(terms) for terms, _ in queries])])
+    shift = np.zeros((len(queries), 1))
+    if model.shift is not None:
+        shift = np.stack([model.shift(p, float(n.sum()), **settings) for _, n in queries])
+    documents = np.zeros((len(queries), k), dtype=np.int64)
+    scores = np.zeros((len(queries), k))
+    postings = p.starts, p.documents, weights, p.n_documents
+    asked = terms, factor, bounds.astype(np.int64), shift, scale
+    return search_postings(*postings, *asked, documents, scores), documents, scores
 
 
 _RANGES = {

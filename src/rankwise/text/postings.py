@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -88,3 +89,35 @@ class Postings:
     def posting_lengths(self) -> Float64Array:
         """Length of the document of each posting."""
         return self.lengths[self.documents].astype(np.float64)
+
+
+def join_fields(
+    tokens: Sequence[NDArray[np.int32]], bounds: Sequence[Int64Array]
+) -> tuple[NDArray[np.int32], Int64Array]:
+    """Terms of whole documents, field after field, and the boundaries between documents."""
+    sizes = np.stack([np.diff(ends) for ends in bounds], axis=1)
+    joint = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))]).astype(np.int64)
+    joined = np.empty(int(joint[-1]), dtype=np.int32)
+    before = np.cumsum(sizes, axis=1) - sizes
+    for place, part in enumerate(tokens):
+        at = np.repeat(joint[:-1] + before[:, place] - bounds[place][:-1], sizes[:, place])
+        joined[at + np.arange(len(part))] = part
+    return joined, joint
+
+
+def select_documents(
+    tokens: NDArray[np.int32], bounds: Int64Array, order: Int64Array
+) -> tuple[NDArray[np.int32], Int64Array]:
+    """Terms of the documents at some positions, in that order, and the boundaries between them."""
+    sizes = np.diff(bounds)[order]
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    at = np.repeat(bounds[:-1][order] - ends[:-1], sizes) + np.arange(ends[-1])
+    return np.asarray(tokens)[at], ends
+
+
+def terms_by_occurrence(tokens: NDArray[np.int32], n_terms: int) -> Int64Array:
+    """Terms that occur, in the order of their first occurrence."""
+    tokens = np.asarray(tokens)
+    first = np.full(n_terms, len(tokens))
+    first[tokens[::-1]] = np.arange(len(tokens))[::-1]  # the last assignment stays
+    return np.argsort(first, kind="stable")[: np.count_nonzero(first < len(tokens))]

@@ -12,29 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.readers.trec import Run
-from rankwise.kernels.postings_search import search_postings
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.text.analyzer import Analyzer
+from rankwise.text.analyzer import Analyzer, describe_analyzer, stored_analyzer
 from rankwise.text.documents import as_documents, as_id, as_queries, naming
-from rankwise.text.index_folder import INDEX, StoredIndex, read_index, write_index
+from rankwise.text.index_folder import StoredIndex, read_index, write_index
 from rankwise.text.models import (
     MODELS,
     bm25f_weights,
     check_count,
-    check_number,
+    checked_field_weights,
     finite_weights,
     idf,
+    score_queries,
     settings_of,
 )
-from rankwise.text.postings import Postings
+from rankwise.text.postings import Postings, join_fields, select_documents, terms_by_occurrence
 from rankwise.typing import Float64Array, Int64Array
 
-# Its terms are saved, to tell the analyzer from another one that is passed to load.
-_SAMPLE = (
-    "The Quick-Brown foxes, running at 3.5 km/h in Zürich's woods: naïve ÉTUDES cafe\u0301 STRASSE "
-    "straße ΟΔΟΣ İzmir ﬁre ｆｕｌｌ soft\u00adhyphen 東京のタワー 한국어 ภาษาไทย हिन्दी 👍🏽"
-)
 # Queries that one thread scores at a time.
 _QUERIES = 32
 
@@ -245,19 +240,14 @@ class TextIndex:
 
     def _select(self, order: Int64Array) -> None:
         """Keep the documents at some positions; number terms by their first occurrence in them."""
-        for place, (tokens, bounds) in enumerate(zip(self._tokens, self._bounds, strict=True)):
-            sizes = np.diff(bounds)[order]
-            ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-            at = np.repeat(bounds[:-1][order] - ends[:-1], sizes) + np.arange(ends[-1])
-            self._tokens[place], self._bounds[place] = np.asarray(tokens)[at], ends
+        fields = zip(self._tokens, self._bounds, strict=True)
+        chosen = [select_documents(*field, order) for field in fields]
+        self._tokens, self._bounds = map(list, zip(*chosen, strict=True))
         ids = self.doc_ids
         self.doc_ids = [ids[position] for position in order.tolist()]
         self._forget()
-        whole = np.asarray(self.whole[0])
-        first = np.full(len(self.vocabulary), len(whole))
-        first[whole[::-1]] = np.arange(len(whole))[::-1]  # the last assignment stays
-        terms = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(whole))]
-        number = np.zeros(len(first), dtype=np.int32)
+        terms = terms_by_occurrence(self.whole[0], len(self.vocabulary))
+        number = np.zeros(len(self.vocabulary), dtype=np.int32)
         number[terms] = np.arange(len(terms))
         self._tokens = [number[tokens] for tokens in self._tokens]
         names = list(self.vocabulary)
@@ -334,7 +324,7 @@ class TextIndex:
         k = check_count("k", k)
         settings = settings_of(model, parameters)
         texts = as_queries(queries)
-        weight = self._field_weights(model, field_weights)
+        weight = checked_field_weights(model, self.fields, field_weights)
         scorer = self._scorer(model, settings, weight)
         names = list(texts)
         parts = [names[lo : lo + _QUERIES] for lo in range(0, len(names), _QUERIES)]
@@ -348,9 +338,8 @@ class TextIndex:
             return counts, documents[rows], scores[rows]
 
         found = thread_map(work, parts, n_threads)
-        n_found = np.concatenate([np.empty(0, dtype=np.int64), *(part[0] for part in found)])
-        documents = np.concatenate([np.empty(0, dtype=np.int64), *(part[1] for part in found)])
-        scores = np.concatenate([np.empty(0), *(part[2] for part in found)])
+        none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+        n_found, documents, scores = map(np.concatenate, zip(none, *found, strict=True))
         qid = np.repeat(text_array(names), n_found)
         return Run(qid, self._ids[documents], scores, tag or model)
 
@@ -396,15 +385,7 @@ class TextIndex:
         """Terms of whole documents in order, and the boundaries between documents."""
         if len(self.fields) == 1:
             return self._tokens[0], self._bounds[0]
-        sizes = np.stack([np.diff(bounds) for bounds in self._bounds], axis=1)
-        bounds = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))]).astype(np.int64)
-        tokens = np.empty(int(bounds[-1]), dtype=np.int32)
-        before = np.cumsum(sizes, axis=1) - sizes
-        for place, part in enumerate(self._tokens):
-            size, own = sizes[:, place], self._bounds[place]
-            at = np.repeat(bounds[:-1] + before[:, place] - own[:-1], size)
-            tokens[at + np.arange(len(part))] = part
-        return tokens, bounds
+        return join_fields(self._tokens, self._bounds)
 
     @cached_property
     def postings(self) -> Postings:
@@ -455,8 +436,7 @@ class TextIndex:
         return cls._from_stored(read_index(folder), folder, analyzer)
 
     def _stored(self) -> StoredIndex:
-        settings = self.analyzer.settings() if isinstance(self.analyzer, Analyzer) else None
-        facts = {"analyzer": settings, "sample": [str(term) for term in self.analyzer(_SAMPLE)]}
+        facts = describe_analyzer(self.analyzer)
         facts["is_default"] = self._is_default
         texts = list(self.fields), self.doc_ids, list(self.vocabulary)
         return StoredIndex(*texts, self._tokens, self._bounds, self.postings, facts)
@@ -465,28 +445,8 @@ class TextIndex:
     def _from_stored(
         cls, stored: StoredIndex, folder: Path, analyzer: Callable[[str], Sequence[str]] | None
     ) -> TextIndex:
-        facts, settings = stored.facts, stored.facts["analyzer"]
-        saved = None
-        if settings is not None:
-            try:
-                saved = Analyzer(**settings)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{folder / INDEX}: analyzer cannot be used: {error}") from None
-        if analyzer is None:
-            if saved is None:
-                raise ValueError(
-                    f"{folder} was made with an analyzer of your own. Pass analyzer=… to load."
-                )
-            analyzer = saved
-        elif saved and isinstance(analyzer, Analyzer) and analyzer.settings() != settings:
-            raise ValueError(f"{folder} was made with {saved}, got {analyzer}. Leave out analyzer.")
-        sample = [str(term) for term in analyzer(_SAMPLE)]
-        if sample != facts["sample"]:
-            raise ValueError(
-                f"{folder} was made with another analyzer: of {_SAMPLE!r} it made "
-                f"{facts['sample']}, this one makes {sample}. Pass that analyzer, or build the "
-                "index anew."
-            )
+        facts = stored.facts
+        analyzer = stored_analyzer(facts, folder, analyzer)
         index = cls(stored.fields, analyzer=analyzer)
         index._is_default = facts["is_default"]
         index.doc_ids = stored.doc_ids
@@ -516,20 +476,6 @@ class TextIndex:
     def _idf(self) -> Float64Array:
         return idf(self.postings)
 
-    def _field_weights(self, model: str, given: Mapping[str, float] | None) -> tuple[float, ...]:
-        if given is None:
-            return tuple(1.0 for _ in self.fields)
-        if model != "bm25f":
-            raise ValueError(f"field_weights are for model='bm25f', got model={model!r}.")
-        for name, weight in given.items():
-            if name not in self.fields:
-                raise ValueError(
-                    f"field_weights must map fields ({', '.join(self.fields)}) to numbers >= 0, "
-                    f"got {name!r}: {weight!r:.60}."
-                )
-            check_number(f"field_weights[{name!r}]", weight, 0.0, np.inf)
-        return tuple(float(given.get(name, 1.0)) for name in self.fields)
-
     def _scorer(
         self, model: str, settings: Mapping[str, float], field_weights: tuple[float, ...]
     ) -> Callable[..., Any]:
@@ -548,20 +494,4 @@ class TextIndex:
             self._last = key, (np.ascontiguousarray(weights), scale)
         weights, scale = self._last[1]
 
-        def score(queries: Any, k: int) -> Any:
-            terms = np.concatenate([np.empty(0, dtype=np.int64), *(q[0] for q in queries)])
-            factors = [chosen.factors(counts, self._idf[t]) for t, counts in queries]
-            bounds = np.concatenate([[0], np.cumsum([len(t) for t, _ in queries])])
-            shift = np.zeros((len(queries), 1))
-            if chosen.shift is not None:
-                of = [chosen.shift(p, float(counts.sum()), **settings) for _, counts in queries]
-                shift = np.stack(of)
-            documents = np.zeros((len(queries), k), dtype=np.int64)
-            scores = np.zeros((len(queries), k))
-            factor = np.concatenate([np.empty(0), *factors])
-            postings = p.starts, p.documents, weights, p.n_documents
-            asked = terms, factor, bounds.astype(np.int64), shift, scale
-            counts = search_postings(*postings, *asked, documents, scores)
-            return counts, documents, scores
-
-        return score
+        return partial(score_queries, chosen, p, self._idf, weights, scale, settings)

@@ -152,8 +152,9 @@ def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
 
 
 def _entry(name: str, raw: dict[str, Any]) -> DataSet:
+    parts: dict[str, Any] = {"train": tuple, "test": tuple, "vali": tuple, "vali_share": float}
     folds = tuple(
-        FoldFiles(**{part: tuple(of) if part != "vali_share" else of for part, of in fold.items()})
+        FoldFiles(**{part: parts[part](given) for part, given in fold.items()})
         for fold in raw["folds"]
     )
     made_from = tuple((source["url"], source["sha256"]) for source in raw.get("made_from", ()))

@@ -23,6 +23,7 @@ import pyarrow.compute
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
+from rankwise.datasets.readers.file_columns import FileColumns
 from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.quotes import ENCLOSED, names_are_quoted
 from rankwise.datasets.readers.side_names import (
@@ -35,7 +36,6 @@ from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_te
 from rankwise.datasets.table_columns import (
     LABEL_FIX,
     Columns,
-    FileColumns,
     IgnoredColumnsWarning,
     Kinds,
     Roles,

@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile, naming, read_delimited
+from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     PathLike,
@@ -27,11 +28,8 @@ from rankwise.datasets.readers.textfiles import (
 )
 from rankwise.datasets.table_columns import (
     Columns,
-    FileColumns,
     Roles,
     TableRows,
-    arrow_kinds,
-    join_rows,
 )
 
 PARQUET = (".parquet", ".pq")
@@ -227,7 +225,7 @@ def _read_parquet(
             table = valid(file.read(columns=columns.names())).select(columns.names())
         with naming(path):
             parts.append(columns.read(nw.from_native(table, eager_only=True), dtype))
-    return columns, join_rows(parts)
+    return columns, TableRows.join(parts)
 
 
 @contextmanager

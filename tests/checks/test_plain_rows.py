@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from rankwise import RidgeRanker
 from rankwise.checks.plain_rows import plain_rows
-from rankwise.checks.rows import check_rows, columns_named
+from rankwise.checks.rows import check_rows, name_columns
 
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(6, 3))
@@ -75,7 +75,7 @@ def test_arrays_have_the_names_that_are_given():
     assert plain_rows(fitted(VALUES), VALUES, COLUMNS) is None
     message = "column 1 is 'c', it was 'b'"
     with (
-        columns_named(ranker := fitted(FRAME), ["a", "c", "b"]),
+        name_columns(ranker := fitted(FRAME), ["a", "c", "b"]),
         pytest.raises(ValueError, match=message),
     ):
         ranker.predict(VALUES)

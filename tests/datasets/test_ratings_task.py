@@ -155,7 +155,7 @@ def test_columns_by_loops(rng):
 def test_least_squares_reach_a_stationary_point(rng):
     ratings, _ = made(rng)
     context = context_of(ratings)
-    P, Q = factors.alternating(context, 3, 0.1, n_rounds=200)
+    P, Q = factors.fit_factors(context, 3, 0.1, n_rounds=200)
     errors = context.residuals - (P[context.users] * Q[context.items]).sum(axis=1)
     counts = np.maximum(context.user_counts, 1)
     slopes = np.zeros_like(P)
@@ -165,12 +165,12 @@ def test_least_squares_reach_a_stationary_point(rng):
 
 def test_turned_factors_make_the_same_products(rng):
     P, Q = rng.normal(size=(30, 4)), rng.normal(size=(20, 4))
-    U, V = factors.turned((P, Q))
+    U, V = factors.rotate_factors((P, Q))
     np.testing.assert_allclose(U @ V.T, P @ Q.T, atol=1e-12)
     sizes = np.linalg.norm(U, axis=0)
     assert (np.diff(sizes) <= 1e-12).all()
     np.testing.assert_allclose(sizes, np.linalg.norm(V, axis=0))
-    few = factors.turned((P[:2], Q))
+    few = factors.rotate_factors((P[:2], Q))
     assert few[0].shape == (2, 4)
     np.testing.assert_allclose(few[0] @ few[1].T, P[:2] @ Q.T, atol=1e-12)
 
@@ -178,9 +178,9 @@ def test_turned_factors_make_the_same_products(rng):
 def test_the_penalty_is_chosen_without_ratings_that_are_ranked(rng):
     ratings, _ = made(rng, n_users=300, n=9000)
     context = context_of(ratings)
-    assert factors.chosen_penalty(context, 2, (0.05, 50.0)) == 0.05
+    assert factors.choose_penalty(context, 2, (0.05, 50.0)) == 0.05
     noise = replace(context, values=rng.permutation(context.values))
-    assert factors.chosen_penalty(noise, 20, (1e-3, 50.0)) == 50.0
+    assert factors.choose_penalty(noise, 20, (1e-3, 50.0)) == 50.0
 
 
 def test_neighbours_by_loops(rng):

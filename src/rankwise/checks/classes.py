@@ -74,7 +74,7 @@ def order_labels(
     """
     declared = declared_classes(y)
     if classes is not None:
-        declared = _agreed(checked_classes(classes), declared, name)
+        declared = _agreed(check_classes(classes), declared, name)
     labels = _present_labels(y, n_samples, name, warn=True)
     if declared is None:
         _check_whole(labels)
@@ -119,7 +119,7 @@ def ordinal_labels(
     return labels
 
 
-def checked_classes(classes: ArrayLike) -> NDArray[Any]:
+def check_classes(classes: ArrayLike) -> NDArray[Any]:
     """Check the classes that a user passed in ascending order.
 
     Raises

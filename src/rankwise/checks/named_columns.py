@@ -12,7 +12,7 @@ def frame_for(estimator: Any, X: Any, names: Sequence[str] | None) -> Any:
     """Rows as the frame that an estimator was fitted on, or ``X`` itself.
 
     Estimators of this library take arrays whose columns are known
-    (:func:`rankwise.checks.rows.columns_named`). A pipeline or search may select columns by name,
+    (:func:`rankwise.checks.rows.name_columns`). A pipeline or search may select columns by name,
     and warns about arrays if it was fitted on a frame.
 
     Parameters

@@ -241,7 +241,7 @@ _NAMED: ContextVar[tuple[Any, list[str]] | None] = ContextVar("named", default=N
 
 
 @contextmanager
-def columns_named(estimator: Any, names: list[str] | None) -> Iterator[None]:
+def name_columns(estimator: Any, names: list[str] | None) -> Iterator[None]:
     """Columns of arrays that ``estimator`` checks inside the block have these names.
 
     ``fit`` records them as it does the names of a frame. Other estimators, including parts of this

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.plain_rows import plain_rows
-from rankwise.checks.rows import columns_named
+from rankwise.checks.rows import name_columns
 from rankwise.prediction import scores_of
 from rankwise.runtime.finite import FiniteResults
 from rankwise.typing import Float64Array, is_sparse
@@ -58,7 +58,7 @@ def as_arrays(ranker: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
     if len(plain) < len(tables):
         yield tables
         return
-    with columns_named(ranker, plain[0][1]):
+    with name_columns(ranker, plain[0][1]):
         yield tuple(rows for rows, _ in plain)
 
 

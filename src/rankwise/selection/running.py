@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.checks.rows import columns_named
+from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure
 from rankwise.prediction import Predicted, labels_of, probabilities_of, scores_of
@@ -105,7 +105,7 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
         )
         fitted = time.perf_counter()
         X, names = model_rows(tuned.estimator, test)
-        with columns_named(unfrozen(tuned.estimator), names):
+        with name_columns(unfrozen(tuned.estimator), names):
             scores = scores_of(tuned.estimator, X, test.qid)
             predicted = time.perf_counter()
             labels = labels_of(tuned.estimator, X, scores, test.qid)

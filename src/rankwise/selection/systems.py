@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from rankwise.checks.exact_numbers import exact_float64
-from rankwise.checks.rows import columns_named
+from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import judge
 from rankwise.datasets.readers.judgements import read_judgements
@@ -264,7 +264,7 @@ def _fill_predicted(
     """The result of a fitted model."""
     X, names = model_rows(model, data)
     start = time.perf_counter()
-    with columns_named(unfrozen(model), names):
+    with name_columns(unfrozen(model), names):
         told = predictions(model, X, data.qid)
     seconds = time.perf_counter() - start
     return replace(measurement.fill(empty, data, told), predict_seconds=seconds)

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
-from rankwise.checks.rows import columns_named
+from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
 from rankwise.prediction import predictions
@@ -80,7 +80,7 @@ def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> 
     validation = None
     if vali is not None:
         validation = {"X_val": vali.X, "y_val": vali.y, "qid_val": vali.qid}
-    with columns_named(estimator, train.feature_names):
+    with name_columns(estimator, train.feature_names):
         taken = fit_with(estimator, train.X, train.y, offered, validation)
     if train.sample_weight is not None and "sample_weight" not in taken:
         return ["fitted without sample_weight, which its fit does not accept"]
@@ -183,7 +183,7 @@ def _search(
         candidate: Any = clone(estimator)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
-        with columns_named(candidate, train.feature_names):
+        with name_columns(candidate, train.feature_names):
             told = predictions(candidate, vali.X, vali.qid)
         score = select.aggregate(values_by_query(vali, told, [select])[str(select)])
         search.append({"params": params, "score": score})

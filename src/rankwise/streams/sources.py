@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.checks.frames import as_frame
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited import naming
+from rankwise.datasets.readers.delimited import name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.table import check_row_groups, open_parquet, valid
 from rankwise.datasets.table_columns import (
@@ -183,11 +183,11 @@ class ParquetFiles(RowStream):
         for path in paths:
             with open_parquet(path) as file:
                 check_row_groups(path, file.metadata, max_decompressed_bytes)
-                with naming(path):
+                with name_file_in_errors(path):
                     files.append((path, arrow_kinds(file.schema_arrow)))
                 n_samples += file.metadata.num_rows
         found = FileColumns.join(files)
-        with naming(paths[0]):
+        with name_file_in_errors(paths[0]):
             columns = roles(found.kinds)
         found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
@@ -204,7 +204,7 @@ class ParquetFiles(RowStream):
         # Without a column to read, only the number of rows is known.
         names = columns.names() or None
         for path in self.paths:
-            with open_parquet(path) as file, naming(path):
+            with open_parquet(path) as file, name_file_in_errors(path):
                 batches = map(valid, file.iter_batches(self.chunk_rows, columns=names))
                 yield from chunks_of(batches, columns, self.dtype)
 

@@ -15,8 +15,8 @@ from rankwise.datasets.readers.delimited import (
     DelimitedFile,
     arrow_types,
     common_columns,
-    naming,
-    told_by_cells,
+    name_file_in_errors,
+    refine_by_cells,
 )
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
@@ -79,7 +79,7 @@ class DelimitedFiles(RowStream):
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns = common_columns(files, roles)
-        layouts = told_by_cells(files, columns, may_ignore=may_ignore, most_batches=1)
+        layouts = refine_by_cells(files, columns, may_ignore=may_ignore, most_batches=1)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
         flags = tuple(layout.flags for layout in layouts)
         return cls(absolute, delimiter, layouts[0], dtype, max_decompressed_bytes, flags)
@@ -96,10 +96,10 @@ class DelimitedFiles(RowStream):
 
     def _chunks(self, columns: Columns) -> Iterator[Chunk]:
         for path, flags in zip(self.paths, self.flags, strict=True):
-            with naming(path):
+            with name_file_in_errors(path):
                 file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
                 names = file.header()
-            with naming(path, names):
+            with name_file_in_errors(path, names):
                 types = arrow_types(replace(columns, flags=flags & {*columns.features}))
                 yield from chunks_of(file.batches(types), columns, self.dtype)
 

@@ -190,7 +190,7 @@ def describe_analyzer(analyzer: Callable[[str], Sequence[str]]) -> dict[str, Any
     return {"analyzer": settings, "sample": [str(term) for term in analyzer(_SAMPLE)]}
 
 
-def stored_analyzer(
+def load_analyzer(
     facts: Mapping[str, Any], folder: Path, analyzer: Callable[[str], Sequence[str]] | None
 ) -> Callable[[str], Sequence[str]]:
     """The analyzer that :func:`describe_analyzer` described, or the same one passed by the caller.

@@ -13,7 +13,7 @@ from rankwise.datasets.readers.judgements import (
     read_judgements as read_judgements,  # part of rankwise.text
 )
 from rankwise.datasets.readers.result_files import read_qrels
-from rankwise.datasets.readers.result_frames import checked_qrels
+from rankwise.datasets.readers.result_frames import make_qrels
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.runtime.folders import data_folders
 from rankwise.text.documents import as_documents, as_queries, read_lines
@@ -270,4 +270,4 @@ def _table_queries(folder: Path) -> dict[str, str]:
 
 def _qrels(rows: list[tuple[str, str, int]]) -> Qrels:
     qid, doc_ids, grades = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
-    return checked_qrels(qid, doc_ids, grades)
+    return make_qrels(qid, doc_ids, grades)

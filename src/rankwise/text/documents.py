@@ -75,7 +75,7 @@ def as_documents(
     UserWarning
         If a field occurs in no document, or, by default, if documents have text in other fields.
     """
-    with naming(documents):
+    with prefix_errors(documents):
         missing, other = set(fields), dict[str, int]()
         skipped = {*fields, *DOCUMENT_IDS}
         n_documents = 0
@@ -158,7 +158,7 @@ def as_queries(queries: Any) -> dict[str, str]:
     if isinstance(queries, list | tuple) and all(isinstance(query, str) for query in queries):
         return {str(number): query for number, query in enumerate(queries, start=1)}
     found: dict[str, str] = {}
-    with naming(queries):
+    with prefix_errors(queries):
         for identifier, texts in _pairs(queries, QUERY_IDS, "query", QUERY_TEXTS, None):
             if identifier in found:
                 raise ValueError(f"query {identifier!r} comes a second time. Ids must differ.")
@@ -239,7 +239,7 @@ def _is_unicode(text: str) -> bool:
 
 
 @contextmanager
-def naming(given: Any) -> Iterator[None]:
+def prefix_errors(given: Any) -> Iterator[None]:
     """Prefix error messages with the path of the file that caused them."""
     try:
         yield

@@ -141,7 +141,7 @@ def finite_weights(
     return weights
 
 
-def checked_field_weights(
+def check_field_weights(
     model: str, fields: Sequence[str], given: Mapping[str, float] | None
 ) -> tuple[float, ...]:
     """Weight of every field, 1 by default.

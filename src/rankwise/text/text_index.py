@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from rankwise.datasets.readers.trec import Run
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.text.analyzer import Analyzer, describe_analyzer, stored_analyzer
-from rankwise.text.documents import as_documents, as_id, as_queries, naming
+from rankwise.text.analyzer import Analyzer, describe_analyzer, load_analyzer
+from rankwise.text.documents import as_documents, as_id, as_queries, prefix_errors
 from rankwise.text.index_folder import StoredIndex, read_index, write_index
 from rankwise.text.models import (
     MODELS,
     bm25f_weights,
     check_count,
-    checked_field_weights,
+    check_field_weights,
     finite_weights,
     idf,
     score_queries,
@@ -163,7 +163,7 @@ class TextIndex:
         new: dict[str, None] = {}
         tokens = [array("i") for _ in self.fields]
         ends = [array("q") for _ in self.fields]
-        with naming(documents):
+        with prefix_errors(documents):
             for identifier, texts in as_documents(
                 documents, self.fields, is_default=self._is_default, encoding=encoding
             ):
@@ -324,7 +324,7 @@ class TextIndex:
         k = check_count("k", k)
         settings = settings_of(model, parameters)
         texts = as_queries(queries)
-        weight = checked_field_weights(model, self.fields, field_weights)
+        weight = check_field_weights(model, self.fields, field_weights)
         scorer = self._scorer(model, settings, weight)
         names = list(texts)
         parts = [names[lo : lo + _QUERIES] for lo in range(0, len(names), _QUERIES)]
@@ -446,7 +446,7 @@ class TextIndex:
         cls, stored: StoredIndex, folder: Path, analyzer: Callable[[str], Sequence[str]] | None
     ) -> TextIndex:
         facts = stored.facts
-        analyzer = stored_analyzer(facts, folder, analyzer)
+        analyzer = load_analyzer(facts, folder, analyzer)
         index = cls(stored.fields, analyzer=analyzer)
         index._is_default = facts["is_default"]
         index.doc_ids = stored.doc_ids

@@ -26,7 +26,7 @@ _HELD_OUT = 10  # every tenth rating chooses the penalty
 Factors = tuple[Float64Array, Float64Array]
 
 
-def chosen_penalty(context: Context, rank: int, penalties: Sequence[float] = PENALTIES) -> float:
+def choose_penalty(context: Context, rank: int, penalties: Sequence[float] = PENALTIES) -> float:
     """Choose the penalty with the least squared error on a tenth of the context ratings.
 
     Parameters
@@ -48,12 +48,12 @@ def chosen_penalty(context: Context, rank: int, penalties: Sequence[float] = PEN
     rest = context.values[held] - kept.baseline(users, items)
     errors = []
     for penalty in penalties:
-        P, Q = alternating(kept, rank, penalty, _ROUNDS_TRIED)
+        P, Q = fit_factors(kept, rank, penalty, _ROUNDS_TRIED)
         errors.append(float(((rest - (P[users] * Q[items]).sum(axis=1)) ** 2).mean()))
     return penalties[int(np.argmin(errors))]
 
 
-def alternating(context: Context, rank: int, penalty: float, n_rounds: int = _ROUNDS) -> Factors:
+def fit_factors(context: Context, rank: int, penalty: float, n_rounds: int = _ROUNDS) -> Factors:
     """Factors P of users and Q of items that minimise, over ratings with residuals r,
     ``sum (r - p_u q_i)^2 + penalty (sum_u n_u |p_u|^2 + sum_i n_i |q_i|^2)``.
 
@@ -73,7 +73,7 @@ def alternating(context: Context, rank: int, penalty: float, n_rounds: int = _RO
     return P, Q
 
 
-def turned(factors: Factors) -> Factors:
+def rotate_factors(factors: Factors) -> Factors:
     """Rotate factors without changing the products of pairs, so that the largest comes first.
 
     Returns

@@ -211,9 +211,9 @@ def _columns(context: Context, tables: SideTables, users: Any, items: Any) -> An
     yield from group_columns(context, tables, users, items)
     yield from own_columns(context, tables, users, items)
     for rank in RANKS:
-        penalty = factors.chosen_penalty(context, rank)
+        penalty = factors.choose_penalty(context, rank)
         found = factors.products(
-            factors.turned(factors.alternating(context, rank, penalty)), users, items
+            factors.rotate_factors(factors.fit_factors(context, rank, penalty)), users, items
         )
         yield f"factors {rank} prediction", found.sum(axis=1)
         if rank == RANKS[0]:

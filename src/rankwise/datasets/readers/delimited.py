@@ -213,18 +213,18 @@ def read_delimited(files: Sequence[DelimitedFile], roles: Roles) -> tuple[Column
     tables = []
     try:
         for file in files:
-            with naming(file.path):
+            with name_file_in_errors(file.path):
                 file.text  # noqa: B018 (raises if the text itself is invalid)
             tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
-        layouts = told_by_cells(files, columns, may_ignore=roles.features is None)
+        layouts = refine_by_cells(files, columns, may_ignore=roles.features is None)
         columns = replace(layouts[0], flags=frozenset())
         tables = []
         for file, layout in zip(files, layouts, strict=True):
-            with naming(file.path, file.header()):
+            with name_file_in_errors(file.path, file.header()):
                 tables.append(_without_flags(file.table(arrow_types(layout))))
     for file, table in zip(files, tables, strict=True):
-        with naming(file.path):
+        with name_file_in_errors(file.path):
             _check_infinite(file, table)
             _check_exact(file, table, columns.score_columns)
     table = pa.concat_tables(tables)
@@ -256,7 +256,7 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
     """
     headers = []
     for file in files:
-        with naming(file.path):
+        with name_file_in_errors(file.path):
             names = file.header()
         headers.append((file.path, {name: None for name in names if name}))
         if "" in names[1:]:
@@ -267,7 +267,7 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
                 stacklevel=callers_level(),
             )
     found = FileColumns.join(headers)
-    with naming(files[0].path):
+    with name_file_in_errors(files[0].path):
         try:
             columns = roles(found.kinds)
         except ValueError as error:
@@ -279,7 +279,7 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
 
 
 @contextmanager
-def naming(path: Path, names: Sequence[str] = ()) -> Iterator[None]:
+def name_file_in_errors(path: Path, names: Sequence[str] = ()) -> Iterator[None]:
     """Make errors inside the block name the file, and its column if ``names`` are those read."""
     try:
         yield
@@ -323,7 +323,7 @@ def arrow_types(columns: Columns) -> dict[str, Any]:
     return {name: kinds.get(name, pa.float64()) for name in columns.names()}
 
 
-def told_by_cells(
+def refine_by_cells(
     files: Sequence[DelimitedFile],
     columns: Columns,
     *,
@@ -361,7 +361,7 @@ def told_by_cells(
     for file in files:
         counts = {name: _Cells() for name in columns.features}
         row = 0
-        with naming(file.path):
+        with name_file_in_errors(file.path):
             for batch in islice(file.texts(names), most_batches):
                 if label is not None:
                     _check_labels(batch.column(label), label, row)
@@ -377,7 +377,7 @@ def told_by_cells(
     left = columns.features
     if may_ignore:
         kinds = {name: _kind_of([counts[name] for counts in counted]) for name in left}
-        with naming(files[0].path):
+        with name_file_in_errors(files[0].path):
             left = choose_features(kinds)
     return [
         replace(

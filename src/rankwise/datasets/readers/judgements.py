@@ -11,7 +11,7 @@ import numpy as np
 from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.result_files import read_qrels
-from rankwise.datasets.readers.result_frames import checked_qrels, qrels_of_frame
+from rankwise.datasets.readers.result_frames import make_qrels, qrels_of_frame
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.datasets.readers.trec_ids import check_distinct
 from rankwise.datasets.table_columns import is_frame
@@ -86,7 +86,7 @@ def read_judgements(judgements: Any) -> Qrels:
         qid += [query] * len(of_query)
         doc_ids += [id_text(name, f"document ids of query {query!r}") for name in of_query]
         grades += of_query.values()
-    return checked_qrels(qid, doc_ids, grades)
+    return make_qrels(qid, doc_ids, grades)
 
 
 def _joined(parts: list[Qrels]) -> Qrels:

@@ -18,7 +18,7 @@ from rankwise.datasets.readers.file_formats import (
     Format,
     file_format,
 )
-from rankwise.datasets.readers.result_frames import column_named, qrels_of_frame, run_of_frame
+from rankwise.datasets.readers.result_frames import find_column, qrels_of_frame, run_of_frame
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.sidefiles import read_grouped
 from rankwise.datasets.readers.svmlight import read_letor
@@ -181,7 +181,7 @@ def _table(
     """Columns of a delimited table, and the places of the named ones."""
     names = list(found.columns)
     try:
-        places = [names.index(column_named(names, usual, what)) for what, usual in roles]
+        places = [names.index(find_column(names, usual, what)) for what, usual in roles]
     except ValueError as error:
         raise ValueError(f"{file.path}, line 1: {error}") from None
     columns = read_columns(file, names, found.separator, header=True)

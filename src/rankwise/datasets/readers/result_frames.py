@@ -24,7 +24,7 @@ from rankwise.datasets.readers.trec_ids import check_distinct, id_array
 from rankwise.typing import Float64Array, Int64Array
 
 
-def column_named(columns: Sequence[str], names: Sequence[str], what: str) -> str:
+def find_column(columns: Sequence[str], names: Sequence[str], what: str) -> str:
     """First of the usual names that is a column, in any case.
 
     Raises
@@ -49,16 +49,16 @@ def column_named(columns: Sequence[str], names: Sequence[str], what: str) -> str
 def qrels_of_frame(frame: Any, source: str = "") -> Qrels:
     """Judgements in a frame; ``source`` is named in messages."""
     qid, doc_ids, grades = _columns(frame, GRADE_NAMES, "relevance", source)
-    return checked_qrels(qid, doc_ids, grades, source)
+    return make_qrels(qid, doc_ids, grades, source)
 
 
 def run_of_frame(frame: Any, source: str = "") -> Run:
     """Run in a frame; ``source`` is named in messages."""
     qid, doc_ids, scores = _columns(frame, SCORE_NAMES, "score", source)
-    return checked_run(qid, doc_ids, scores, source)
+    return make_run(qid, doc_ids, scores, source)
 
 
-def checked_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = "") -> Qrels:
+def make_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = "") -> Qrels:
     """Judgements of checked columns.
 
     Raises
@@ -73,7 +73,7 @@ def checked_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str =
     return Qrels(queries, documents, relevance)
 
 
-def checked_run(qid: list[Any], doc_ids: list[Any], scores: Any, source: str = "") -> Run:
+def make_run(qid: list[Any], doc_ids: list[Any], scores: Any, source: str = "") -> Run:
     """Run of checked columns.
 
     Raises
@@ -104,9 +104,7 @@ def _columns(frame: Any, names: Sequence[str], what: str, source: str) -> list[l
     table = nw.from_native(frame)
     roles = (("query id", QUERY_NAMES), ("document id", DOCUMENT_NAMES), (what, names))
     try:
-        chosen = [
-            column_named(table.collect_schema().names(), usual, role) for role, usual in roles
-        ]
+        chosen = [find_column(table.collect_schema().names(), usual, role) for role, usual in roles]
     except ValueError as error:
         raise ValueError(f"{source}: {error}" if source else str(error)) from None
     table = table.select(chosen)

@@ -18,7 +18,7 @@ import numpy as np
 
 from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.readers.result_files import read_run
-from rankwise.datasets.readers.result_frames import check_finite, checked_run, run_of_frame
+from rankwise.datasets.readers.result_frames import check_finite, make_run, run_of_frame
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import check_distinct
 from rankwise.datasets.table_columns import is_frame
@@ -115,7 +115,7 @@ def _of_mapping(results: Mapping[Any, Any]) -> Run:
             qid.append(query)
             doc_ids.append(id_text(document, f"document ids of query {query!r}"))
             scores.append(score)
-    return checked_run(qid, doc_ids, scores)
+    return make_run(qid, doc_ids, scores)
 
 
 def _pairs(query: str, answer: Mapping[Any, Any]) -> list[tuple[Any, Any]]:

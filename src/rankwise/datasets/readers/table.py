@@ -18,7 +18,12 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile, naming, read_delimited
+from rankwise.datasets.readers.delimited import (
+    DELIMITERS,
+    DelimitedFile,
+    name_file_in_errors,
+    read_delimited,
+)
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
@@ -213,17 +218,17 @@ def _read_parquet(
     for path in paths:
         with open_parquet(path) as file:
             _check_size(path, file.metadata, max_decompressed_bytes)
-            with naming(path):
+            with name_file_in_errors(path):
                 files.append((path, arrow_kinds(file.schema_arrow)))
     found = FileColumns.join(files)
-    with naming(paths[0]):
+    with name_file_in_errors(paths[0]):
         columns = Columns.of(found.kinds, *roles)
     found.check(columns)
     parts = []
     for path in paths:
         with open_parquet(path) as file:
             table = valid(file.read(columns=columns.names())).select(columns.names())
-        with naming(path):
+        with name_file_in_errors(path):
             parts.append(columns.read(nw.from_native(table, eager_only=True), dtype))
     return columns, TableRows.join(parts)
 

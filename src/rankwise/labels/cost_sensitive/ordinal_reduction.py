@@ -19,7 +19,7 @@ import numpy as np
 
 from rankwise.checks.classes import (
     OrderedLabels,
-    checked_classes,
+    check_classes,
     order_labels,
     ordinal_labels,
 )
@@ -118,7 +118,7 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
         named = getattr(costs, "classes", None)
         if named is None:
             return ordinal_labels(y, n_samples, self.classes)
-        if self.classes is not None and checked_classes(self.classes).tolist() != named.tolist():
+        if self.classes is not None and check_classes(self.classes).tolist() != named.tolist():
             raise ValueError(
                 f"classes must equal the classes named by costs, {named.tolist()}, got "
                 f"{np.asarray(self.classes).tolist()}. Remove classes."

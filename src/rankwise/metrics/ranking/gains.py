@@ -41,7 +41,7 @@ def check_grades(measure: str, gain: Gain, scored: ScoredGroups) -> None:
         )
 
 
-def ranked_gains(scored: ScoredGroups, gain: Gain, ties: str, depth: int) -> RankedGains:
+def rank_gains(scored: ScoredGroups, gain: Gain, ties: str, depth: int) -> RankedGains:
     """Gains by descending score, averaged over tied rows with ``ties="mean"``."""
     table, values = _table_or_values(scored, gain)
     if ties == "mean":
@@ -61,7 +61,9 @@ def ideal_gains(scored: ScoredGroups, gain: Gain, depth: int) -> RankedGains:
     return RankedGains(scored.rank_by_label(values, depth), NO_TABLE)
 
 
-def discounted(scored: ScoredGroups, gains: RankedGains, discount: str, depth: int) -> Float64Array:
+def sum_discounted(
+    scored: ScoredGroups, gains: RankedGains, discount: str, depth: int
+) -> Float64Array:
     """Sum of discounted gains down to ``depth`` (0: all), per query."""
     out = np.empty(scored.n_queries)
     n_ranks = min(depth, scored.largest) if depth else scored.largest

@@ -25,7 +25,7 @@ from rankwise.metrics.conventions import (
     check_gain,
     discounts,
 )
-from rankwise.metrics.ranking.gains import check_grades, discounted, ideal_gains, ranked_gains
+from rankwise.metrics.ranking.gains import check_grades, ideal_gains, rank_gains, sum_discounted
 from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
@@ -71,8 +71,8 @@ class DCG(GainMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
-        gains = ranked_gains(scored, self.gain, self.ties, self.depth)
-        values = discounted(scored, gains, self.discount, self.depth)
+        gains = rank_gains(scored, self.gain, self.ties, self.depth)
+        values = sum_discounted(scored, gains, self.discount, self.depth)
         if self.empty == 0:
             return values
         return self.fill_empty(values, scored.count(SMALLEST_GRADE))
@@ -112,10 +112,10 @@ class NDCG(GainMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
-        gains = ranked_gains(scored, self.gain, self.ties, self.depth)
+        gains = rank_gains(scored, self.gain, self.ties, self.depth)
         best = ideal_gains(scored, self.gain, self.depth)
-        ideal = discounted(scored, best, self.discount, self.depth)
-        values = discounted(scored, gains, self.discount, self.depth)
+        ideal = sum_discounted(scored, best, self.discount, self.depth)
+        values = sum_discounted(scored, gains, self.discount, self.depth)
         np.divide(values, ideal, out=values, where=ideal > 0)
         if self.short == "zero":
             values[scored.sizes < self.depth] = 0.0
@@ -148,7 +148,7 @@ class MeanNDCG(GainMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
-        gains = ranked_gains(scored, self.gain, self.ties, 0)
+        gains = rank_gains(scored, self.gain, self.ties, 0)
         best = ideal_gains(scored, self.gain, 0)
         table, ideal = gains.table, best.rows.values
         if len(best.table) and not len(table):  # averaged gains have no gain table

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from rankwise.metrics.statistics.stratified import check_level, checked_values, stratum_codes
+from rankwise.metrics.statistics.stratified import check_columns, check_level, stratum_codes
 from rankwise.typing import ArrayLike, Float64Array
 
 # Means of the same values in another order count as ties.
@@ -112,7 +112,7 @@ def bootstrap_intervals(
     ndarray of shape (n_systems, 2), float64
         Intervals; each is independent of the other systems.
     """
-    values = checked_values(values)
+    values = check_columns(values)
     codes = stratum_codes(strata, len(values))
     check_level(level)
     if method not in ("bca", "percentile"):

@@ -122,7 +122,7 @@ def t_intervals(
     >>> t_intervals(np.array([[0.1], [0.4], [0.3], [0.9], [0.5], [0.2], [0.6]])).round(3).tolist()
     [[0.18, 0.677]]
     """
-    values = checked_values(values)
+    values = check_columns(values)
     check_level(level)
     mean, error, freedom = stratified_means(values, strata)
     half = t_quantile(freedom, level) * error
@@ -164,7 +164,7 @@ def stratum_codes(strata: ArrayLike | None, n_queries: int) -> Int64Array:
     return np.zeros(n_queries, np.int64) if len(found) == n_queries else codes.astype(np.int64)
 
 
-def checked_values(values: NDArray[np.floating]) -> Float64Array:
+def check_columns(values: NDArray[np.floating]) -> Float64Array:
     """Values as float64 of shape (n_queries, n_systems), without infinities."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or np.isinf(values).any():

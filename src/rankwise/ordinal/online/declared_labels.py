@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.classes import checked_classes, declared_classes
+from rankwise.checks.classes import check_classes, declared_classes
 from rankwise.rows.fit_data import FitData
 from rankwise.typing import ArrayLike, Int64Array
 
@@ -38,7 +38,7 @@ def declare(
         of earlier calls.
     """
     of_y = declared_classes(y)
-    named = [checked_classes(each) for each in (classes, parameter) if each is not None]
+    named = [check_classes(each) for each in (classes, parameter) if each is not None]
     given = named[0] if named else of_y
     if given is None and known is None:
         raise ValueError(

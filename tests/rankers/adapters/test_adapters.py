@@ -218,7 +218,7 @@ def test_bad_parameter_is_named(ranker_class, judged):
         ("LightGBMRanker", {"linear_tree": True}, "linear trees are not stored"),
         ("LightGBMRanker", {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5},
          "params must not hold"),
-        ("XGBoostRanker", {"booster": "dart"}, "not gbtree"),
+        ("XGBoostRanker", {"booster": "dart"}, "booster must be 'gbtree'"),
         ("CatBoostRanker", {"grow_policy": "Lossguide"}, "only symmetric trees are stored"),
     ],
 )  # fmt: skip

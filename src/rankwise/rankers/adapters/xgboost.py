@@ -83,6 +83,12 @@ class XGBoost:
 
     def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:
         """Let XGBoost read the parameters, and leave out those that it reports as unused."""
+        booster = params.get("booster", "gbtree")
+        if booster != "gbtree":  # the trees of dart have weights, which stored trees have not
+            raise ValueError(
+                f"params={{'booster': {booster!r}}} is not supported: booster must be 'gbtree'. "
+                "LightGBMRanker drops trees: params={'boosting': 'dart'}."
+            )
         matrix = xgboost.DMatrix(np.zeros((2, n_features)), [0.0, 1.0], qid=[0, 0])
         given = {**_settings(params), "verbosity": 1}
         with warnings.catch_warnings(record=True) as caught, xgboost.config_context(verbosity=1):

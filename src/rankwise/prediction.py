@@ -18,7 +18,7 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
+class Predictions:
     """Scores and labels of some rows.
 
     Attributes
@@ -97,7 +97,7 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     return QueryGroups.from_qid(qid, len(found)).ranks(found)
 
 
-def predictions(estimator: Any, X: Any, qid: Any = None) -> Predicted:
+def predictions(estimator: Any, X: Any, qid: Any = None) -> Predictions:
     """Scores and, from a classifier or ordinal estimator, predicted classes.
 
     Parameters
@@ -111,7 +111,7 @@ def predictions(estimator: Any, X: Any, qid: Any = None) -> Predicted:
         If the predictions are not one finite number per row.
     """
     scores = scores_of(estimator, X, qid)
-    return Predicted(scores, labels_of(estimator, X, scores, qid))
+    return Predictions(scores, labels_of(estimator, X, scores, qid))
 
 
 def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> Float64Array | None:

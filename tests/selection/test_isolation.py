@@ -262,13 +262,13 @@ class _Deadly:
 @pytest.mark.parametrize("time_limit", [None, 600])
 def test_a_worker_that_ends_before_it_starts_its_task_fails_that_task(monkeypatch, time_limit):
     """The second of three: its process has the task, and ends while it unpickles it."""
-    here, calls = workers._Place.here, []
+    here, calls = workers._CallerState.here, []
 
     def second_is_deadly():
         calls.append(None)
         return _Deadly() if len(calls) == 2 else here()
 
-    monkeypatch.setattr(workers._Place, "here", second_is_deadly)
+    monkeypatch.setattr(workers._CallerState, "here", second_is_deadly)
     first, second, third = run_all(
         _pid, lambda: iter(range(3)), 1, _lost, isolate=True, time_limit=time_limit
     )

@@ -216,7 +216,7 @@ def test_what_is_held_at_a_time_changes_no_bit(rng, monkeypatch, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_level_costs_a_visit_of_each_row(rng, monkeypatch, method):
     visits = {"find": [], "part": []}
-    kind = {"exact": sorted_columns.SortedRows, "histogram": binned_columns.BinnedRows}[method]
+    kind = {"exact": sorted_columns.SortedRows, "histogram": binned_columns.HistogramRows}[method]
     find, part = kind.find, kind.part
 
     def count_find(self, frontier, ties, allowed):

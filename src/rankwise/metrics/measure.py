@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
-from rankwise.prediction import Predicted
+from rankwise.prediction import Predictions
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Measure:
 
         return compute([self], y, scores, groups)[0]
 
-    def read(self, predicted: Predicted) -> Float64Array:
+    def read(self, predicted: Predictions) -> Float64Array:
         """Predicted labels if the measure reads labels and there are any; else the scores."""
         if self.reads_labels and predicted.labels is not None:
             return predicted.labels

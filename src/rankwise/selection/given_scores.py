@@ -18,7 +18,7 @@ from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.datasets.table_columns import is_frame
-from rankwise.prediction import Predicted
+from rankwise.prediction import Predictions
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.measured import Measurement
 from rankwise.typing import Float64Array
@@ -186,7 +186,7 @@ def fill_given(
     """The result of existing scores."""
     rows = given.of(test)
     notes = [rows.note] if rows.note else []
-    return measurement.fill(empty, test, Predicted(rows.scores), rows.retrieved, notes=notes)
+    return measurement.fill(empty, test, Predictions(rows.scores), rows.retrieved, notes=notes)
 
 
 def unfrozen(model: Any) -> Any:

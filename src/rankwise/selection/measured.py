@@ -20,7 +20,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure, TiedScoresWarning, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.tie_order import tie_rule
-from rankwise.prediction import Predicted
+from rankwise.prediction import Predictions
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.typing import Float64Array
 
@@ -65,7 +65,7 @@ class Measurement:
         self,
         empty: FoldResult,
         test: RankingData,
-        told: Predicted,
+        told: Predictions,
         retrieved: NDArray[np.bool_] | None = None,
         judged: NDArray[np.bool_] | None = None,
         notes: Sequence[str] = (),
@@ -84,7 +84,7 @@ class Measurement:
         )
 
     def _tie_notes(
-        self, test: RankingData, told: Predicted, retrieved: NDArray[np.bool_] | None
+        self, test: RankingData, told: Predictions, retrieved: NDArray[np.bool_] | None
     ) -> list[str]:
         """Notes on measures whose value the order of tied rows decides, by the preset's rule."""
         if self.preset is None:
@@ -114,7 +114,7 @@ class Measurement:
 
 def values_by_query(
     test: RankingData,
-    told: Predicted,
+    told: Predictions,
     measures: Sequence[Measure],
     retrieved: NDArray[np.bool_] | None = None,
     judged: NDArray[np.bool_] | None = None,

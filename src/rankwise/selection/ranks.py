@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.metrics import confusion
-from rankwise.prediction import Predicted, innermost
+from rankwise.prediction import Predictions, innermost
 from rankwise.typing import Float64Array
 
 N_BINS = 60
@@ -18,7 +18,7 @@ _OUTER = 0.005
 
 
 def predicted_ranks(
-    estimator: Any, y: Float64Array, told: Predicted, shares: Float64Array | None = None
+    estimator: Any, y: Float64Array, told: Predictions, shares: Float64Array | None = None
 ) -> dict[str, Any]:
     """Counts of predicted ranks, histograms of scores around thresholds, and calibration.
 
@@ -27,7 +27,7 @@ def predicted_ranks(
     estimator : fitted estimator
     y : ndarray of shape (n_samples,)
         Labels of the rows.
-    told : Predicted
+    told : Predictions
         Predictions for the same rows.
     shares : ndarray of shape (n_samples, n_classes), optional
         Probabilities of the estimator's classes.

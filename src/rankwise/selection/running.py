@@ -12,7 +12,7 @@ import numpy as np
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure
-from rankwise.prediction import Predicted, labels_of, probabilities_of, scores_of
+from rankwise.prediction import Predictions, labels_of, probabilities_of, scores_of
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.fold_result import FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.given_scores import GivenScores, fill_given, model_rows, unfrozen
@@ -110,7 +110,7 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
             predicted = time.perf_counter()
             labels = labels_of(tuned.estimator, X, scores, test.qid)
             shares = probabilities_of(tuned.estimator, X, test.qid)
-    told = Predicted(scores, labels)
+    told = Predictions(scores, labels)
     cell = task.measurement.fill(empty, test, told, notes=tuned.notes)
     return replace(
         cell,

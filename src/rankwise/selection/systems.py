@@ -21,7 +21,7 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics import Measure
 from rankwise.metrics.spec import listed_specs
-from rankwise.prediction import Predicted, predictions
+from rankwise.prediction import Predictions, predictions
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import (
     COLUMN,
@@ -228,7 +228,7 @@ def _of_runs(
         own = np.unique(run.qid)
         if n := int((~np.isin(own, asked)).sum()):
             notes.append(f"{n} of {len(own)} queries of the run are not judged and do not count")
-        empty, scores = FoldResult(name, _ALL, DONE), Predicted(told.scores)
+        empty, scores = FoldResult(name, _ALL, DONE), Predictions(told.scores)
         cells.append(
             measurement.fill(empty, table, scores, told.retrieved, told.judged, [*notes, *left_out])
         )

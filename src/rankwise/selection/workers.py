@@ -132,7 +132,7 @@ class _Worker:
         self.timer: Timer | None = None
 
     def run(
-        self, place: _Place, work: bytes, time_limit: float | None, n_jobs: int
+        self, state: _CallerState, work: bytes, time_limit: float | None, n_jobs: int
     ) -> tuple[Any, Any]:
         """Result of a pickled task, and the exception that it raised, one of them None.
 
@@ -147,7 +147,7 @@ class _Worker:
         assert source is not None and sink is not None
         clock = Timer(time_limit or 0.0, self.expire)
         try:
-            _send((place, work), sink)
+            _send((state, work), sink)
             pickle.load(source)  # the process has read the task
             if time_limit is not None:
                 clock.start()
@@ -277,7 +277,7 @@ def _in_workers(
                 if worker.has_ended():
                     worker.stop()
                     worker = _Worker(sources)  # waiting ones may have ended for the same reason
-                future = threads.submit(worker.run, _Place.here(), work, time_limit, n_jobs)
+                future = threads.submit(worker.run, _CallerState.here(), work, time_limit, n_jobs)
                 busy[future] = worker, task
             done, _ = wait(busy, _LONGEST_WAIT, FIRST_COMPLETED)
             for future in done:
@@ -338,7 +338,7 @@ def how_it_ended(code: int, n_jobs: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _CallerState:
     """State of the calling process that a task can see."""
 
     environment: dict[str, str]
@@ -346,10 +346,10 @@ class _Place:
     path: list[str]
 
     @classmethod
-    def here(cls) -> _Place:
+    def here(cls) -> _CallerState:
         return cls(dict(os.environ), os.getcwd(), list(sys.path))
 
-    def enter(self, before: _Place | None) -> None:
+    def enter(self, before: _CallerState | None) -> None:
         """Apply this state to the current process."""
         for name in (before.environment if before else {}).keys() - self.environment.keys():
             os.environ.pop(name, None)
@@ -368,7 +368,7 @@ def serve() -> None:
     # What tasks read and print must not mix with the messages.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    messages: SimpleQueue[tuple[_Place, bytes] | None] = SimpleQueue()
+    messages: SimpleQueue[tuple[_CallerState, bytes] | None] = SimpleQueue()
     is_running = False
 
     def receive() -> None:
@@ -390,11 +390,11 @@ def serve() -> None:
         before, is_running = message[0], False
 
 
-def _call(place: _Place, work: bytes, before: _Place | None) -> bytes:
+def _call(state: _CallerState, work: bytes, before: _CallerState | None) -> bytes:
     """Pickled result of a task and exception that it raised, one of them None."""
     result, raised = None, None
     try:
-        place.enter(before)
+        state.enter(before)
         try:
             run, task = pickle.loads(work)
         except Exception as error:

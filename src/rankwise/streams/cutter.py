@@ -141,8 +141,8 @@ class Cutter:
         self.numbers = QueryNumbers()
         self._template, self._folds, self._edges = template, folds, edges
         self._chunk_rows, self._giant_rows = chunk_rows, giant_rows
-        self._waiting: dict[int, _Rows] = {}
-        self._open: _Rows | None = None
+        self._waiting: dict[int, _RowQueue] = {}
+        self._open: _RowQueue | None = None
 
     def cut(self, chunks: Iterable[FitData | Problem]) -> Iterator[RowPart]:
         """Yield the parts of all rows; the rows of a query must be adjacent."""
@@ -162,7 +162,7 @@ class Cutter:
             fold_of_row = np.repeat(self._folds_of(groups.ids, first), groups.sizes)
         for fold in np.unique(fold_of_row).tolist():
             chosen = fold_of_row == fold
-            rows = self._waiting.setdefault(fold, _Rows(fold))
+            rows = self._waiting.setdefault(fold, _RowQueue(fold))
             rows.push(columns if chosen.all() else [column[chosen] for column in columns])
             while rows.n_rows >= self._chunk_rows:
                 yield self._part(rows, QueryGroups.single(self._chunk_rows))
@@ -178,7 +178,7 @@ class Cutter:
 
         start = 0
         if self._open is None:
-            self._open = _Rows(folds[0], plain_id(groups.ids[0]), is_edge=self._edges[0])
+            self._open = _RowQueue(folds[0], plain_id(groups.ids[0]), is_edge=self._edges[0])
             goes_on = True
         if goes_on:
             yield from self._extend(part(0, 1))
@@ -192,7 +192,7 @@ class Cutter:
                 of_fold = np.repeat(chosen, groups.sizes[start:last])
                 rows = [column[of_fold] for column in rows]
             yield from self._wait(fold, rows, groups.sizes[start:last][chosen])
-        self._open = _Rows(folds[last], plain_id(groups.ids[last]))
+        self._open = _RowQueue(folds[last], plain_id(groups.ids[last]))
         yield from self._extend(part(last, last + 1))
 
     def _folds_of(self, ids: np.ndarray[Any, Any], first: int) -> Int64Array:
@@ -222,7 +222,7 @@ class Cutter:
             yield from self._wait(rows.fold, rows.take(n_rows), [n_rows])
 
     def _wait(self, fold: int, columns: Sequence[Any], sizes: Any) -> Iterator[RowPart]:
-        rows = self._waiting.setdefault(fold, _Rows(fold))
+        rows = self._waiting.setdefault(fold, _RowQueue(fold))
         rows.push(columns)
         rows.sizes = np.concatenate([rows.sizes, sizes])
         yield from self._chunks(fold)
@@ -238,7 +238,7 @@ class Cutter:
             rows.sizes = sizes[last:]
             yield self._part(rows, QueryGroups.from_sizes(sizes[first:last]))
 
-    def _part(self, rows: _Rows, groups: QueryGroups) -> RowPart:
+    def _part(self, rows: _RowQueue, groups: QueryGroups) -> RowPart:
         X, y, w = rows.take(groups.n_samples)
         cut = replace(self._template, X=X, y=y, groups=groups, sample_weight=w)
         query = rows.query if rows.in_pieces else None
@@ -246,7 +246,7 @@ class Cutter:
 
 
 @dataclass
-class _Rows:
+class _RowQueue:
     """Queue of rows, added at the end and taken from the start: whole queries, or one query."""
 
     fold: int

@@ -58,9 +58,9 @@ class BinnedColumns:
         criterion: Criterion,
         least: float,
         max_depth: float,
-    ) -> BinnedRows:
+    ) -> HistogramRows:
         """Training data for growing a tree on these rows."""
-        return BinnedRows(self, y, weight, criterion, least, max_depth)
+        return HistogramRows(self, y, weight, criterion, least, max_depth)
 
 
 def bin_columns(
@@ -71,8 +71,8 @@ def bin_columns(
     return BinnedColumns(binning, binning.codes(X), n_categories)
 
 
-class BinnedRows:
-    """Rows of a tree and their histograms; see :class:`rankwise.trees.frontier.Rows`."""
+class HistogramRows:
+    """Rows of a tree and their histograms; see :class:`rankwise.trees.frontier.NodeRows`."""
 
     def __init__(
         self,

@@ -125,7 +125,7 @@ class Splits:
         return replace(others, **fields)
 
 
-class Rows(Protocol):
+class NodeRows(Protocol):
     """Training rows, ordered so that a grower can find splits and partition nodes."""
 
     n_rows: int
@@ -205,7 +205,7 @@ def mark_by_codes(
     go_left: NDArray[np.uint8],
     n_classes: int,
 ) -> tuple[Int64Array, Float64Array]:
-    """Mark the rows of nodes that are split by codes; see :meth:`Rows.mark`."""
+    """Mark the rows of nodes that are split by codes; see :meth:`NodeRows.mark`."""
     n_left = np.empty(len(segments), dtype=np.int64)
     counts = np.empty((len(segments), 2, n_classes))
 

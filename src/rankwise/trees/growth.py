@@ -18,7 +18,7 @@ from rankwise.kernels.tree_splits import UNSEEN
 from rankwise.rows.row_hash import scrambled
 from rankwise.trees.binned_columns import BinnedColumns, bin_columns
 from rankwise.trees.criterion import Criterion, make_criterion
-from rankwise.trees.frontier import Frontier, Rows, Splits
+from rankwise.trees.frontier import Frontier, NodeRows, Splits
 from rankwise.trees.sorted_columns import SortedColumns, sort_columns
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array
@@ -190,7 +190,7 @@ def grow_from(
     depth = np.inf if limits.max_depth is None else limits.max_depth
     if weight is not None:
         weight = np.ascontiguousarray(weight, dtype=np.float64)
-    rows: Rows = prepared.rows(y, weight, rule, least, depth)
+    rows: NodeRows = prepared.rows(y, weight, rule, least, depth)
     grower = _Grower(rows, rule, limits, prepared.n_categories)
     root = grower.root(np.bincount(y, weight, n_classes).astype(np.float64))
     if limits.max_leaf_nodes is None:
@@ -204,7 +204,7 @@ def grow_from(
 class _Grower:
     """Nodes of a growing tree."""
 
-    rows: Rows
+    rows: NodeRows
     criterion: Criterion
     limits: Limits
     n_categories: Int64Array

@@ -91,7 +91,7 @@ def sort_columns(X: FloatArray, n_categories: Int64Array) -> SortedColumns:
 
 
 class SortedRows:
-    """Rows of a tree in the order of every column; see :class:`rankwise.trees.frontier.Rows`."""
+    """Rows of a tree in the order of each column; see :class:`rankwise.trees.frontier.NodeRows`."""
 
     def __init__(
         self,

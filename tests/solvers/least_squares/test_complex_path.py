@@ -96,7 +96,7 @@ def test_filled_in_entries_change_nothing(rng, activation):
     y = rng.normal(size=20)
     nodes = draw_nodes(40, 9, activation, np.random.RandomState(0))
     folds = np.arange(20) % 5
-    common = complex_path._Rows.stacked(X[:20], X[20:]).common
+    common = complex_path._StackedRows.stacked(X[:20], X[20:]).common
     np.testing.assert_array_equal(common, fill)
     tuned = tune_draws(X[:20], y, X[20:], [nodes], folds, LAM, C)
     expected = refitted_errors(nodes(X[:20]), y, np.ones(20), folds)

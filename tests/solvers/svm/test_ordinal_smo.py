@@ -136,13 +136,13 @@ def test_rows_left_out_on_the_way_change_nothing(intercept, monkeypatch):
     upper = np.full((400, 4), 10.0)
     kernel = kernel_rows(RBF, X, PLENTY)
     sizes = []
-    shrink = ordinal_smo._Rows.shrink
+    shrink = ordinal_smo._ActiveRows.shrink
 
     def watched(rows, top, low):
         shrink(rows, top, low)
         sizes.append(len(rows.active))
 
-    monkeypatch.setattr(ordinal_smo._Rows, "shrink", watched)
+    monkeypatch.setattr(ordinal_smo._ActiveRows, "shrink", watched)
     monkeypatch.setattr(ordinal_smo, "SHRINK_STEPS", 100)
     quick = OrdinalSMO(1e-7, intercept).solve(kernel, y, upper)
     assert min(sizes) < 300

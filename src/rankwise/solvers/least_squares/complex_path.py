@@ -286,7 +286,7 @@ def tune_draws(
     chosen = np.empty(n_draws, dtype=np.int64)
     errors = np.empty((n_draws, penalty.shape[1]))
     draw_scores = np.empty((n_draws, X_test.shape[0]))
-    rows = _Rows.stacked(X_train, X_test)
+    rows = _StackedRows.stacked(X_train, X_test)
     for start in range(0, n_draws, TOGETHER):
         hidden = np.stack([rows.hidden(nodes) for nodes in maps[start : start + TOGETHER]])
         paths = complex_paths(hidden[:, :m], y_train, sample_weight)
@@ -314,7 +314,7 @@ def complex_penalties(lam: Float64Array, C: Float64Array) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _StackedRows:
     """Rows; also stored as a common row plus sparse deviations if most entries are equal."""
 
     rows: Matrix
@@ -322,7 +322,7 @@ class _Rows:
     deviations: Matrix
 
     @classmethod
-    def stacked(cls, X_train: Matrix, X_test: Matrix) -> _Rows:
+    def stacked(cls, X_train: Matrix, X_test: Matrix) -> _StackedRows:
         """Training rows, then test rows."""
         if is_sparse(X_train):
             rows: Any = sparse.vstack([X_train, X_test], format="csr")

@@ -119,7 +119,7 @@ class OrdinalSMO:
             ``x`` is an :class:`OrdinalSolution`, whose scores are those of the rows that take part
             (others have 0); ``stop_value`` the violation.
         """
-        rows = _Rows(kernel, classes, upper, start, scale)
+        rows = _ActiveRows(kernel, classes, upper, start, scale)
         steps = pair_steps if self.intercept else row_steps
         limit = self.most_steps(upper)
         n_iter, top, low = 0, 0.0, 0.0
@@ -148,7 +148,7 @@ class OrdinalSMO:
         """Maximum number of steps for a problem with these bounds."""
         return self.max_iter or max(MOST_STEPS, MOST_STEPS_EACH * upper.size)
 
-    def _solution(self, rows: _Rows) -> tuple[OrdinalSolution, float]:
+    def _solution(self, rows: _ActiveRows) -> tuple[OrdinalSolution, float]:
         """Solution at the dual point, and its distance from the optimum."""
         part, alpha, upper = rows.taking_part, rows.alpha[rows.taking_part], rows.upper
         upper = upper[part]
@@ -190,7 +190,7 @@ def _middle(free: Float64Array, top: float, low: float) -> float:
     return float(np.mean(ends)) if ends else 0.0
 
 
-class _Rows:
+class _ActiveRows:
     """The dual point with its active rows, stored compactly for the steps."""
 
     def __init__(

@@ -11,6 +11,7 @@ FUZZ_TARGETS ?= all
 FUZZ_CASES ?= 10000
 FUZZ_FIRST ?= 0
 BOUNDSCHECK_CASES ?= 100
+LEAST_COVERAGE ?= 99
 # pinned: constraints.txt; newest: whatever the index has; oldest: the lower bounds.
 DEPENDENCIES ?= pinned
 WORK = build/wheel-demo
@@ -23,7 +24,7 @@ INSTALL_newest = $(PIP) install
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
 export PYTHONUTF8 = 1
 
-.PHONY: help demo run-demo test mutants fuzz boundscheck lint bench docs dist wheel-demo run-built-demo release-check version notes clean
+.PHONY: help demo run-demo test mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo release-check version notes clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
@@ -31,6 +32,7 @@ help:
 	@echo "make mutants  count the faults put into the library that its tests notice"
 	@echo "make fuzz    attack every reader and model loading: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
 	@echo "make boundscheck  test kernels, and run models on fuzzed inputs, with checks of every index"
+	@echo "make coverage  test kernels as plain Python, and count the lines that no test reaches"
 	@echo "make lint    check style, types and import layers"
 	@echo "make bench   time rankwise beside its peers; BENCH_ARGS=--strict fails on a missed target"
 	@echo "make docs    build the documentation into docs/_build/html"
@@ -72,6 +74,14 @@ boundscheck: $(VENV)/.test
 		$(BIN)/python -m pytest -q -n logical --dist worksteal tests/kernels
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
 		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels,model --cases $(BOUNDSCHECK_CASES)
+
+# Compiled code has no lines that a tracer could see.
+coverage: $(VENV)/.test
+	@mkdir -p build
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --data-file=build/coverage \
+		--source=rankwise.kernels -m pytest -q -p no:cacheprovider tests/kernels
+	@$(BIN)/python -m coverage report --data-file=build/coverage --skip-covered --show-missing \
+		--fail-under=$(LEAST_COVERAGE)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .

@@ -68,6 +68,44 @@ def test_workflows_call_targets_of_the_makefile(name):
     assert called <= targets
 
 
+@pytest.mark.parametrize("name", ["ci.yml", "pages.yml", "release.yml"])
+def test_jobs_have_a_limit_and_few_rights(name):
+    text = workflow(name)
+    assert text["permissions"]["contents"] == "read"
+    for job in text["jobs"].values():
+        assert 0 < job["timeout-minutes"] <= 180
+        for step in job["steps"]:
+            assert re.search(r"@(v\d+|release/v\d+)$", step.get("uses", "@v0"))
+            # What strangers can choose, such as names of branches, comes through the environment.
+            assert not re.search(r"\$\{\{ *github\.(event|head_ref)", step.get("run", ""))
+
+
+def test_workflows_run_what_the_machine_of_a_contributor_may_lack():
+    jobs = workflow("ci.yml")["jobs"]
+    (torch,) = [step for step in jobs["tests"]["steps"] if "[neural]" in step.get("run", "")]
+    assert torch["if"] == "matrix.dependencies == 'pinned'"
+    assert {row["dependencies"] for row in jobs["tests"]["strategy"]["matrix"]["include"]} == {
+        "oldest", "pinned",
+    }  # fmt: skip
+    portable = jobs["portable"]
+    assert portable["strategy"]["matrix"]["os"] == ["macos-latest", "windows-latest"]
+    # There is no make on Windows, and pwsh reads quotes and brackets in its own way.
+    assert portable["defaults"]["run"]["shell"] == "bash"
+    assert not any("make" in step.get("run", "") for step in portable["steps"])
+    assert any("pre-commit" in step.get("run", "") for step in jobs["lint"]["steps"])
+    (timing,) = [step for step in jobs["hot-kernels"]["steps"] if "worktree" in step.get("run", "")]
+    (module,) = re.findall(r"-m (benchmarks\.\w+)", timing["run"])
+    assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+
+
+def test_installed_extras_exist():
+    text = (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
+    extras = re.findall(r'-e "\.\[([\w,]+)\]"', text)
+    assert {name for names in extras for name in names.split(",")} <= {
+        *PROJECT["optional-dependencies"]
+    }
+
+
 def test_a_release_publishes_both_distributions():
     papers = tomllib.loads((ROOT / "papers" / "pyproject.toml").read_text("utf-8"))["project"]
     publish = workflow("release.yml")["jobs"]["publish"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from rankwise.runtime.folders import BUNDLED
 from rankwise.runtime.threads import single_threaded_blas
 
 # OpenMP reads this when it is loaded, which the imports of the tests do. Threads that wait asleep
@@ -107,6 +109,33 @@ def data_root() -> Path:
     if not root or not Path(root).is_dir():
         pytest.skip("RANKWISE_DATA does not name a folder with the data sets")
     return Path(root)
+
+
+@pytest.fixture(scope="session")
+def letor_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file in LETOR's form, made of bundled judgements: dense rows, ids in comments.
+
+    Licences do not allow LETOR's own files to be passed on.
+    """
+    source = gzip.decompress((BUNDLED / "lightgbm-lambdarank/rank.test.txt.gz").read_bytes())
+    lines = []
+    for number, line in enumerate(source.decode().splitlines()):
+        label, qid, *tokens = line.split()
+        values = dict(token.split(":") for token in tokens)
+        columns = " ".join(f"{j}:{values.get(str(j), '0')}" for j in range(1, 47))
+        comment = f"#docid = GX{number:03}-86 inc = 1 prob = 0.0{number}"
+        lines.append(f"{label} {qid} {columns} {comment}\n")
+    file = tmp_path_factory.mktemp("letor") / "S1.txt.gz"
+    file.write_bytes(gzip.compress("".join(lines).encode()))
+    return file
+
+
+@pytest.fixture(params=["bundled rows", "MQ2008"])
+def letor_file(request: pytest.FixtureRequest) -> Path:
+    """A file of judged rows with comments: the sample, and LETOR's own where there is one."""
+    if request.param == "bundled rows":
+        return request.getfixturevalue("letor_sample")
+    return request.getfixturevalue("data_root") / "letor4-mq2008" / "S1.txt.gz"
 
 
 @pytest.fixture

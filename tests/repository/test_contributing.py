@@ -16,6 +16,7 @@ from numba.core.caching import UserProvidedCacheLocator
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "CONTRIBUTING.md"
 RECIPES = [
+    "Find a fault",
     "Add a ranker",
     "Add a loss",
     "Add a solver",
@@ -115,6 +116,13 @@ def take_compiled_kernels(root):
 def test_every_recipe_is_tested():
     titles = re.findall(r"^## (.*)$", GUIDE.read_text("utf-8"), re.MULTILINE)
     assert titles == RECIPES
+
+
+def test_find_a_fault(workplace):
+    quick, plain, profile = workplace.follow("Find a fault")
+    assert re.search(r"[1-9]\d* passed", quick)
+    assert "1 passed" in plain
+    assert "(hinge_curvature)" in profile
 
 
 def test_add_a_ranker(workplace):

@@ -8,7 +8,7 @@ import pytest
 
 import rankwise
 from rankwise import RankBoost, evaluate
-from rankwise.datasets import load_dataset
+from rankwise.datasets import load_dataset, load_lambdarank
 from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import layer_pairs
 from rankwise.losses.pair_weights import pair_table
@@ -218,6 +218,19 @@ def test_too_many_labels_for_a_table(rng):
     y = np.arange(5000.0)
     with pytest.raises(ValueError, match="pair_weight takes at most 4096 distinct labels"):
         RankBoost(pair_weight="gain").fit(y[:, None], y)
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.metrics.TiedScoresWarning")
+def test_judged_rows_are_ranked_better_than_by_their_best_feature():
+    """Real judgements that are bundled; the feature is chosen on the training rows."""
+    train, test = load_lambdarank(1).train, load_lambdarank(1).test
+
+    def quality(rows, scores):
+        return evaluate(rows.y, scores, rows.qid, ["nDCG@10"])["nDCG@10"]
+
+    fitted = RankBoost(100).fit(train.X, train.y, qid=train.qid)
+    best = int(np.argmax([quality(train, column) for column in train.X.T]))
+    assert quality(test, fitted.predict(test.X)) > quality(test, test.X[:, best]) + 0.01
 
 
 @pytest.mark.paper

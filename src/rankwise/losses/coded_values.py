@@ -34,6 +34,8 @@ class CodedValues:
         levels = np.empty(0)
         starts = range(0, len(values), CHUNK)
         for start in starts:
+            # Chunk by chunk: sorting all values at once would need as much memory as the encoding
+            # saves.
             levels = np.union1d(levels, values[start : start + CHUNK])
             if len(levels) > MOST:
                 return cls(values, None)

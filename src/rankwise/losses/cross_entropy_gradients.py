@@ -39,6 +39,8 @@ class CrossEntropyGradients(GradientLoss):
         super().__init__(rows, n_threads)
         self._gains, self._seed = gains_of(measure, rows.y), seed
         self._codes = rows.query_codes()
+        # A query of equal gains has nothing to order; the noise in its targets would only be
+        # followed.
         differs = self._gains != self._gains[rows.indptr[self._codes]]
         self._counts = np.bincount(self._codes, differs, rows.n_queries) > 0
         self._aims = np.zeros(len(rows.y))
@@ -47,6 +49,7 @@ class CrossEntropyGradients(GradientLoss):
         return self._gains
 
     def _begin(self, tree: int) -> None:
+        # The 1 keeps these numbers apart from those that boosting draws from the seed and the tree.
         draws = np.random.default_rng([self._seed, tree, 1]).random(len(self._gains))
         aims = self.rows.weights() * (self._gains + 1.0 - draws)
         totals = np.bincount(self._codes, aims, self.rows.n_queries)

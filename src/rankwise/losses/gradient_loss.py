@@ -105,6 +105,7 @@ class GradientLoss:
     @property
     def has_pairs(self) -> bool:
         """Whether some query has rows with different targets."""
+        # Any row unlike the first of its query makes a pair.
         targets = self._targets()
         return bool((targets != targets[np.repeat(self.indptr[:-1], np.diff(self.indptr))]).any())
 
@@ -132,6 +133,7 @@ class GradientLoss:
             self._write(queries, rows, indptr, scores[rows], gradients[rows], hessians[rows])
 
         thread_map(chunk, self._chunks, self._n_threads)
+        # Derivatives are scaled, not row weights, which measures read as numbers of ranks.
         if self._scale is not None:
             gradients *= self._scale
             hessians *= self._scale

@@ -60,6 +60,7 @@ class LambdaGradients(GradientLoss):
         self._changes = replace(self._changes, gains=np.empty(0))
         starts = np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
         order = np.arange(len(rows.y)) - starts
+        # Places within a query, in the fewest bytes.
         self._order = order.astype(np.min_scalar_type(order.max(initial=0)))
 
     def _targets(self) -> Float64Array:
@@ -116,6 +117,7 @@ class NeighbourGradients(GradientLoss):
         self._seed, self._noise = seed, np.zeros((N_DRAWS, 0))
 
     def _begin(self, tree: int) -> None:
+        # The 1 keeps these numbers apart from those that boosting draws from the seed and the tree.
         rng = np.random.default_rng([self._seed, tree, 1])
         self._noise = rng.logistic(size=(N_DRAWS, len(self._gains)))
 

@@ -115,6 +115,7 @@ def changes_of(
     assert isinstance(measure, AveragePrecision | ReciprocalRank | Precision | Recall
                       | RankBiasedPrecision)  # fmt: skip
     gains = (y >= measure.rel).astype(np.float64)
+    # A query without relevant rows has no swap that changes the measure; 1 avoids dividing by 0.
     n_relevant = np.maximum(_sums(gains * weight, indptr), 1.0)
     if isinstance(measure, AveragePrecision):
         limited = measure.norm == "cutoff" and measure.cutoff is not None
@@ -145,6 +146,7 @@ def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:
                 f"from {y.min():g} to {y.max():g}. Give a gain per grade, or gain='linear'."
             )
         return table[y.astype(np.int64)]
+    # 2^y - 1 of other labels would overflow, or be no gain; their own size is the gain below.
     if measure.gain == "exp2" and is_grade and y.max() <= LARGEST_GRADE:
         return np.exp2(y) - 1.0
     y = y / (np.abs(y).max() or 1.0)  # the range of huge labels would overflow
@@ -177,12 +179,15 @@ def _inverse_ideal(
 ) -> Float64Array:
     """1 / ideal DCG of every query; 0 if the ideal DCG is 0."""
     codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    # The ideal order: the largest gains of each query first.
     order = np.lexsort((-gains, codes))
     ends = np.cumsum(weight[order])
     starts = ends - weight[order]
     before = np.concatenate([[0.0], ends])[indptr[:-1]][codes]  # codes ascend
     sums = np.concatenate([[0.0], np.cumsum(discount)])
     ranks = np.arange(len(sums))
+    # A row of weight w takes the ranks from start to end; of a rank that it takes in part, it gets
+    # that share of the discount.
     shares = np.interp(ends - before, ranks, sums) - np.interp(starts - before, ranks, sums)
     ideal = np.bincount(codes, gains[order] * shares, len(indptr) - 1)
     return np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)

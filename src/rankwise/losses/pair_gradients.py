@@ -22,6 +22,7 @@ from rankwise.kernels.boosted_objectives import logistic_pairs, squared_pairs
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.typing import Float64Array, Int64Array
 
+# Squares of 1e200 leave room for their sums over any number of pairs.
 LARGEST_LABEL = 1e100
 
 

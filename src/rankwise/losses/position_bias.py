@@ -20,6 +20,7 @@ import numpy as np
 from rankwise.losses.gradient_loss import GradientLoss
 from rankwise.typing import Float64Array, Int64Array
 
+# Keeps a position without second derivatives from dividing by 0; the value is LightGBM's.
 RIDGE = 0.001
 
 
@@ -73,6 +74,7 @@ class PositionBias:
         def sums(values: Float64Array) -> Float64Array:
             return np.bincount(self._codes, values, len(self.bias))
 
+        # Weights count as rows, so that a weight equals repetition.
         penalty = self._penalty * sums(self._loss.rows.weights())
         step = -sums(gradients) - penalty * self.bias
         self.bias = self.bias + self._rate * step / (sums(hessians) + penalty + RIDGE)

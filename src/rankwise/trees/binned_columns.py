@@ -98,6 +98,7 @@ class HistogramRows:
             nominal, columns.n_categories[nominal], columns.codes[nominal]
         )
         n_cuts = columns.binning.n_cuts[ordered]
+        # One bin more than cuts, and one for missing values.
         cells = (n_cuts + 2) * len(criterion.distances)
         self._n_cells = int(cells.sum())
         # Row of codes, first cell in a row of histograms, number of cuts.
@@ -113,10 +114,12 @@ class HistogramRows:
     def find(self, frontier: Frontier, ties: Float64Array, allowed: Any) -> Splits:
         """Best split of each open node."""
         lines = np.full(frontier.n_open, -1)
+        # Columns that a node did not draw have no histogram to subtract from.
         if self._subtracts and allowed is None:
             segments = frontier.segments
             depth = np.repeat(frontier.depth[:, None], 2, axis=1)[frontier.is_open]
             large = segments[:, 1] - segments[:, 0] >= self._keep_rows
+            # Children at the largest depth are not searched, so their parents need not be kept.
             keep = np.flatnonzero(large & (depth + 1 < self._max_depth))
             lines[keep] = np.arange(len(keep))
         kept = np.empty((int(lines.max(initial=-1)) + 1, self._n_cells), dtype=self._dtype)
@@ -171,6 +174,7 @@ class HistogramRows:
             columns = self._ordered[start : start + CHUNK_COLUMNS]
             found = np.zeros((n_open, len(columns), 4))
             if allowed is not None:
+                # The kernel leaves out pairs of nodes and columns that have a gain of -1.
                 found[:, :, 0] = np.where(allowed[:, columns[:, 0]], 0, -1)
             scan_bins(
                 self._codes, self._rows, self._weight, pairs, totals, ties, self._criterion,
@@ -193,6 +197,7 @@ class HistogramRows:
     def mark(self, segments: Int64Array, splits: Splits) -> tuple[Int64Array, Float64Array]:
         """Mark which rows of the nodes go left."""
         missing = self._binning.missing_code[splits.feature]
+        # A side for each of the 256 codes, so that the kernel reads no thresholds.
         lefts = (np.arange(256) <= splits.place[:, None]).astype(np.uint8)
         lefts[np.arange(len(lefts)), missing] = splits.side == 1
         is_nominal = np.isnan(splits.threshold)

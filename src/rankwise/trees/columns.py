@@ -89,6 +89,7 @@ class ColumnTable:
             return cls(nominal, ordered)
         frame = as_frame(plain_frame(X))
         if frame is None:
+            # An array has one dtype: its columns are nominal only if the argument names them.
             if not _is_from_dtype(categorical_features) and np.ndim(_as_array(X)) == 2:
                 array = _as_array(X)
                 counted = _counted_rows(sample_weight, len(array))
@@ -101,6 +102,7 @@ class ColumnTable:
         counted = _counted_rows(sample_weight, len(frame))
         for column, series in enumerate(frame.iter_columns()):
             declared = declared_classes(series.to_native())
+            # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
                 nominal[column] = _sorted_categories(as_array(series.to_native())[counted])
             elif declared is not None:
@@ -143,6 +145,7 @@ class ColumnTable:
             ]
             return frame.with_columns(*new).to_native()
         array = _as_array(X)
+        # float32 stays float32; object arrays keep numbers as they are until the rows are checked.
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
         for column, categories in coded.items():
             out[:, column] = _codes(array[:, column], categories, str(column))
@@ -170,6 +173,7 @@ class ColumnTable:
             before = earlier.nominal[column]
             known = set(before.tolist())
             new = [value for value in categories.tolist() if value not in known]
+            # Known categories keep their codes, which the earlier trees refer to.
             nominal[column] = np.concatenate([before, np.array(new, dtype=before.dtype)])
         return ColumnTable(nominal, self.ordered)
 
@@ -184,17 +188,6 @@ class ColumnTable:
             for column, categories in table.items():
                 require(type(categories) is np.ndarray and categories.ndim == 1,
                         f"{name}[{column}]", "be a one-dimensional array", categories)  # fmt: skip
-
-
-def encode_rows(estimator: Any, table: ColumnTable, X: FrameLike) -> FrameLike:
-    """Encode X as dense numbers after checking its width and names.
-
-    ``estimator`` must be fitted. For sparse rows, see :func:`dense_within_memory`.
-    """
-    if table.nominal or table.ordered:
-        given: Any = X
-        validate_data(estimator, given, reset=False, skip_check_array=True)
-    return table.encode(dense_within_memory(X))
 
 
 class CategoricalInput:
@@ -263,6 +256,7 @@ def dense_within_memory(X: FrameLike) -> FrameLike:
 
 def _as_array(X: Any) -> NDArray[Any]:
     """X as an array; lists keep the types of their values, and text has no fixed width."""
+    # A list of numbers and text would become an array of text without the object dtype.
     array = np.asarray(dense_within_memory(X), dtype=getattr(X, "dtype", object))
     return array.astype(object) if array.dtype.kind in "SUT" else array
 
@@ -320,6 +314,7 @@ def _sorted_categories(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind in "biuf":
         return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
     distinct = {value for value in values.tolist() if not is_missing(value)}
+    # Numbers and text do not compare, so text comes after numbers.
     ordered = sorted(distinct, key=lambda value: (isinstance(value, str), value))
     return np.array(ordered, dtype=object)
 
@@ -327,6 +322,7 @@ def _sorted_categories(values: NDArray[Any]) -> NDArray[Any]:
 def _codes(values: NDArray[Any], categories: NDArray[Any], column: str) -> Float64Array:
     """Position of every value among the categories; NaN if it is not one of them."""
     known, given = categories.tolist(), values.tolist()
+    # Numbers in place of text would all be unknown categories, and silently count as missing.
     kinds = {isinstance(value, str) for value in known}
     present = next((value for value in given if not is_missing(value)), None)
     if present is not None and kinds and isinstance(present, str) not in kinds:

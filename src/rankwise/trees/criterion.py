@@ -64,11 +64,15 @@ class Criterion:
         if self.kind == RANKS:
             return (below * (n[:, None] - below)).sum(axis=1)
         if self.kind == DISTANCES:
+            # Half, because the product counts every pair of classes twice.
             return 0.5 * ((counts @ self.distances) * counts).sum(axis=1)
+        # The root's missing sibling has no rows; it gets 0 instead of NaN.
         share = counts / np.where(n > 0, n, 1)[:, None]
         if self.kind == GINI:
+            # Exactly 0 for one class, which N - sum N_k^2 / N need not be.
             return (counts * (1 - share)).sum(axis=1)
         if self.kind == ENTROPY:
+            # log2(1) = 0 stands in for 0 log 0.
             return -(counts * np.log2(np.where(share > 0, share, 1))).sum(axis=1)
         return np.minimum(below, n[:, None] - below).sum(axis=1)
 
@@ -135,5 +139,6 @@ def _check_distances(D: Float64Array, n_classes: int) -> None:
     rule(np.diag(D) == 0, "zero on its diagonal")
     rule(D == D.T, "symmetric")
     i, j = np.indices((n_classes, max(0, n_classes - 1)))
+    # Steps to the right of the diagonal must not fall, those to its left must not rise.
     rises = np.where(j >= i, 1, -1) * np.diff(D, axis=1)
     rule(rises >= 0, "non-decreasing away from its diagonal")

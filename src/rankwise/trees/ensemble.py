@@ -144,6 +144,7 @@ class TreeEnsemble:
 
         def joined(name: str, dtype: Any) -> Any:
             parts = [getattr(tree, name) for tree in trees]
+            # The empty array lets no trees at all be joined too.
             return np.concatenate([np.zeros(0), *parts]).astype(dtype)
 
         n_nodes = int(indptr[-1])
@@ -276,9 +277,11 @@ class TreeEnsemble:
         if self.n_trees == 0:
             return out
         n_threads = available_threads() if n_threads is None else n_threads
+        # The sum over trees is in their order for every row, so threads do not change it.
         if X.shape[0] * self.n_trees <= SMALL:
             n_threads = 1
         n_rows = max(1, min(CHUNK_ROWS, -(-X.shape[0] // n_threads)))
+        # Columns that no node tests stay sparse.
         used, trees = np.unique(self.feature[self.feature >= 0]), self
         check_columns_read(used[-1:], X.shape[1])
         if is_sparse(X):
@@ -322,6 +325,7 @@ class TreeEnsemble:
         require(bool(known.all()), "trees_.categories", "be codes of the column's categories",
                 self.categories[~known][:1])  # fmt: skip
         within = np.ones(len(self.categories), dtype=bool)
+        # The first category of a node has no predecessor in it.
         within[self.category_indptr[:-1][np.diff(self.category_indptr) > 0]] = False
         rising = np.diff(self.categories, prepend=-np.inf) > 0
         require(bool(rising[within].all()), "trees_.categories", "ascend at a node", "others")

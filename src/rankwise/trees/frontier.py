@@ -176,6 +176,7 @@ def over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
     """Call ``work`` in threads on ranges of nodes with about ten thousand rows each."""
     if len(segments) == 0:
         return
+    # Whole nodes: a chunk begins with the node that passes the next multiple of CHUNK_ROWS.
     chunk = np.cumsum(segments[:, 1] - segments[:, 0]) // CHUNK_ROWS
     starts = [0, *(np.flatnonzero(np.diff(chunk)) + 1), len(segments)]
     thread_map(work, [slice(a, b) for a, b in pairwise(starts)])
@@ -221,4 +222,5 @@ def mark_by_codes(
 
 def labelled_rows(rows: Int64Array, y: NDArray[Any]) -> NDArray[np.uint64]:
     """Pack the row number into the lower and the class into the upper 32 bits."""
+    # Counting reads the class beside the row number, without a look-up in y.
     return rows.astype(np.uint64) | (y[rows].astype(np.uint64) << np.uint64(32))

@@ -185,7 +185,9 @@ def grow_from(
     """Grow one tree on columns sorted or binned by :func:`prepare`; see :func:`grow`."""
     limits = Limits() if limits is None else limits
     rule = make_criterion(criterion, n_classes)
+    # Two bytes a row while they suffice: the kernels read the class of every row of a node.
     y = codes.astype(np.uint16 if n_classes <= 1 << 16 else np.int64)
+    # Up to 1 sets no limit, so that rows of weight below 1 can be separated too.
     least = limits.min_samples_leaf if limits.min_samples_leaf > 1 else 0.0
     depth = np.inf if limits.max_depth is None else limits.max_depth
     if weight is not None:
@@ -220,6 +222,7 @@ class _Grower:
         self.n_nodes = 1
         pair = np.stack([counts, np.zeros_like(counts)])[None]
         impurity, depth = self.criterion.impurity(pair[0])[None], np.zeros(1, dtype=np.int32)
+        # The seed plus 1, because scrambled leaves 0 as it is.
         key = scrambled(np.array([[self.limits.seed + 1, 0]], dtype=np.uint64))
         is_open = self._is_open(pair, impurity, depth)
         n = self.rows.n_rows
@@ -241,6 +244,8 @@ class _Grower:
             if frontier.n_open:
                 splits, numbers = self._find(frontier), frontier.numbers[frontier.is_open]
                 for i in self._accepted(splits):
+                    # Of equal gains the smaller node number, which is unique, so frontiers are
+                    # never compared.
                     entry = (-float(splits.gain[i]), int(numbers[i]), frontier, splits, int(i))
                     heapq.heappush(heap, entry)
             if not heap:
@@ -250,6 +255,7 @@ class _Grower:
 
     def _find(self, frontier: Frontier) -> Splits:
         """Best split of every open node, by the features drawn for it."""
+        # No gain exceeds the impurity, so rounding of gains is measured by it.
         ties = TIE * frontier.impurity[frontier.is_open]
         n_features, most = len(self.n_categories), self.limits.max_features
         if most is None or most >= n_features:
@@ -259,6 +265,7 @@ class _Grower:
         without = splits.gain <= 0
         if not without.any():
             return splits
+        # The features that were not drawn, for the nodes that drew none with a split.
         others = self.rows.find(frontier, ties, ~drawn & without[:, None])
         return others.where(without, splits)
 
@@ -278,13 +285,17 @@ class _Grower:
         self.depths.append(np.repeat(depth, 2))
         parents = frontier.numbers[pairs, sides]
         weights = counts.sum(axis=2)
+        # If no row of a node misses the value, missing values follow the heavier child, left on
+        # ties.
         to_left = np.where(splits.side >= 0, splits.side == 1, weights[:, 0] >= weights[:, 1])
         self.divided.append(_Divided(parents, numbers, splits, to_left))
         impurity = self.criterion.impurity(counts.reshape(-1, counts.shape[2])).reshape(-1, 2)
         is_open = self._is_open(counts, impurity, depth)
         going_on = is_open.any(axis=1)
+        # Rows of two leaves are not read again and stay in any order.
         self.rows.part(segments[going_on])
         bounds = np.column_stack([segments[:, 0], segments[:, 0] + n_left, segments[:, 1]])
+        # The key of a child depends on its path alone, not on the order in which nodes are split.
         keys = scrambled(frontier.keys[pairs, sides][:, None] ^ SIDES)
         return Frontier(
             bounds, numbers, is_open, counts, impurity, depth, keys, splits.lines,
@@ -296,6 +307,7 @@ class _Grower:
     ) -> NDArray[np.bool_]:
         """Whether each of two siblings may be split, shape (n_pairs, 2)."""
         limits, weights = self.limits, counts.sum(axis=2)
+        # A split gains the whole impurity at most.
         is_open = (impurity > 0) & (impurity >= limits.min_gain)
         if limits.max_depth is not None:
             is_open &= (depth < limits.max_depth)[:, None]
@@ -324,6 +336,7 @@ class _Grower:
                 codes = np.flatnonzero(goes_left).astype(np.int32)
                 by_node.append((int(done.parents[i]), codes))
                 n_codes[done.parents[i]] = len(codes)
+        # Splits were recorded in the order of growth; the arrays go by node.
         by_node.sort(key=lambda entry: entry[0])
         return Tree(
             feature, threshold, left, right, missing_left,
@@ -346,6 +359,7 @@ class _Divided:
 def _draw(keys: NDArray[np.uint64], n_features: int, most: int) -> NDArray[np.bool_]:
     """Draw ``most`` features for each node, shape (n_nodes, n_features)."""
     salts = np.arange(1, n_features + 1, dtype=np.uint64) * SIDES[0]
+    # A lot for each feature from the key of the node: the features with the smallest are drawn.
     lots = scrambled(keys[:, None] + salts)
     drawn = np.zeros(lots.shape, dtype=bool)
     np.put_along_axis(drawn, np.argpartition(lots, most - 1, axis=1)[:, :most], True, axis=1)

@@ -115,6 +115,8 @@ def leaf_margins(weights: Float64Array, rule: LeafRule, distance: Float64Array) 
     if rule == "mode":
         return weights / total
     costs = distance if rule == "probabilities" else cost_matrix("absolute", weights.shape[1])
+    # Sums by row, not a matrix product, whose rounding depends on the processor and the number of
+    # rows: ties must be the same everywhere.
     return -np.stack([(weights * row).sum(axis=1) for row in costs], axis=1) / total
 
 

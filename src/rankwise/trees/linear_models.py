@@ -66,6 +66,7 @@ class ModelNodes:
     def apply(self, X: FloatArray) -> Int64Array:
         """Leaf of every row, shape (n_samples,); O(depth) a row."""
         check_columns_read(self.feature, X.shape[1])
+        # scikit-learn grew the tree on float32 values and compares those.
         rounded = np.asarray(X, dtype=np.float32)
         node = np.zeros(len(X), dtype=np.int64)
         rows = np.arange(len(X))
@@ -152,6 +153,8 @@ def grow_models(
     features O(n p^2 + p^3).
     """
     total = weight.sum()
+    # A share just below min_leaf / total, whose rounding could forbid leaves of exactly min_leaf;
+    # scikit-learn takes at most 0.5.
     share = min(0.5, min_leaf * (1 - 1e-9) / total)
     with foreign_range():
         grown = DecisionTreeRegressor(
@@ -160,6 +163,7 @@ def grow_models(
     tree: Any = grown.tree_
     n = tree.node_count
     feature = np.where(tree.children_left == LEAF, LEAF, tree.feature).astype(np.int64)
+    # The impurity is a variance, the square of a deviation.
     feature[tree.impurity <= least_deviation**2 * tree.impurity[0]] = LEAF
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     models, weights = _models(X, y, weight, tree.apply(np.asarray(X, np.float32)), (feature, left,
@@ -191,6 +195,8 @@ def _models(
     """Fit the model and weight of every node; pruning sets ``feature`` to -1."""
     feature, left, right = nodes
     n = len(feature)
+    # Depth first, the nodes of a subtree are numbered one after the other: node to before
+    # stop[node]. Rows sorted by leaf are then contiguous for every node.
     stop = np.arange(1, n + 1)
     for node in range(n - 1, -1, -1):  # nodes are numbered depth first
         if right[node] != LEAF:
@@ -256,10 +262,12 @@ def fit_linear(
     left_over = float(weight @ y**2)
     gram = (X * weight[:, None]).T @ X
     scale = np.sqrt(np.diag(gram))
+    # Columns that are constant up to the rounding of their mean.
     used = np.flatnonzero(scale > 1e-12 * (1 + np.abs(mean)) * np.sqrt(n))
     if not len(used) or left_over <= 0:
         return NodeRegression(features[:0], np.empty(0), centre, max(left_over, 0.0))
     scale = scale[used]
+    # Columns of length 1, so that coefficients compare across units.
     gram = gram[np.ix_(used, used)] / np.outer(scale, scale)
     gram[np.diag_indices_from(gram)] += RIDGE
     right = ((X[:, used] * weight[:, None]).T @ y) / scale
@@ -282,6 +290,7 @@ def _chosen(
     below ``least`` is rounding.
     """
     kept = np.arange(len(beta))
+    # Akaike's criterion with the error variance of the full model, full / degrees.
     full, degrees = max(sse, least), max(n - len(beta) - 1, 1.0)
     criterion = degrees + 2 * (len(beta) + 1)
     A = inverse
@@ -293,6 +302,7 @@ def _chosen(
         if next_criterion >= criterion:
             break
         criterion, sse = next_criterion, sse + more
+        # The coefficients and the inverse without column j, by elimination instead of a new fit.
         beta[kept] -= column * (beta[kept[j]] / column[j])
         A = A - np.outer(column, column / column[j])
         A, kept = np.delete(np.delete(A, j, 0), j, 1), np.delete(kept, j)

@@ -58,6 +58,7 @@ class NominalColumns:
         marks = np.zeros((len(self.features), len(segments), self.width), dtype=np.uint8)
 
         def search(line: int) -> None:
+            # Nodes that did not draw this column keep a gain of 0.
             nodes = slice(None) if allowed is None else allowed[:, self.features[line]]
             mine = np.empty((len(segments[nodes]), self.n_categories[line] + 1), dtype=np.uint8)
             best = np.empty(len(mine))
@@ -88,6 +89,7 @@ class NominalColumns:
             n = len(feature)
             return np.zeros(n, bool), np.zeros((n, 0), np.uint8), np.full(n, -1)
         line, nodes = self.lines(feature), np.arange(len(feature))
+        # The code after the last category is that of missing values.
         side = marks[line, nodes, self.n_categories[line]].astype(np.int64)
         is_nominal = self.features[line] == feature
         return is_nominal, marks[line, nodes], np.where(side == UNSEEN, -1, side)
@@ -101,6 +103,7 @@ def nominal_columns(X: FloatArray, n_categories: Int64Array) -> NominalColumns:
     """Encode the columns of ``X`` that have categories; NaN is missing."""
     features = np.flatnonzero(n_categories)
     sizes = n_categories[features]
+    # 255 categories and the code of missing values fit into a byte.
     dtype = np.uint8 if sizes.max(initial=0) < 256 else np.int32
     columns = X[:, features].T
     assert np.all((columns >= 0) & (columns < sizes[:, None]) | np.isnan(columns))

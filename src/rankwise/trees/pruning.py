@@ -75,6 +75,7 @@ def collapse_alphas(tree: Tree) -> Float64Array:
     """
     parent, inner = tree.parent.tolist(), ~tree.is_leaf
     gain, splits = tree.gain.tolist(), inner.astype(int).tolist()
+    # Children come after their parent, so sums from the last node on are complete.
     for node in range(tree.n_nodes - 1, 0, -1):
         gain[parent[node]] += gain[node]
         splits[parent[node]] += splits[node]
@@ -98,6 +99,7 @@ def collapse_alphas(tree: Tree) -> Float64Array:
                 splits[here] = 0
                 below += [left[here], right[here]]
         above = parent[node]
+        # Stale entries stay in the heap; they no longer match their node and are skipped.
         while above >= 0:
             gain[above] -= lost
             splits[above] -= fewer
@@ -118,6 +120,7 @@ def prune(tree: Tree, ccp_alpha: float) -> Tree:
     """
     if ccp_alpha == 0:
         return tree
+    # The same slack by which alphas count as equal above.
     return collapse_at(tree, collapse_alphas(tree) <= ccp_alpha * (1 + _ROUNDING))
 
 

@@ -71,6 +71,7 @@ class SortedColumns:
 def sort_columns(X: FloatArray, n_categories: Int64Array) -> SortedColumns:
     """Sort every ordered column, on threads; O(n_samples log n_samples) each."""
     n = X.shape[0]
+    # Two of the 32 bits are marks.
     if n > ROW:
         raise ValueError(
             f"Exact splits take at most {int(ROW)} rows, got {n}. Grow with histograms."
@@ -80,6 +81,7 @@ def sort_columns(X: FloatArray, n_categories: Int64Array) -> SortedColumns:
 
     def sort(line: int) -> None:
         column = np.ascontiguousarray(X[:, features[line]])
+        # Not stable: no cut lies between equal values, so their order does not matter. NaN is last.
         rows = np.argsort(column)
         values = column[rows]
         order[line] = rows
@@ -156,6 +158,7 @@ class SortedRows:
     def _thresholds(self, line: Int64Array, place: Int64Array, gain: Float64Array) -> Float64Array:
         """Between the values at a place and the next; infinite where the next is missing."""
         at = np.where(gain > 0, place, 0)
+        # Behind the last place nothing follows; such a place is never the best.
         following = np.minimum(at + 1, self._order.shape[1] - 1)
         feature = self._columns.features[line]
         low = self._columns.X[self._order[line, at] & ROW, feature].astype(np.float64)

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 
+# Bits of LightGBM's decision_type: 1 categorical, 2 missing values go left, 4 and 8 the kind of
+# missing values (none, zero or NaN).
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_TYPE = 1, 2, 12
 _NONE, _ZERO = 0, 4
 # LightGBM reads values of at most this size as 0 before it compares them.
@@ -91,6 +93,7 @@ def _lightgbm_tree(entries: dict[str, str], kinds: Any, n_categories: Any) -> Sc
         words = np.array(entries["cat_threshold"].split(), dtype=np.uint32)
         for node in np.flatnonzero(nominal).tolist():
             place = int(threshold[node])
+            # Categories are a bit set in words of 32 bits; code 0 is the lowest bit.
             bits = np.unpackbits(
                 words[ends[place] : ends[place + 1]].view(np.uint8), bitorder="little"
             )
@@ -144,9 +147,11 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
         for number, node in enumerate(tree["categories_nodes"]):
             first, size = tree["categories_segments"][number], tree["categories_sizes"][number]
             to_right = np.array(tree["categories"][first : first + size], dtype=np.int64)
+            # XGBoost lists the codes that go right, hence the swap below.
             sides = _sides(to_right, int(n_categories[tree["split_indices"][node]]))
             members[node] = sides[::-1]
         conditions = np.array(tree["split_conditions"], dtype=np.float32)
+        # x < condition in float32 is x <= the float32 number before it.
         thresholds = _last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
         trees.append(
             ScoreTree(
@@ -161,6 +166,7 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
                 gain=np.where(inner, np.array(tree["loss_changes"], dtype=np.float64), 0.0),
             )
         )
+    # Newer versions write a list of one number.
     base = float(learner["learner_model_param"]["base_score"].strip("[]"))
     return StoredTrees(tuple(trees), float(np.float32(base)), tells_missing=False)
 
@@ -197,6 +203,7 @@ def _catboost_tree(
 ) -> ScoreTree:
     splits = (tree["splits"] or [])[::-1]  # the last question decides on the largest step
     depth = len(splits)
+    # Level l of the complete tree has 2^l nodes, all with one split.
     level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
     leaves: Float64Array = np.array(tree["leaf_values"], dtype=np.float64) * scale
     columns, to_right = np.zeros(depth, dtype=np.int64), np.zeros(depth, dtype=bool)
@@ -219,6 +226,7 @@ def _catboost_tree(
         columns[number] = feature["flat_feature_index"]
     n_inner, n_nodes = 2**depth - 1, 2 ** (depth + 1) - 1
     none = np.full(len(leaves), -1, dtype=np.int64)
+    # A complete tree, numbered level by level.
     children = 2 * np.arange(n_inner)
     cover = [np.array(tree["leaf_weights"], dtype=np.float64)]
     for _ in range(depth):  # of the level above

@@ -132,6 +132,7 @@ class TreeReader:
         else:
             value = f"{threshold:.{self.digits}g}"
             if column in table.ordered:
+                # A threshold between codes k and k + 1 has category k as the last one on the left.
                 value = str(table.ordered[column][int(np.floor(threshold))])
             left, right = f"<= {value}", f"> {value}"
         if left not in ("is present", "is missing") and self._missing_reaches(node, column):
@@ -286,6 +287,7 @@ def _rules(reader: TreeReader, tree: Any, max_depth: int | None, leaf: Callable[
             lines.append("|   " * depth + f"... {below[node]} leaves")
         else:
             left, right = reader.conditions(node)
+            # A stack: the left side, pushed last, is written first.
             todo.append((int(tree.right[node]), depth + 1, right))
             todo.append((int(tree.left[node]), depth + 1, left))
     return "\n".join(lines)

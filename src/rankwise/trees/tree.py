@@ -124,6 +124,7 @@ class Tree:
             Node numbers.
         """
         check_columns_read(self.feature, X.shape[1])
+        # Once compiled code is loaded, it is faster for any number of rows.
         if X.shape[0] <= FEW_ROWS and not is_ready(find_leaves):
             return self._apply_to_few(X)
         out = np.empty(X.shape[0], dtype=np.int64)
@@ -153,6 +154,7 @@ class Tree:
             for place in np.flatnonzero(ends > starts).tolist():
                 known = self.categories[starts[place] : ends[place]]
                 to_left[place] = (known == values[place]).any()
+            # After the comparisons, which are False for NaN.
             missing = np.isnan(values)
             to_left[missing] = self.missing_left[nodes[missing]]
             leaves[rows] = np.where(to_left, self.left[nodes], self.right[nodes])

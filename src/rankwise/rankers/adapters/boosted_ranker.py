@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.positions import check_positions
-from rankwise.checks.rows import check_fit, check_rows, check_validation, collected
+from rankwise.checks.rows import check_fit, check_validation, collected
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.adapters._params import constraint_list, refuse_unknown
@@ -36,8 +36,8 @@ from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.threads import available_threads
-from rankwise.structure.rules import Bytes, Number, Part, Plain, Rule, Sometimes, floats, require
-from rankwise.trees.columns import FROM_DTYPE, ColumnTable, encode_rows
+from rankwise.structure.rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
+from rankwise.trees.columns import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.stored_boosters import StoredTrees
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
@@ -48,7 +48,7 @@ SHARE = Interval(Real, 0, 1, closed="right")
 VALUES_PER_THREAD = 2_000_000
 
 
-class BoostedRanker(Ranker):
+class BoostedRanker(CategoricalInput, Ranker):
     """Base of the boosting adapters.
 
     A subclass has the parameters ``n_estimators, monotone_constraints, categorical_features, gain,
@@ -61,7 +61,6 @@ class BoostedRanker(Ranker):
     _structure: ClassVar[dict[str, Rule]] = {
         "model_": Bytes(),
         "best_iteration_": Number("i", low=0),
-        "columns_": Part((ColumnTable,)),
         "feature_importances_": floats("n_features_in_"),
         "validation_scores_": Sometimes(Plain()),
     }
@@ -92,12 +91,6 @@ class BoostedRanker(Ranker):
     n_jobs: int | None
     random_state: Any
     n_features_in_: int
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
 
     def fit(
         self,
@@ -168,7 +161,7 @@ class BoostedRanker(Ranker):
         places = None if position is None else check_positions(position, data)
         X_val, y_val, qid_val = validation
         if X_val is not None:
-            X_val = encode_rows(self, self.columns_, collected(X_val))
+            X_val = self._encode(X_val)
         return self._train(data, (X_val, y_val, qid_val), position=places, start=start)
 
     def fit_share(
@@ -319,21 +312,6 @@ class BoostedRanker(Ranker):
             self._library.predict(booster, rows, nominal, n_threads), dtype=np.float64
         )
 
-    def encoded_rows(self, X: FrameLike) -> Any:
-        """Rows as input of the trees of :meth:`tree_ensemble`.
-
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float32 or float64
-            Rows with codes for categories and NaN for missing values.
-        """
-        rows = self._check_rows(X)
-        return rows.toarray() if is_sparse(rows) else rows
-
     def tree_ensemble(self) -> TreeEnsemble:
         """Trees as flat arrays, read from ``model_``."""
         check_is_fitted(self)
@@ -377,13 +355,6 @@ class BoostedRanker(Ranker):
             rounds = self._library.count_trees(self.booster_)
             require(self.best_iteration_ == rounds, "best_iteration_", f"be {rounds}",
                     self.best_iteration_)  # fmt: skip
-
-    def _check_rows(self, X: FrameLike) -> Matrix:
-        """Checked rows as input of the library, with codes for categories."""
-        check_is_fitted(self)
-        if self.columns_.nominal or self.columns_.ordered:
-            X = encode_rows(self, self.columns_, collected(X))
-        return check_rows(self, X, allow_nan=True)
 
     def _column_names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)

@@ -49,7 +49,7 @@ class BoosterInput:
         """Number of trees to keep, the ``n_before`` of ``previous`` included."""
         if self.monitor is None or self.early_stopping_rounds is None:
             return n_before + self.n_trees
-        return n_before + self.monitor.best_iteration
+        return n_before + self.monitor.best
 
 
 class BoosterLibrary(Protocol):

@@ -38,7 +38,8 @@ class CoordinateSearch:
         weight of 0.
     tol : float >= 0
         Minimum gain of the mean measure per sweep; smaller gains end the search.
-    max_iter : int Maximum number of sweeps.
+    max_iter : int
+        Maximum number of sweeps.
     """
 
     def __init__(self, rows: MeasuredRows, tol: float, max_iter: int) -> None:
@@ -55,6 +56,7 @@ class CoordinateSearch:
         def preference(j: int) -> float:
             column = self._rows.column(j)
             ends = self._rows.mean(column), self._rows.mean(-column)
+            # Both ends are infinite if no query counts.
             return ends[0] - ends[1] if np.isfinite(ends).all() else 0.0
 
         weights = np.zeros(self._rows.n_columns)

@@ -17,6 +17,7 @@ from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 
+# LightGBM's default for max_drop: scoring the dropped trees is what a round of dropout costs.
 MOST_DROPPED = 50
 
 
@@ -40,6 +41,7 @@ class Dropout:
 
     def drop(self, rng: np.random.Generator, n_trees: int) -> list[int]:
         """Numbers of the trees that are left out, ascending."""
+        # Without dropout nothing is drawn, so the draws of rows and columns stay the same.
         if self.rate == 0 or rng.random() < self.skip:
             return []
         dropped = np.flatnonzero(rng.random(n_trees) < self.rate)
@@ -59,6 +61,7 @@ def without(
     """Scores of rows from the remaining trees; all 0 if every tree is dropped."""
     if not dropped:
         return scores
+    # Score the fewer trees, the dropped ones or the others; the two sums differ by rounding only.
     if 2 * len(dropped) <= len(trees):
         return scores - part_of(trees, dropped, rows)
     return part_of(trees, sorted(set(range(len(trees))) - set(dropped)), rows)

@@ -39,6 +39,7 @@ class Ensemble(ABC):
         """Scores of the rows after every round."""
         scores = np.zeros(X.shape[0])
         for change in self.changes(self.prepare(X)):
+            # A new array, because the caller may keep the one yielded before.
             scores = scores + change
             yield scores
 

@@ -26,6 +26,7 @@ from rankwise.typing import Float64Array
 
 PAIRS_AT_ONCE = 262_144
 WIDEST = 600.0  # scores of a query, for their exponentials
+# Smaller steps change the loss by too little to be worth a pass over all pairs.
 HALVINGS = 30
 
 
@@ -68,6 +69,7 @@ class FidelityBoosting:
         if not right > wrong:
             return None
         before, scores = self.loss, self._scores
+        # A quarter: a pair changes by twice the step, once for each of its rows.
         step = 0.25 * math.log(right / wrong)
         for _ in range(HALVINGS):
             if self._visit(scores + np.where(side, step, -step)) and self.loss < before:
@@ -84,6 +86,8 @@ class FidelityBoosting:
         """Move to these scores; False if the scores of a query are too far apart."""
         pairs = self._pairs
         starts, sizes = pairs.row_ptr[:-1], np.diff(pairs.row_ptr)
+        # Relative to the highest score of the query, exponentials lie in (0, 1] and cannot
+        # overflow.
         highest = np.maximum.reduceat(scores, starts) if len(starts) else scores
         below = scores - np.repeat(highest, sizes)
         if below.min(initial=0.0) < -WIDEST:
@@ -105,6 +109,7 @@ class FidelityBoosting:
             return fidelity_split(*self._arguments(), part, side)
 
         found = thread_map(split, self._parts)
+        # fsum rounds once: the order in which the parts are added does not matter.
         return math.fsum(right for right, _ in found), math.fsum(wrong for _, wrong in found)
 
     def _arguments(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:

@@ -61,6 +61,7 @@ class MarginBoosting:
             (start, min(start + ROWS_AT_ONCE, len(weight)))
             for start in range(0, len(weight), ROWS_AT_ONCE)
         ]
+        # reduceat gives an empty class the next row, hence the appended 0 and the line after.
         by_class = np.add.reduceat(np.append(weight, 0.0), class_ptr[:-1])
         by_class[np.diff(class_ptr) == 0] = 0.0
         self._sums = np.stack([by_class, by_class])
@@ -132,6 +133,7 @@ class MarginBoosting:
 
     def _leaves_range(self) -> bool:
         """Whether the exponential of a score is about to leave the floating-point range."""
+        # exp(600) = 1e260: below that reach, the scan of all rows is not needed.
         return self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
 
 

@@ -44,9 +44,12 @@ class LabelScale:
     @classmethod
     def of(cls, y: Float64Array, measure: Measure) -> LabelScale:
         """The scale of training labels; whole numbers from 0 to 30 count as grades."""
+        # Gains of grades are 2^y - 1; fractions, negative or huge labels would distort or overflow
+        # them.
         is_grade = bool((y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE)
         if is_grade or not measure.reads_from_top:
             return cls()
+        # Half of the span, because the whole span of huge labels may overflow.
         return cls(float(y.min()), float(0.5 * y.max() - 0.5 * y.min()))
 
     def __call__(self, y: Float64Array) -> Float64Array:
@@ -76,6 +79,7 @@ class MeasuredRows:
 
     def __init__(self, data: FitData, measure: Measure) -> None:
         order, sizes = canonical_order(data.X, data.y, data.groups)
+        # Rows of equal scores keep this order, so it must not depend on labels or on the input.
         rows = data.X[order]
         self._columns: Matrix = rows.tocsc() if is_sparse(rows) else np.asfortranarray(rows)
         self._measure, self.labels = measure, LabelScale.of(data.y, measure)
@@ -98,6 +102,7 @@ class MeasuredRows:
         """Sum of the columns times their coefficients, added in column order."""
         total = np.zeros(len(self._scored.y))
         for j in np.flatnonzero(coef).tolist():
+            # Column by column instead of a product, whose order of sums depends on the processor.
             total += coef[j] * self.column(j)
         return total
 
@@ -118,4 +123,5 @@ class MeasuredRows:
 
 def _spread(column: Float64Array) -> float:
     low, high = column.min(initial=np.inf), column.max(initial=-np.inf)
+    # Rounding may leave a constant column a deviation above 0.
     return float(column.std()) if high > low else 0.0

@@ -86,6 +86,8 @@ class PairBoosting:
         wrong = max(self._sum_pairs(sums[0], sums[3]), SLACK * before)  # finite without mistakes
         if not right > wrong:
             return None
+        # A quarter: rows of one side move up by the step and the others down, so a pair changes by
+        # twice the step.
         step = 0.25 * math.log(right / wrong)
         if not self._loss_after(sums, step) < before:  # rounding
             return None
@@ -142,6 +144,7 @@ class PairBoosting:
 
     def _leaves_range(self) -> bool:
         """Whether the exponential of a score is about to leave the floating-point range."""
+        # exp(600) = 1e260: below that reach, the scan of all rows is not needed.
         return self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
 
 

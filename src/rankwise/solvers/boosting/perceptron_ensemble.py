@@ -59,6 +59,7 @@ class PerceptronEnsemble(SignEnsemble):
         share = (weight / weight.sum())[:, None]
         center = (share * dense).sum(axis=0)
         spread = np.sqrt((share * (dense - center) ** 2).sum(axis=0))
+        # A column whose deviation is rounding of its mean would be blown up to noise.
         scale = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         return cls(center, scale, np.empty((0, len(center) + 1)), np.empty(0))
 
@@ -92,6 +93,7 @@ class PerceptronEnsemble(SignEnsemble):
 
     def sides(self, prepared: Float64Array) -> Iterator[NDArray[np.bool_]]:
         """Rows that go up, perceptron by perceptron."""
+        # Blocks of rounds bound the memory of their sides.
         for start in range(0, len(self), STAGES_AT_ONCE):
             coefs = self.coefs[start : start + STAGES_AT_ONCE]
             sides = np.empty((len(coefs), len(prepared)), dtype=bool)
@@ -106,6 +108,7 @@ class PerceptronEnsemble(SignEnsemble):
     def importances(self, n_features: int) -> Float64Array:
         """Share of each feature in the steps, each divided by the sizes of its weights."""
         sizes = np.abs(self.coefs[:, :n_features])
+        # 1e-300 keeps a perceptron of the intercept alone from dividing by 0.
         totals = self.steps @ (sizes / np.maximum(sizes.sum(1, keepdims=True), 1e-300))
         return totals / (totals.sum() or 1.0)
 

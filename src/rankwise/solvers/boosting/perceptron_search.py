@@ -73,6 +73,7 @@ class PerceptronSearch:
     def __init__(
         self, Z: Float64Array, *, pocket: bool, n_iter: int, seed: int, first_round: int
     ) -> None:
+        # Both orders: rows for sides and passes, columns for line searches.
         self._Z, self._Zt = Z, np.ascontiguousarray(Z.T)
         self._pocket, self._n_iter = pocket, n_iter
         self._seed, self._round = seed, first_round
@@ -91,14 +92,17 @@ class PerceptronSearch:
         slack : int
             Largest difference at which two gains count as equal.
         """
+        # One generator a round: a warm start draws what a single fit would have drawn.
         rng = np.random.default_rng([self._seed, self._round])
         self._round += 1
         start = self._start(u, slack)
         improve = self._visit if self._pocket else self._descend
         found = improve(u, start, rng, slack)
         length = float(np.sqrt((found[:-1] ** 2).sum()))
+        # Normalised before the sides are computed: side and gain belong to the stored numbers.
         coef = found / length if length > 0.0 else found
         side = self._side(coef)
+        # Up minus down: the rows that go down have the rest of the total.
         gain = 2 * int(u[side].sum()) - total
         return Perceptron(coef, gain, side) if gain > slack else None
 
@@ -137,6 +141,7 @@ class PerceptronSearch:
             drawn = np.searchsorted(ends, ends[-1] * rng.random(len(u)), side="right")
             run_pass(self._Z, u, drawn, coef)
             gain = self._gain(u, coef)
+            # Sums over the rows that go up; compared among themselves, they need no total.
             if gain > most + slack:
                 most, kept = gain, coef.copy()
         return kept
@@ -147,6 +152,7 @@ class PerceptronSearch:
         return search_line(projected, direction, u, slack, self._order, self._crossing)
 
     def _project(self, coef: Float64Array) -> Float64Array:
+        # Column by column instead of a product, whose order of sums depends on the processor.
         projected = np.full(len(self._Z), coef[-1])
         for column, weight in zip(self._Zt, coef[:-1].tolist(), strict=True):
             projected += weight * column

@@ -104,11 +104,13 @@ class QueryBoosting:
 
         Returns the feature and coefficient, or None if no weak ranker brings a gain.
         """
+        # No query has relevant rows, so no ranker can be better than another.
         if not len(self._weight):
             return None
         order = self.by_weighted_performance()
         for start in range(0, len(order), TRIALS):
             trials = order[start : start + TRIALS]
+            # Some are tried in vain for the threads; the first that gains is taken, as one by one.
             found = self._rows.map(self._try, trials)
             for (feature, _), (coef, scores, values) in zip(trials, found, strict=True):
                 value = float(values.mean())
@@ -122,6 +124,7 @@ class QueryBoosting:
     def by_weighted_performance(self) -> list[tuple[int, int]]:
         """Feature and sign (0: unchanged, 1: reversed) of non-constant weak rankers, best first."""
         weighted = self.performance @ self._weight
+        # Stable: of equal rankers the first column, ascending before descending.
         order = np.argsort(-weighted, axis=None, kind="stable")
         features, signs = np.unravel_index(order, weighted.shape)
         varies = self._rows.spread[features] > 0
@@ -145,6 +148,7 @@ class QueryBoosting:
 
     def _check(self, performance: Float64Array) -> None:
         low, high = float(performance.min(initial=0.0)), float(performance.max(initial=1.0))
+        # Weights and steps assume measures in [0, 1]; 1e-12 allows for their rounding.
         if low < 0 or high > 1 + 1e-12:
             raise ValueError(
                 f"measure must lie between 0 and 1 on every query, got {min(low, 0.0) or high:g}. "

@@ -154,6 +154,7 @@ def rounds_of(
     """
     for number, side in enumerate(earlier.sides(earlier.prepare(X)) if len(earlier) else ()):
         algorithm.add(side[rows], float(earlier.steps[number]))
+        # The earlier steps are taken over, not computed again: other rows must not change them.
         yield earlier.part(number, number + 1)
     while (stage := run_round(algorithm, search)) is not None:
         yield earlier.one(stage.base, stage.step)
@@ -198,11 +199,14 @@ def boost(
         states.append(state())
         if staged is None:
             continue
+        # Scores are updated by the newest base learner alone: O(rows) a round.
         staged.add(next(one.changes(prepared)), states[-1].thresholds)
+        # The rounds of an earlier fit were kept by that fit; they are measured but never cut.
         if early_stopping_rounds is None or len(found) <= len(earlier):
             continue
         if staged.stages_since_best >= early_stopping_rounds:
             break
+    # Without early stopping, validation rows only observe. States begin before the first round.
     kept = len(found) if staged is None or early_stopping_rounds is None else staged.best
     scores = None if staged is None else np.array(staged.values)
     return Boosted(earlier.part(0, 0).join(found[:kept]), states[: kept + 1], scores)

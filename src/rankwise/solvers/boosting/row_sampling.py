@@ -36,6 +36,7 @@ class QuerySampling:
         hessians: Float64Array,
     ) -> NDArray[np.bool_]:
         """Rows that a tree follows, as a mask."""
+        # Whole queries: the gradients of a query are computed from all of its rows.
         return np.repeat(drawn(rng, self.share, len(indptr) - 1), np.diff(indptr))
 
 
@@ -84,11 +85,13 @@ class GradientSampling:
     ) -> NDArray[np.bool_]:
         """Rows that a tree follows, as a mask; scales the derivatives of those drawn."""
         n = len(gradients)
+        # At least one row of either kind, so that a tree of few rows can be grown.
         follows = _largest(np.abs(gradients), max(1, round(self.top * n)))
         rest = np.flatnonzero(~follows)
         taken = min(len(rest), max(1, round(self.other * n)))
         if taken:
             rest_drawn = rest[rng.choice(len(rest), taken, replace=False)]
+            # The sums over the drawn rows then estimate those over all of the rest without bias.
             gradients[rest_drawn] *= len(rest) / taken
             hessians[rest_drawn] *= len(rest) / taken
             follows[rest_drawn] = True
@@ -107,6 +110,7 @@ def _largest(values: Float64Array, n: int) -> NDArray[np.bool_]:
     if n >= len(values):
         return np.ones(len(values), dtype=bool)
     least = np.partition(values, len(values) - n)[len(values) - n]
+    # Rows equal to the least value fill the places that are left, the first rows first.
     mask = values > least
     mask[np.flatnonzero(values == least)[: n - int(mask.sum())]] = True
     return mask

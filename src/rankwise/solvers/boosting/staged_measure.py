@@ -22,13 +22,15 @@ class StagedMeasure:
     Attributes
     ----------
     values : list of float
-        Values of the measure so far; NaN if it is undefined for every query.
+        Values of the measure so far; NaN if it is undefined for every query, such as a rank
+        correlation of equal scores.
     """
 
     def __init__(self, measure: Measure, y: Float64Array, groups: QueryGroups) -> None:
         self._measure, self._y, self._groups = measure, y, groups
         self._scores = np.zeros(len(y))
         self.values: list[float] = []
+        # Distinct scores: a measure undefined for these is undefined for the labels, not for ties.
         places = np.arange(len(y), dtype=np.float64)
         if np.isnan(measure.mean(y, places, groups)):
             raise ValueError(
@@ -44,6 +46,7 @@ class StagedMeasure:
         self._scores += change
         values = self._scores
         if thresholds is not None and self._measure.reads_labels:
+            # A score on a threshold belongs to the upper class, as in predict.
             values = np.searchsorted(thresholds, values, side="right").astype(np.float64)
         self.record(values)
 
@@ -54,6 +57,7 @@ class StagedMeasure:
     @property
     def best(self) -> int:
         """1-based number of the first best stage; 0 before the first."""
+        # argmax takes the first of equal stages, the smaller model.
         return 1 + int(np.argmax(self._ascending())) if self.values else 0
 
     @property
@@ -64,4 +68,5 @@ class StagedMeasure:
     def _ascending(self) -> Float64Array:
         values = np.array(self.values)
         values = values if self._measure.greater_is_better else -values
+        # A stage without a value, such as one of equal scores, is worse than any other.
         return np.where(np.isnan(values), -np.inf, values)

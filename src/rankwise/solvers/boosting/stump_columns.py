@@ -75,6 +75,7 @@ class BinnedStumpColumns:
 
     def __post_init__(self) -> None:
         n_cuts = np.array([len(cuts) for cuts in self.cuts], dtype=np.int64)
+        # The dataclass is frozen; these two follow from the codes and cuts.
         object.__setattr__(self, "_n_cuts", n_cuts)
         object.__setattr__(self, "_histogram", np.zeros((len(n_cuts), 256), dtype=np.int64))
 
@@ -85,6 +86,7 @@ class BinnedStumpColumns:
     def choose(self, m: int, u: Int64Array, total: int, floor: int) -> Cut:
         """Lowest cut of column ``m`` whose absolute gain in the last search reached ``floor``."""
         n_cuts = self._n_cuts[m]
+        # Reads the histogram that the search has left of this column.
         code, gain, missing_gain = choose_bin(self._histogram[m], n_cuts, total, floor)
         codes, threshold = self.codes[m], float(self.cuts[m][code])
         missing = _any_of(codes > n_cuts)
@@ -133,6 +135,7 @@ class SortedStumpColumns:
         low, high = (
             float(self.X[self.rows[self.order[m, k]], feature]) for k in (place, place + 1)
         )
+        # Above are all rows but those up to the place; missing ones are told apart by the caller.
         above = np.ones(len(u), dtype=bool)
         above[self.order[m, : place + 1]] = False
         missing = np.zeros(len(u), dtype=bool)
@@ -207,8 +210,10 @@ def sort_stump_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False)
         for j, (values, order, is_cut) in enumerate(thread_map(sort, range(block.shape[1])), first):
             places = np.flatnonzero(is_cut)
             n_present = len(values) - int(np.count_nonzero(np.isnan(values)))
+            # One code more than cuts, and one for missing values, must fit into a byte.
             if len(places) < MAX_BINS:
                 code = np.empty(len(rows), dtype=np.uint8)
+                # Cuts before each place: a cut after a place does not count for itself.
                 code[order] = np.cumsum(is_cut) - is_cut
                 code[order[n_present:]] = len(places) + 1
                 low, high = (values[at].astype(np.float64) for at in (places, places + 1))
@@ -233,6 +238,7 @@ def sort_stump_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False)
 
 def _threshold(cut: Any, low: Any, ties_above: bool) -> Any:
     """Thresholds of ``x > threshold`` for cuts just above the training values ``low``."""
+    # Not below low, which the midpoint of neighbouring floats can equal.
     return np.maximum(np.nextafter(cut, -np.inf), low) if ties_above else cut
 
 

@@ -151,6 +151,8 @@ class StumpEnsemble(SignEnsemble):
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         thresholds, steps = self.thresholds[order], (self.directions * self.steps)[order]
         pieces = [
+            # Below all thresholds every stump counts against its direction; each threshold passed
+            # turns one around, which is twice its step.
             np.concatenate([[0.0], 2.0 * np.cumsum(mine)]) - mine.sum()
             for mine in np.split(steps, indptr[1:-1])
         ]

@@ -111,6 +111,7 @@ class StumpSearch:
         best = max((int(gains.max()) for gains in self._gains), default=0)
         if best <= slack:
             return None
+        # Gains within the slack of the best differ by rounding: the first feature among them wins.
         floor = best - slack
         feature, k, m = min(
             (int(columns.features[m]), k, m)
@@ -121,6 +122,7 @@ class StumpSearch:
         side = cut.above if cut.gain > 0 else ~cut.above
         direction, missing = 1 if cut.gain > 0 else -1, 0
         if cut.missing is not None:
+            # Missing values go where they agree, independently of the cut; down if they cancel.
             missing = 1 if cut.missing_gain > 0 else -1
             side = np.where(cut.missing, missing > 0, side)
         gain = abs(cut.gain) + abs(cut.missing_gain)

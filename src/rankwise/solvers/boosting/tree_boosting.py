@@ -104,42 +104,53 @@ class TreeBoosting:
         """Grow trees until one has no split or the validation measure stops training."""
         n_features, scores = grower.n_features, start.scores
         gradients, hessians = grower.derivatives()
+        # Single trees, because dropout changes their values later on.
         grown = list(start.trees.score_trees())
         best = list(grown)
         for number in range(len(grown), self.n_estimators):
+            # One generator a tree: a fit that continues draws what a single fit would have drawn.
             rng = np.random.default_rng([self.seed, number])
             dropped = self.dropout.drop(rng, len(grown))
             left = scores
             if dropped:
                 assert start.rows is not None
                 left = without(grown, dropped, start.rows, scores)
+            # Into the buffers of the grower, which packs them in place.
             loss.write(left, gradients, hessians, number)
             inside, others = self._rows(rng, number, loss.indptr, gradients, hessians)
             columns = drawn(rng, self.colsample, n_features) if self.colsample < 1 else None
             shrinkage = self.learning_rate / (len(dropped) + 1)
             tree = grower.grow(gradients, hessians, shrinkage, inside, columns, rng)
             if len(tree.leaf_values) < 2:
+                # Without draws, the next tree would see the same gradients and find no split
+                # either.
                 if self._may_find_one(loss, grower):
                     continue
                 break
             if dropped:
+                # scores - left is the part of the dropped trees, of which they keep k / (k + 1).
                 scores -= (scores - left) / (len(dropped) + 1)
             tree.add_to(scores)
             if others is not None:
+                # Rows that the tree was not grown on find their leaf by their codes.
                 grower.add_to_others(tree, scores, others)
             if validation is not None:
                 change = validation.rows.scores(TreeEnsemble.of([tree.tree]))
                 if dropped:
+                    # Before shrink, while the trees still have their old values.
                     change -= part_of(grown, dropped, validation.rows) / (len(dropped) + 1)
                 validation.staged.add(change)
             shrink(grown, dropped)
             grown.append(tree.tree)
             if validation is None:
                 continue
+            # A copy: dropout may shrink these trees later, but the best model has them as they are
+            # now.
             if validation.staged.stages_since_best == 0:
                 best = list(grown)
             elif self._stops(validation):
                 break
+        # Without early stopping, validation rows only observe.
         if validation is None or self.early_stopping_rounds is None:
             best = grown
         return TreeEnsemble.of(best)

@@ -43,6 +43,7 @@ class BinnedRows:
     @property
     def has_missing(self) -> NDArray[np.bool_]:
         """Whether each column has missing values, shape (n_features,)."""
+        # Missing values have the last code of a column.
         return self.columns.max(axis=1, initial=0) == self.binning.missing_code
 
     @classmethod
@@ -77,6 +78,8 @@ class BinnedRows:
         rows = OrderedRows.of(rows)
         sample = slice(None, None, sample_step(rows.n_rows))
         order = np.arange(rows.n_rows) if rows.order is None else rows.order
+        # Rows are in the order of their content, so every k-th of them is the same sample for any
+        # order of the input.
         sampled = None if weight is None else weight[sample]
         binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
         return cls.coded(rows, binning, n_threads, n_categories)
@@ -93,8 +96,10 @@ class BinnedRows:
         rows = OrderedRows.of(rows)
         n, n_features = rows.n_rows, rows.n_features
         columns = np.empty((n_features, n), dtype=np.uint8)
+        # Columns are rounded up to whole words; the codes of the padding are 0 and never searched.
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)
         table, n_cuts = binning.table(), binning.n_cuts
+        # A block of few rows stays in the cache, from the values to both forms of their codes.
         n_block = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, n_features)))
 
         def write(start: int) -> None:

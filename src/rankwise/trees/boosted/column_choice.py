@@ -46,9 +46,11 @@ class ColumnChoice:
         """
         allowed = self._all
         if self._by_level < 1:
+            # Drawn when the first node of a depth asks, and shared by the others.
             if depth not in self._levels:
                 self._levels[depth] = self._drawn(self._all, self._by_level)
             allowed = self._levels[depth]
+        # After the draw of the level, so that a level may allow no column to some paths.
         if self._groups is not None:
             allowed = allowed & self._meeting(path)
         return allowed if self._by_node == 1 else self._drawn(allowed, self._by_node)
@@ -56,6 +58,7 @@ class ColumnChoice:
     def _meeting(self, path: frozenset[int]) -> Columns:
         assert self._groups is not None
         if path not in self._may_meet:
+            # Columns that may join all those of the path in some group.
             joined = frozenset().union(*(group for group in self._groups if path <= group))
             self._may_meet[path] = np.isin(self._features, list(joined))
         return self._may_meet[path]
@@ -65,6 +68,7 @@ class ColumnChoice:
         columns = np.flatnonzero(among)
         out = np.zeros(len(among), dtype=bool)
         if len(columns):
+            # Half to even, as round does; at least one column.
             n = max(1, round(share * len(columns)))
             out[self._rng.choice(columns, n, replace=False)] = True
         return out

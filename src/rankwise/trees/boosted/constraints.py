@@ -31,6 +31,7 @@ def monotone_signs(
     ValueError
         If the shape or a number is invalid, a name is unknown, or a column holds categories.
     """
+    # scikit-learn's own check, so that its rules and messages hold for names and lengths.
     signs = _check_monotonic_cst(estimator, monotonic_cst)
     for column in nominal:
         if signs[column] != 0:
@@ -60,6 +61,7 @@ def interaction_groups(estimator: Any, interaction_cst: Any) -> Groups | None:
     if interaction_cst is None:
         return None
     if isinstance(interaction_cst, str):
+        # With a single column, the only pair is the column itself.
         size = 1 if interaction_cst == "no_interactions" else min(2, n)
         return tuple(frozenset(group) for group in combinations(range(n), size))
     groups = []
@@ -75,6 +77,7 @@ def interaction_groups(estimator: Any, interaction_cst: Any) -> Groups | None:
                 f"interaction_cst must hold groups with columns, got {given!r}. Drop the group."
             )
         groups.append(group)
+    # Together, not one by one, as in scikit-learn.
     rest = frozenset(range(n)).difference(*groups)
     return (*groups, rest) if rest else tuple(groups)
 

@@ -38,6 +38,8 @@ from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array, Int64Array
 
+# Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
+# thread costs more than it saves.
 SMALL = 25000
 
 
@@ -188,9 +190,13 @@ class GrowingTree:
         limits = np.array([rules.reg_alpha, rules.reg_lambda, -np.inf, np.inf])
         total = np.array([packed_sum(self._memory.packed, rows)])
         total = int((total if self._shares is None else self._shares.sum(total))[0])
+        # Whole numbers of all shares: every machine computes the same total, so it makes the same
+        # splits.
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
         (root.size,), (root.count,) = self._sizes([0, len(rows)])
         leaves = self._by_level(root) if rules.growth == "symmetric" else self._by_leaf(root)
+        # In the order of their rows, so that the end of a leaf is the start of the next. A leaf
+        # without rows on this machine starts where the next one does.
         leaves.sort(key=lambda leaf: (leaf.start, leaf.end))
         values = shrinkage * np.array([self._value(leaf.total, leaf.limits) for leaf in leaves])
         starts = np.array([leaf.start for leaf in leaves] + [len(rows)], dtype=np.int64)
@@ -207,6 +213,7 @@ class GrowingTree:
         while len(leaves) < self._rules.max_leaf_nodes:
             best = max(
                 (leaf for leaf in leaves if leaf.gain > 0),
+                # Of equal gains, the node that was made first: the order of the list is not used.
                 key=lambda leaf: (-leaf.depth if by_depth else 0, leaf.gain, -leaf.node),
                 default=None,
             )
@@ -215,6 +222,7 @@ class GrowingTree:
             pairs = self._split([best])
             leaves.remove(best)
             leaves += pairs[0]
+            # The last two leaves are never split, so their histograms are not needed.
             if len(leaves) < self._rules.max_leaf_nodes:
                 self._search(pairs)
         return leaves
@@ -223,12 +231,15 @@ class GrowingTree:
         """Split all leaves of a level in the same way, except those with too small children."""
         ends: list[_Leaf] = []
         level, pairs = [root], [(root,)]
+        # A level is split as a whole or not at all, as if every leaf of it were split.
         while level and len(ends) + 2 * len(level) <= self._rules.max_leaf_nodes:
             self._search(pairs)
             asked = [leaf for leaf in level if leaf.gain > 0]
             if not asked:
                 break
             pairs = self._split(asked)
+            # Leaves that the common split would have left too little on a side; they are not tried
+            # again.
             ends += [leaf for leaf in level if self._nodes.feature[leaf.node] < 0]
             level = [leaf for pair in pairs for leaf in pair]
         return ends + level
@@ -237,6 +248,8 @@ class GrowingTree:
         """Find the best splits of siblings, or of the root."""
         for leaf in (leaf for family in families for leaf in family):
             leaf.least = self._least(leaf)
+        # A leaf that may be split needs its histogram, and one of two siblings is only found as a
+        # difference: the pair is kept if either may be split.
         families = [family for family in families if max(leaf.least for leaf in family) >= 0]
         if not families:
             return
@@ -245,6 +258,7 @@ class GrowingTree:
         lines = _lines(leaves)
         limits = np.array([leaf.limits for leaf in leaves])
         common = self._rules.growth == "symmetric"
+        # A common split reads one draw of columns, and one threshold each, for the whole level.
         asking = leaves[:1] if common else leaves
         allowed = np.array([self._choice.of_node(leaf.depth, leaf.path) for leaf in asking])
         seeds = None
@@ -253,8 +267,11 @@ class GrowingTree:
         self._build(builds)
         n_words = self._columns.words.shape[1]
         n_parts = self._n_threads if len(leaves) * n_words * BINS > SMALL else 1
+        # Threads search separate words of eight columns, in the order of the columns.
         edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
         found = np.zeros((len(edges) - 1, len(asking), N_FIELDS))
+        # The results are compared in the order of the columns below, so the winner does not depend
+        # on the number of threads.
         kernel = find_common_split if common else find_splits
 
         def find(number: int) -> None:
@@ -277,9 +294,13 @@ class GrowingTree:
             self._sum_rows(start, end, histograms[small])
         if self._shares is not None:
             small = [build[2] for build in builds]
+            # Only the smaller siblings are exchanged; every machine holds the sums of their
+            # parents.
             histograms[small] = self._shares.sum(histograms[small])
         for _, _, small, parent in builds:
             if parent >= 0:
+                # Exact, because the cells are whole numbers. The slot of the parent now holds the
+                # larger sibling.
                 histograms[parent] -= histograms[small]
 
     def _sum_rows(self, start: int, end: int, out: Int64Array) -> None:
@@ -287,6 +308,7 @@ class GrowingTree:
 
         Each thread sums a histogram of its own, over one piece of the rows after another.
         """
+        # Rows of about SMALL words: enough for a thread, few enough to balance threads that wait.
         n_rows, piece = end - start, max(1, SMALL // len(out))
         n_parts = max(1, min(self._n_threads, n_rows // piece))
         parts = [out, *self._memory.parts[: n_parts - 1, : len(out)]]
@@ -320,11 +342,15 @@ class GrowingTree:
 
     def _least(self, leaf: _Leaf) -> int:
         """Smallest sum of second derivatives in a child, in units; -1: the leaf stays one."""
+        # Half a row less: the rows of a child are estimated from its share of the second
+        # derivatives, and the estimate counts as rounded to the nearest whole number.
         rules, n, whole = self._rules, leaf.count, leaf.total & LOWER
         if rules.max_depth is not None and leaf.depth >= rules.max_depth:
             return -1
         by_rows = (rules.min_samples_leaf - 0.5) * whole / n
+        # At least one unit, so that no child is empty and none is divided by 0.
         least = max(1, int(np.ceil(max(by_rows, rules.min_hessian_leaf / self._unit[1]))))
+        # If even halves are too small, no histogram has to be built to know it.
         return least if 2 * least <= whole else -1
 
     def _split(self, leaves: list[_Leaf]) -> list[_Siblings]:
@@ -341,6 +367,8 @@ class GrowingTree:
         families: list[_Siblings] = []
         for leaf, left_sum in zip(leaves, lefts.tolist(), strict=True):
             right_sum = leaf.total - left_sum
+            # Possible only if the split is shared: the search has checked a leaf that is split
+            # alone.
             if min(left_sum & LOWER, right_sum & LOWER) < leaf.least:
                 continue
             n_left = part(
@@ -349,6 +377,7 @@ class GrowingTree:
             )  # fmt: skip
             gain = leaf.gain
             if len(leaves) > 1:
+                # The gain of a shared split is a sum over the leaves; a node stores its own part.
                 gain = split_gain(leaf.total, left_sum, self._unit, leaf.limits, sign)
             node, middle = leaf.node, leaf.start + n_left
             self._nodes.split(node, feature, threshold, missing_left, gain, goes_left)
@@ -358,6 +387,8 @@ class GrowingTree:
             sizes, counts = self._sizes([leaf.start, middle, leaf.end])
             slots = [leaf.slot, self._n_slots]  # the larger child's histogram replaces its parent's
             self._n_slots += 1
+            # The smaller child gets the new slot; of equal ones the left, as in _build. Sizes count
+            # the rows of all shares, so all machines choose the same child.
             if 2 * sizes[0] <= leaf.size:
                 slots.reverse()
             limits = self._limits(leaf, left_sum, sign)
@@ -400,6 +431,7 @@ class GrowingTree:
         columns, histograms, lines = self._columns, self._memory.histograms, _lines(leaves)
         column, place = int(split[FEATURE]), int(split[PLACE])
         n = int(columns.n_bins[column])
+        # The search keeps no order of categories; it is computed again for the winning column.
         order, n_ordered = np.empty(BINS, dtype=np.int64), -1
         if columns.nominal[column]:
             n_ordered = order_categories(
@@ -414,6 +446,7 @@ class GrowingTree:
             left, right = (np.flatnonzero(goes_left[:n] == side) for side in (True, False))
             return goes_left, lefts, np.nan, (left.astype(np.float64), right.astype(np.float64))
         cuts = self._binned.binning.of_column(int(columns.features[column]))
+        # No cut follows the last bin: the split parts missing values from all others.
         return goes_left, lefts, float(cuts[place]) if place < len(cuts) else np.inf, None
 
     def _limits(self, leaf: _Leaf, left_sum: int, sign: int) -> tuple[Float64Array, Float64Array]:
@@ -424,6 +457,8 @@ class GrowingTree:
         high = self._value(leaf.total - left_sum, leaf.limits)
         middle = (low + high) / 2
         if sign * (high - low) < 0:
+            # A shared split may order the values of this leaf wrongly: both children then get its
+            # own value as their common bound.
             middle = self._value(leaf.total, leaf.limits)
         left, right = leaf.limits.copy(), leaf.limits.copy()
         left[HIGH if sign > 0 else LOW] = right[LOW if sign > 0 else HIGH] = middle
@@ -431,6 +466,8 @@ class GrowingTree:
 
     def _value(self, total: int, limits: Float64Array) -> float:
         """Value of a leaf: its Newton step."""
+        # The upper half is the sum of gradients, with its sign; the lower half, which never borrows
+        # from it, that of second derivatives.
         return leaf_value((total >> 32) * self._unit[0], (total & LOWER) * self._unit[1], limits)
 
 

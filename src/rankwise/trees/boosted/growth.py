@@ -25,8 +25,11 @@ from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array
 
+# A fixed number, whatever the number of threads: the sums of chunks are added in their order.
 CHUNK_ROWS = 65_536
+# Sums of derivatives fit into half a word with their sign; two of them are packed into one.
 LARGEST_SUM = 2.0**31
+# 8 bytes each: 16 GiB.
 MOST_CELLS = 2**31
 
 
@@ -65,9 +68,13 @@ class TreeGrower:
                 f"(16 GiB), got {shape[0]:,} leaves of {n_words * WORD:,} columns of {BINS} cells. "
                 "Lower it, or set max_depth."
             )
+        # Line 0 of the first buffer holds the gradients, and then, in their place, the packed
+        # derivatives. Line 1 holds the second derivatives, and then the row numbers and a scratch
+        # copy of them.
         self._memory = TreeMemory(
             np.empty((2, n), dtype=np.int64),
             np.empty(shape, dtype=np.int64),
+            # The calling thread sums into the histogram itself.
             np.empty((n_threads - 1, *shape[1:]), dtype=np.int64),
         )
         n_bins = binned.binning.n_cuts + 1
@@ -129,6 +136,7 @@ class TreeGrower:
         rng = np.random.default_rng(0) if rng is None else rng
         rules, of_tree = self._rules, self._columns if columns is None else self._drawn(columns)
         choice = ColumnChoice(of_tree.features, rules.by_level, rules.by_node, rules.groups, rng)
+        # Before the row numbers are written, which take the place of the second derivatives.
         unit = self._pack(gradients, hessians, rows)
         if rows is None:
             rows = self._memory.rows
@@ -168,6 +176,7 @@ class TreeGrower:
         features = np.flatnonzero(columns)
         codes, n_words = self._binned.columns, -(-len(features) // WORD)
         n = codes.shape[1]
+        # Trees draw equally many columns, so the buffer is made once; its padding stays 0.
         if self._drawn_codes.shape[1] != n_words * WORD:
             self._drawn_codes = np.zeros((n, n_words * WORD), dtype=np.uint8)
 
@@ -197,7 +206,9 @@ class TreeGrower:
         totals = np.array([*sums.sum(axis=0), n])
         if self._shares is not None:
             totals = self._shares.sum(totals)
+        # Rounding moves each row by half a unit at most, so that many units per row are kept free.
         room = LARGEST_SUM - totals[2] - 1
+        # Multiplying by a power of two is exact: only the rounding to whole numbers loses digits.
         g_scale, h_scale = (
             _power_of_two(room / total) if total > 0 else 1.0 for total in totals[:2].tolist()
         )
@@ -211,10 +222,12 @@ class TreeGrower:
 
 def _most_leaves(rules: GrowthRules, n_rows: int) -> int:
     """Maximum number of leaves of a tree grown on ``n_rows`` rows."""
+    # A leaf has at least one row; two leaves are the least that histograms are made for.
     most = min(rules.max_leaf_nodes, max(2, n_rows))
     return most if rules.max_depth is None else min(most, 2 ** min(rules.max_depth, 60))
 
 
 def _power_of_two(x: float) -> float:
     """Largest power of two up to x."""
+    # Within the exponents of float64, for sums that are almost 0 or infinite.
     return float(np.exp2(np.clip(np.floor(np.log2(x)), -1000, 1000)))

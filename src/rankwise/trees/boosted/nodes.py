@@ -80,6 +80,7 @@ class Nodes:
         self.feature[node], self.threshold[node] = feature, threshold
         self.missing_left[node], self.gain[node] = missing_left, gain
         self.goes_left[node] = goes_left
+        # Children get the next numbers, so that parents come first, as ensembles require.
         self.left[node], self.right[node] = self.add(), self.add()
 
     def tree(self) -> ScoreTree:

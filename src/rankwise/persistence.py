@@ -163,11 +163,17 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     ...     bool((rankwise.load(path).predict(X) == ranker.predict(X)).all())
     True
     """
+    path = Path(path)
+    check_folder(path)
+    write_file(path, to_bytes(estimator))
+    return path
+
+
+def to_bytes(estimator: BaseEstimator) -> bytes:
+    """Content of a model file."""
     import skops.io  # imports PyTorch if it is installed, which takes seconds
     from skops.io.exceptions import UnsupportedTypeException
 
-    path = Path(path)
-    check_folder(path)
     if not isinstance(estimator, BaseEstimator):
         raise TypeError(
             f"save needs an estimator, got {type(estimator).__name__}. "
@@ -189,8 +195,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(HEADER, json.dumps(_header(estimator), indent=1))
-    write_file(path, buffer.getvalue())
-    return path
+    return buffer.getvalue()
 
 
 def load(
@@ -230,8 +235,17 @@ def load(
         If the model needs an extra that is not installed.
     FileNotFoundError
     """
+    return from_bytes(_bytes_of(path), path, trusted, max_bytes)
+
+
+def from_bytes(
+    data: bytes,
+    path: str | os.PathLike[str],
+    trusted: Sequence[type | Callable[..., Any]] = (),
+    max_bytes: int = MAX_BYTES,
+) -> Any:
+    """Estimator from the content of a model file; ``path`` is its name in messages."""
     names = [f"{item.__module__}.{item.__qualname__}" for item in trusted]
-    data = _bytes_of(path)
     _read_header(data, path)
     try:
         with ZipFile(io.BytesIO(data)) as archive:

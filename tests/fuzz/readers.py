@@ -6,12 +6,12 @@ import bz2
 import contextlib
 import csv
 import gzip
-import hashlib
 import io
 import json
 import lzma
 import os
 import re
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -35,9 +35,11 @@ from rankwise.datasets import (
 )
 from rankwise.datasets.readers import cache
 from rankwise.datasets.readers.arff import read_arff
+from rankwise.runtime.array_folder import HEADER
 from rankwise.streams.text_files import UnjudgedLetor
 from rankwise.text.documents import as_documents, as_queries
 from tests.fuzz import seeds, twins
+from tests.fuzz.array_folders import agree, files_of
 from tests.fuzz.harness import Target, mutated
 
 NUMBERS = (
@@ -308,60 +310,48 @@ def _source(folder: Path, number: int) -> Path:
 
 
 @lru_cache
-def _valid_cache(number: int) -> bytes:
+def _valid_cache(number: int) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
         source = _source(Path(name), number)
         read_letor(source, cache="beside")
-        (file,) = source.parent.glob("*.rankwise-cache")
-        return file.read_bytes()
+        (folder,) = source.parent.glob("*.rankwise-cache")
+        return files_of(folder)
 
 
 def _make_cache(rng: np.random.Generator) -> bytes:
-    """A damaged cache file; every other one has checksums that agree with the damage.
-
-    The first byte says which source it belongs to, the second whether checksums agree.
-    """
+    """A damaged cache; every other one has checksums that agree with the damage."""
     number, signed = int(rng.integers(len(CACHED))), bool(rng.random() < 0.5)
-    content = _valid_cache(number)
-    if not signed:
-        return bytes([number, 0]) + mutated(rng, content)
-    prefix = cache._PREFIX.size
-    length = cache._PREFIX.unpack_from(content)[1]
-    header, start = content[prefix : prefix + length], cache._aligned(prefix + length)
+    files = dict(_valid_cache(number))
     tokens = (b"|O", b"<f4", b"<i4", b"<u8", b"<U3", b"-1", b"0", b"64", b"null", b"[]", b"1e999",
               b"99999999999999999999", b"{}", b"[3, 3]", b"[" * 5000)  # fmt: skip
-    sections = bytearray(content[start:])
-    if rng.random() < 0.6:
-        header = mutated(rng, header, tokens)
-    for _ in range(int(rng.integers(0, 3))):
-        sections[rng.integers(len(sections))] = int(rng.integers(256))
-    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        described = json.loads(header)
-        for section in described["sections"].values():
-            first, n_bytes = section["offset"], min(section["nbytes"], len(sections))
-            parts = [sections[i : i + (1 << 20)] for i in range(first, first + n_bytes, 1 << 20)]
-            section["sha256"] = [hashlib.sha256(part).hexdigest() for part in parts]
-        header = json.dumps(described).encode()
-    signature = hashlib.sha256(header).digest()
-    start = cache._aligned(prefix + len(header))
-    packed = cache._PREFIX.pack(cache._MAGIC, len(header), signature) + header
-    return bytes([number, 1]) + packed.ljust(start, b"\0") + sections
+    for name in rng.choice(sorted(files), int(rng.integers(1, 3))).tolist():
+        files[name] = mutated(rng, files[name], tokens if signed else ())
+    if signed:
+        with contextlib.suppress(Exception):  # of JSON, and of NumPy's parser of headers
+            header, arrays = agree(files)
+            header["blocks"] = {name: cache._digest_blocks(array) for name, array in arrays.items()}
+            header["signature"] = cache._signature(header)
+            files[HEADER] = json.dumps(header).encode()
+    packed = {name: data.hex() for name, data in files.items()}
+    return json.dumps([number, signed, packed]).encode()
 
 
 def _check_cache(path: Path) -> bool:
-    """Damage is seen; a file that was signed anew may hold other values, in bounds."""
-    number, signed, *_ = case = path.read_bytes()
+    """Damage is seen; a cache that was signed anew may hold other values, in bounds."""
+    number, signed, packed = json.loads(path.read_bytes())
+    files = {name: bytes.fromhex(data) for name, data in packed.items()}
     source = _source(path.parent, number)
     text = CACHED[number]
     for old in path.parent.glob("*.rankwise-cache"):
-        old.unlink()
+        shutil.rmtree(old)
     options = {"dtype": "float32", "n_features": None, "dense": "auto", "zero_based": "auto"}
     slot = cache.CacheSlot.of([source], options, beside=True)
-    place = source.parent / slot.file_name
-    place.write_bytes(case[2:])
+    place = source.parent / slot.folder_name
+    place.mkdir()
+    for name, data in files.items():
+        (place / name).write_bytes(data)
     data = read_letor(source, cache="beside")
-    assert place.is_file()
-    rebuilt = place.read_bytes() != case[2:]
+    rebuilt = (place / HEADER).read_bytes() != files[HEADER]
     expected = twins.read_letor(text)
     if rebuilt or not signed:
         same_letor(data, expected)

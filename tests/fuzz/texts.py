@@ -10,13 +10,14 @@ import shutil
 import tempfile
 import warnings
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
+from rankwise.runtime.array_folder import HEADER
 from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex
 from rankwise.text.documents import as_documents, as_queries
 from rankwise.text.models import MODELS
+from tests.fuzz.array_folders import agree, as_npy, files_of
 from tests.fuzz.harness import Target, mutated
 
 BREAKS = (
@@ -158,8 +159,7 @@ def _valid_index(number):
     index.add({name: {"title": text[:2], "text": text} for name, text in texts.items()} if number
               else texts)  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        index.save(folder)
-        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+        return files_of(index.save(folder))
 
 
 def _changed_array(rng, data):
@@ -179,9 +179,7 @@ def _changed_array(rng, data):
         array = rng.permutation(array)
     else:
         array = array.reshape((1, -1) if rng.random() < 0.5 else (-1, 1))
-    out = io.BytesIO()
-    np.save(out, array)
-    return out.getvalue()
+    return as_npy(array)
 
 
 def _changed_json(rng, data):
@@ -196,6 +194,12 @@ def _changed_json(rng, data):
         key = list(place)[n] if isinstance(place, dict) else n
     place[key] = value
     return json.dumps(found).encode()
+
+
+def _changed_texts(rng, data):
+    """Another value in the JSON of an array of text."""
+    text = _changed_json(rng, np.load(io.BytesIO(data)).tobytes())
+    return as_npy(np.frombuffer(text, dtype=np.uint8))
 
 
 def _make_index(rng):
@@ -214,9 +218,13 @@ def _make_index(rng):
         elif kind == 3:
             files[name] = mutated(rng, files[name], (b"<i2", b"|O", b"(3,)", b"null", b"[]", b"-1"))
         else:
-            change = _changed_json if name.endswith(".json") else _changed_array
+            change = _changed_json if name == HEADER else _changed_array
+            if name.startswith("texts"):
+                change = _changed_texts
             try:
                 files[name] = change(rng, files[name])
+                if rng.random() < 0.6:
+                    agree(files)
             except Exception:  # NumPy's parser of headers raises several
                 continue  # changed before
     return json.dumps({name: data.hex() for name, data in files.items()}).encode()
@@ -233,7 +241,7 @@ def _check_index(path):
         index = TextIndex.load(folder)
     except (ValueError, FileNotFoundError) as error:
         assert str(folder) in str(error), error
-        assert isinstance(error, ValueError) or "index.json" in str(error)
+        assert isinstance(error, ValueError) or HEADER in str(error)
         raise
     queries = ["w1 w2 w2", "w3 w0 w9 w10", "unknown"]
     for model in MODELS:

@@ -36,6 +36,7 @@ from rankwise.experiments.page import write_csv, write_page
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
 from rankwise.report import write_report
 from rankwise.runtime import output as _output
+from rankwise.runtime.array_folder import HEADER
 from tests.report.conftest import make_board
 
 N = 1500
@@ -418,11 +419,11 @@ def test_a_killed_cache_is_built_again(tmp_path, step):
         "from rankwise.datasets import read_letor",
         f"read_letor({str(source)!r}, cache='beside')",
     )
-    assert not list(tmp_path.glob("*.rankwise-cache"))
+    assert not list(tmp_path.glob(f"*.rankwise-cache/{HEADER}"))
     expected = read_letor(source, cache=False)
     for _ in range(2):
         np.testing.assert_array_equal(read_letor(source, cache="beside").X, expected.X)
-    assert len(list(tmp_path.glob("*.rankwise-cache"))) == 1
+    assert len(list(tmp_path.glob(f"*.rankwise-cache/{HEADER}"))) == 1
 
 
 def test_a_file_that_another_process_removes_is_written_anew(tmp_path, monkeypatch):

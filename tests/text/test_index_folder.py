@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
 import pytest
 
-from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex
-from rankwise.text import index_folder as folders
+from rankwise import RidgeRanker
+from rankwise.persistence import ModelFileError
+from rankwise.runtime import array_folder
+from rankwise.runtime.array_folder import HEADER
+from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex, TextRanker
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
 PLAIN = Analyzer(stop_words=None, stemmer=None)
@@ -46,7 +50,8 @@ def test_saving_into_its_own_folder(tmp_path):
     assert_same(kept, index)
     for store in (again.save(folder), again.save(tmp_path / "other")):
         assert_same(TextIndex.load(store), again)
-    assert len(list(folder.iterdir())) == 7  # files of older saves are gone
+    files = [entry["file"] for entry in header_of(folder)["arrays"].values()]
+    assert sorted(path.name for path in folder.iterdir()) == sorted([HEADER, *files])
 
 
 @pytest.mark.parametrize("documents", [{}, {"d": ""}, {"d": "", "e": "cat"}])
@@ -57,28 +62,28 @@ def test_empty_documents_are_saved(tmp_path, documents):
 
 def test_a_save_between_two_opens_is_seen(tmp_path, monkeypatch):
     folder = TextIndex(analyzer=PLAIN).add({"d": "cat"}).save(tmp_path)
-    newer, read_parts = TextIndex(analyzer=PLAIN).add({"e": "dog"}), folders._read_parts
+    newer, map_array = TextIndex(analyzer=PLAIN).add({"e": "dog"}), array_folder._map
 
-    def read_late(*arguments):
-        monkeypatch.setattr(folders, "_read_parts", read_parts)
+    def map_late(*arguments):
+        monkeypatch.setattr(array_folder, "_map", map_array)
         newer.save(folder)
-        return read_parts(*arguments)
+        return map_array(*arguments)
 
-    monkeypatch.setattr(folders, "_read_parts", read_late)
+    monkeypatch.setattr(array_folder, "_map", map_late)
     assert_same(TextIndex.load(folder), newer)
 
 
 def test_two_first_saves_do_not_mix(tmp_path, monkeypatch):
     """One process has begun its first save into a folder when another makes its own."""
     one, other = (TextIndex(analyzer=PLAIN).add({name: "cat"}) for name in "de")
-    replace_files = folders.replace_files
+    replace_files = array_folder.replace_files
 
     def write_late(paths):
-        monkeypatch.setattr(folders, "replace_files", replace_files)
+        monkeypatch.setattr(array_folder, "replace_files", replace_files)
         other.save(tmp_path)
         return replace_files(paths)
 
-    monkeypatch.setattr(folders, "replace_files", write_late)
+    monkeypatch.setattr(array_folder, "replace_files", write_late)
     one.save(tmp_path)
     assert_same(TextIndex.load(tmp_path), one)
 
@@ -144,12 +149,36 @@ def test_refused_edits_change_nothing():
     assert len(index.remove("e").search("dog")) == 0
 
 
-def changed(path, change):
-    """Write ``change`` of the array or JSON value in a file."""
-    if path.suffix == ".npy":
-        np.save(path, change(np.load(path)), allow_pickle=True)
-    else:
+def header_of(folder):
+    return json.loads((folder / HEADER).read_bytes())
+
+
+def file_of(folder, name):
+    """File of an array, or the header."""
+    return folder / (HEADER if name == HEADER else header_of(folder)["arrays"][name]["file"])
+
+
+def changed(folder, name, change):
+    """Write ``change`` of an array, or of the JSON values of the header or of the texts."""
+    path = file_of(folder, name)
+    if name == HEADER:
         path.write_text(json.dumps(change(json.loads(path.read_text()))))
+        return
+    array = np.load(path)
+    if name == "texts":
+        text = json.dumps(change(json.loads(array.tobytes())))
+        array = np.frombuffer(text.encode(), dtype=np.uint8)
+    else:
+        array = change(array)
+    replaced(folder, name, array)
+
+
+def replaced(folder, name, array):
+    """Write another array, and its dtype and shape into the header."""
+    np.save(file_of(folder, name), array, allow_pickle=True)
+    header = header_of(folder)
+    header["arrays"][name] |= {"dtype": array.dtype.str, "shape": array.shape}
+    (folder / HEADER).write_text(json.dumps(header))
 
 
 def with_entry(at, value):
@@ -160,7 +189,7 @@ def with_entry(at, value):
     return change
 
 
-ARRAYS = ("tokens0.npy", "bounds0.npy", "starts.npy", "documents.npy", "counts.npy")
+ARRAYS = ("tokens0", "bounds0", "starts", "documents", "counts")
 DAMAGE = {
     "int16": lambda a: a.astype(np.int16),
     "uint32": lambda a: a.astype(np.uint32),
@@ -184,21 +213,28 @@ DAMAGE = {
 @pytest.mark.parametrize("name", ARRAYS)
 def test_damaged_arrays_are_refused(tmp_path, name):
     folder = TextIndex(analyzer=PLAIN).add({"a": "b c", "d": "c d c", "e": "b"}).save(tmp_path)
-    path = folder / name
+    path, header = file_of(folder, name), (folder / HEADER).read_bytes()
     whole = path.read_bytes()
     for damage, change in DAMAGE.items():
-        if damage == "reversed" and name in ("tokens0.npy", "counts.npy"):
+        if damage == "reversed" and name in ("tokens0", "counts"):
             continue  # may be another valid index
-        changed(path, change)
-        with pytest.raises(ValueError, match=rf"{folder}/\w+\.npy: "):
+        changed(folder, name, change)
+        with pytest.raises(ValueError, match=rf"{folder}/[\w-]+\.npy: .*Build the index anew"):
             TextIndex.load(folder)
+        (folder / HEADER).write_bytes(header)
+        if np.load(path, allow_pickle=True).dtype != np.load(io.BytesIO(whole)).dtype:
+            with pytest.raises(ValueError, match=f"{path.name}: .*(have dtype|not an array)"):
+                TextIndex.load(folder)
         path.write_bytes(whole)
-    for data in (b"", whole[:5], whole[:70], whole[:-1], b"PK\3\4", b"\x93NUMPY\1\0" + b"(" * 999):
+    for data in (
+        b"", whole[:5], whole[:70], whole[:-1], whole + b"x", b"PK\3\4",
+        b"\x93NUMPY\1\0" + b"(" * 999,
+    ):  # fmt: skip
         path.write_bytes(data)
-        with pytest.raises(ValueError, match=name):
+        with pytest.raises(ValueError, match=path.name):
             TextIndex.load(folder)
     path.unlink()
-    with pytest.raises(ValueError, match=f"{name}: the file is missing"):
+    with pytest.raises(ValueError, match=f"{path.name}: the file is missing"):
         TextIndex.load(folder)
 
 
@@ -206,15 +242,15 @@ def test_postings_of_other_tokens_are_refused(tmp_path):
     """The counts of all terms and all documents agree, but which term is in which does not."""
     documents = {"d": {"title": "a", "text": "a b c"}, "e": {"title": "b", "text": "c c a"}}
     folder = TextIndex(FIELDS, analyzer=PLAIN).add(documents).save(tmp_path)
-    changed(folder / "tokens1.npy", lambda tokens: tokens[[0, 1, 5, 3, 4, 2]])
+    changed(folder, "tokens1", lambda tokens: tokens[[0, 1, 5, 3, 4, 2]])
     with pytest.raises(
-        ValueError, match=r"documents\.npy: the postings are not those of the texts"
+        ValueError, match=r"documents-\w+\.npy: the postings are not those of the texts"
     ):
         TextIndex.load(folder)
 
 
 JSON_DAMAGE = {
-    "index.json": [
+    HEADER: [
         lambda f: [], lambda f: {}, lambda f: 3, with_entry("format", 1), with_entry("format", "2"),
         with_entry("format", True), with_entry("fields", []), with_entry("fields", "text"),
         with_entry("fields", ["text", "text"]), with_entry("fields", [3]),
@@ -223,15 +259,14 @@ JSON_DAMAGE = {
         with_entry("analyzer", {"lowercase": 1}), with_entry("analyzer", {"pattern": 3}),
         with_entry("analyzer", {"stemmer": "klingon"}), with_entry("analyzer", {"stop_words": 3}),
         with_entry("analyzer", {"unknown": 1}), with_entry("analyzer", {"pattern": "("}),
-        with_entry("sample", None), with_entry("sample", [3]), with_entry("files", []),
-        with_entry("files", {}), with_entry("files", {"texts": "texts.json"}),
-        lambda f: {**f, "files": {**f["files"], "starts": "../starts.npy"}},
-        lambda f: {**f, "files": {**f["files"], "starts": 3}},
-        lambda f: {**f, "files": {**f["files"], "starts": "counts.npy"}},
-        lambda f: {**f, "files": {**f["files"], "texts": "index.json"}},
+        with_entry("sample", None), with_entry("sample", [3]), with_entry("arrays", []),
+        with_entry("arrays", {}), lambda f: {**f, "arrays": {"texts": f["arrays"]["texts"]}},
+        lambda f: {**f, "arrays": {**f["arrays"], "starts": f["arrays"]["counts"]}},
+        *(lambda f, file=file: {**f, "arrays": {**f["arrays"], "starts": {"file": file}}}
+          for file in ("../starts.npy", "/starts.npy", ".", "", 3, HEADER)),
         with_entry("is_default", 1), with_entry("ranker", []), with_entry("ranker", {"a": 1}),
     ],
-    "texts.json": [
+    "texts": [
         lambda f: [], lambda f: {}, with_entry("doc_ids", 3), with_entry("doc_ids", ["a", "d"]),
         with_entry("doc_ids", ["a", "a", "d"]), with_entry("doc_ids", ["a", "d", None]),
         with_entry("terms", {"b": 1}), with_entry("terms", ["b", "c"]),
@@ -243,28 +278,50 @@ JSON_DAMAGE = {
 @pytest.mark.parametrize("name", JSON_DAMAGE)
 def test_damaged_json_is_refused(tmp_path, name):
     folder = TextIndex(analyzer=PLAIN).add({"a": "b c", "d": "c d c", "e": "b"}).save(tmp_path)
-    path = folder / name
+    path, header = file_of(folder, name), (folder / HEADER).read_bytes()
     whole = path.read_bytes()
     for change in JSON_DAMAGE[name]:
-        changed(path, change)
+        changed(folder, name, change)
         with pytest.raises(ValueError, match=str(folder)):
             TextIndex.load(folder)
         path.write_bytes(whole)
-    for data in (b"", b"{", whole[:-3], b"[" * 10**5, b"\xff", b"{}" * 2, b'{"a": 1' + b"0" * 5000):
-        path.write_bytes(data)
-        with pytest.raises(ValueError, match=f"{name}: not JSON|{name}.* got"):
+        (folder / HEADER).write_bytes(header)
+    text = whole if name == HEADER else np.load(path).tobytes()
+    for data in (b"", b"{", text[:-3], b"[" * 10**5, b"\xff", b"{}" * 2, b'{"a": 1' + b"0" * 5000):
+        if name == HEADER:
+            path.write_bytes(data)
+        else:
+            replaced(folder, name, np.frombuffer(data, dtype=np.uint8))
+        with pytest.raises(ValueError, match=f"{path.name}: not JSON|{path.name}.* got"):
             TextIndex.load(folder)
     path.unlink()
-    kind = FileNotFoundError if name == "index.json" else ValueError
-    with pytest.raises(kind, match=f"{name}.* is missing"):
+    kind = FileNotFoundError if name == HEADER else ValueError
+    with pytest.raises(kind, match=f"{path.name}.* is missing"):
         TextIndex.load(folder)
+
+
+def test_damaged_rankers_are_refused(tmp_path):
+    index = TextIndex(analyzer=PLAIN).add({"a": "b c", "d": "c d c", "e": "b"})
+    ranker = TextRanker(index, estimator=RidgeRanker()).fit({"1": "b"}, {"1": {"a": 1, "e": 0}})
+    folder = ranker.save(tmp_path)
+    model = np.load(file_of(folder, "ranker"))
+    for damaged in (model[:-9], model[:0], np.append(model[:99], model[98:])):
+        replaced(folder, "ranker", damaged)
+        with pytest.raises(ModelFileError, match=str(folder)):
+            TextRanker.load(folder)
+    file_of(folder, "ranker").unlink()
+    for load in (TextRanker.load, TextIndex.load):
+        with pytest.raises(ValueError, match=r"ranker-\w+\.npy: the file is missing"):
+            load(folder)
 
 
 def test_indexes_with_other_rules_of_analysis_are_refused(tmp_path):
     folder = TextIndex(analyzer=PLAIN).add({"d": "cat"}).save(tmp_path)
-    changed(folder / "index.json", lambda facts: {**facts, "sample": facts["sample"][1:]})
+    changed(folder, HEADER, lambda facts: {**facts, "sample": facts["sample"][1:]})
     with pytest.raises(ValueError, match="was made with another analyzer"):
         TextIndex.load(folder)
-    changed(folder / "index.json", lambda facts: {**facts, "format": 1})
-    with pytest.raises(ValueError, match=r"has format 1, this version reads format 2\. Build"):
+    changed(folder, HEADER, lambda facts: {**facts, "format": 1})
+    with pytest.raises(
+        ValueError, match=r"format must be 3, got 1\. Build the index anew"
+    ):
         TextIndex.load(folder)

@@ -180,7 +180,7 @@ def test_saved_with_an_analyzer_of_ones_own(tmp_path):
     folder = TextIndex(analyzer=PLAIN).add({"d": "The cat"}).save(tmp_path / "plain")
     with pytest.raises(ValueError, match="was made with Analyzer"):
         TextIndex.load(folder, analyzer=Analyzer(stemmer=None))
-    with pytest.raises(FileNotFoundError, match=r"has no index: index\.json is missing"):
+    with pytest.raises(FileNotFoundError, match=r"has no index: arrays\.json is missing"):
         TextIndex.load(tmp_path)
 
 

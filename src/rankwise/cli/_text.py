@@ -64,7 +64,9 @@ def fit_text(
     for path in (queries, judgements):
         if not path.is_file():
             raise UsageError(f"{str(path)!r} is not a file. Check the path.")
-    if len(data) != 1 or not (Path(data[0]) / "index.json").is_file():
+    from rankwise.text.index_folder import has_index
+
+    if len(data) != 1 or not has_index(Path(data[0])):
         raise UsageError(
             f"with --text, DATA must be the folder of an index, got {' '.join(data)}. "
             "Create one: rankwise index DOCUMENTS --out FOLDER."

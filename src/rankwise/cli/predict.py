@@ -69,9 +69,10 @@ def predict(
     """
     from rankwise.persistence import load
     from rankwise.prediction import innermost
+    from rankwise.text.index_folder import has_index
 
     form = _format(format, out, top, classes)
-    if (model / "index.json").is_file():
+    if has_index(model):
         raise UsageError(
             f"{str(model)!r} is an index of text. Search it: rankwise search {model} QUERIES."
         )

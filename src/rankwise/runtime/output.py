@@ -12,12 +12,15 @@ import errno
 import gzip
 import lzma
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
+
+_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 
 
 @contextmanager
@@ -96,9 +99,15 @@ def replace_files(
                 sync_folder(folder)
         except OSError as error:
             is_other = error.filename is not None and not current.is_part(error.filename)
-            if is_other or error.errno is None:
+            code = error_code(error)
+            if is_other or code is None:
                 raise
-            raise OSError(error.errno, error.strerror, str(current.path)) from error
+            raise OSError(code, error.strerror or os.strerror(code), str(current.path)) from error
+
+
+def error_code(error: OSError) -> int | None:
+    """Error number, also of a full disk that NumPy's ``tofile`` reports without one."""
+    return errno.ENOSPC if _SHORT_WRITE.fullmatch(str(error)) else error.errno
 
 
 def sync_folder(path: Path) -> None:

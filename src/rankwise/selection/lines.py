@@ -5,17 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rankwise.runtime.output import sync_folder
+from rankwise.runtime.output import error_code, sync_folder
 
 _ATTEMPTS = 2
-# The only sign of a full disk from NumPy's ``tofile``, which sets no error number.
-_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 _FULL = ". Free some space there and run the same again"
 
 
@@ -89,9 +86,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         name = str(path) if error.filename is None else error.filename
-        code = error.errno
-        if code is None and _SHORT_WRITE.fullmatch(str(error)):
-            code = errno.ENOSPC
+        code = error_code(error)
         if code is None:
             if error.filename is not None:
                 raise

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from rankwise.runtime.array_folder import HEADER
 from rankwise.text.words import normalize_text, split_ascii, split_words
 
 _ENGLISH = (
@@ -206,7 +207,7 @@ def load_analyzer(
         try:
             saved = Analyzer(**settings)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{folder / 'index.json'}: analyzer cannot be used: {error}") from None
+            raise ValueError(f"{folder / HEADER}: analyzer cannot be used: {error}") from None
     if analyzer is None:
         if saved is None:
             raise ValueError(

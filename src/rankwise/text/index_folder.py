@@ -1,8 +1,4 @@
-"""Folder of a saved index: arrays, texts, and ``index.json``, which names the files of one save.
-
-A save writes files of new names and then replaces ``index.json``. A reader that opened the folder
-keeps the files that it mapped, and a save that is killed leaves the files of the last one. Files
-that no ``index.json`` names are removed by a later save.
+"""Folder of a saved index: its arrays and texts, and perhaps the model of a text ranker.
 
 Every array is checked before compiled code reads it: its type, its shape, its range, and its
 agreement with the other arrays.
@@ -11,10 +7,7 @@ agreement with the other arrays.
 from __future__ import annotations
 
 import json
-import re
 import secrets
-import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,21 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.runtime.output import replace_files, write_file
+from rankwise.runtime.array_folder import HEADER, Arrays, read_arrays, read_header, write_arrays
 from rankwise.structure.rules import Array, Rule, Scope, StructureError, broken, run
 from rankwise.text.postings import Postings
 from rankwise.typing import Int64Array
 
-FORMAT = 2
-INDEX = "index.json"
+FORMAT = 3
 _OF_POSTINGS = ("starts", "documents", "counts")
-_OURS = re.compile(
-    r"(?:tokens\d+|bounds\d+|starts|documents|counts|texts|ranker)(?:-[0-9a-f]{8})?\.(?:npy|json|skops)"
-    r"(?:\.[^.]+\.part)?"
-)
-_FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-# Files of saves that may still be under way are kept; a save takes less than this.
-_SECONDS = 3600.0
 _CHUNK = 1 << 20  # entries whose hashes are in memory at a time
 
 
@@ -55,8 +40,8 @@ class StoredIndex:
     postings : Postings
     facts : dict
         Other JSON values: the analyzer and its sample, whether the fields are the default.
-    ranker : tuple of dict and Path, or None
-        JSON values and model file of a text ranker.
+    ranker : tuple of dict and bytes, or None
+        JSON values and model of a text ranker.
     """
 
     fields: list[str]
@@ -66,61 +51,37 @@ class StoredIndex:
     bounds: list[Int64Array]
     postings: Postings
     facts: dict[str, Any] = field(default_factory=dict)
-    ranker: tuple[dict[str, Any], Path] | None = None
+    ranker: tuple[dict[str, Any], bytes] | None = None
 
 
 def has_index(folder: Path) -> bool:
     """Whether a folder holds an index."""
-    return (folder / INDEX).is_file()
+    return (folder / HEADER).is_file()
 
 
 def has_ranker(folder: Path) -> bool:
     """Whether a folder holds an index with a text ranker."""
-    return has_index(folder) and _read_facts(folder)["ranker"] is not None
+    return has_index(folder) and _check_facts(folder, read_header(folder))["ranker"] is not None
 
 
-def write_index(
-    folder: Path,
-    stored: StoredIndex,
-    write_ranker: Callable[[Path], Any] | None = None,
-    ranker: Mapping[str, Any] | None = None,
-) -> None:
+def write_index(folder: Path, stored: StoredIndex) -> None:
     """Write an index into a folder, in place of the one that is there.
 
-    Parameters
-    ----------
-    folder : Path
-    stored : StoredIndex
-        Its attribute ``ranker`` is not used.
-    write_ranker : callable, optional
-        Function that writes the model of a text ranker to a path.
-    ranker : mapping, optional
-        JSON values of the ranker. None: a ranker that is in the folder stays.
+    A ranker that is in the folder stays if ``stored`` has none.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    end = _new_end(folder)
-    files = {name: f"{name}{end}.npy" for name in _array_names(stored.fields)}
-    arrays = dict(zip(files, _arrays_of(stored), strict=True))
-    files["texts"] = f"texts{end}.json"
-    kept: Mapping[str, Any] | None = None
-    if write_ranker is None:
+    ranker = stored.ranker
+    if ranker is None:
         with suppress(FileNotFoundError, StructureError):
-            before = _read_facts(folder)
-            kept, file = before["ranker"], before["files"].get("ranker")
-            files |= {} if kept is None else {"ranker": file}
-    else:
-        files["ranker"], kept = f"ranker{end}.skops", ranker
-        write_ranker(folder / files["ranker"])
-    texts = {"doc_ids": stored.doc_ids, "terms": stored.terms}
-    with replace_files([folder / name for key, name in files.items() if key in arrays]) as streams:
-        for stream, array in zip(streams, arrays.values(), strict=True):
-            np.save(stream, array, allow_pickle=False)
-    write_file(folder / files["texts"], json.dumps(texts).encode())
-    outdated = _named_by(folder)
-    facts = {"format": FORMAT, "fields": stored.fields, **stored.facts}
-    facts |= {"files": files, "ranker": kept}
-    write_file(folder / INDEX, json.dumps(facts, indent=1).encode())
-    _remove(folder, outdated, {*files.values()})
+            ranker = _ranker_of(*read_arrays(folder))
+    texts = json.dumps({"doc_ids": stored.doc_ids, "terms": stored.terms})
+    parts = [*stored.tokens, *stored.bounds]
+    parts += [getattr(stored.postings, name) for name in _OF_POSTINGS]
+    arrays: Arrays = dict(zip(_array_names(stored.fields), parts, strict=True))
+    arrays["texts"] = np.frombuffer(texts.encode(), dtype=np.uint8)
+    facts = {"format": FORMAT, "fields": stored.fields, **stored.facts, "ranker": None}
+    if ranker is not None:
+        facts["ranker"], arrays["ranker"] = ranker[0], np.frombuffer(ranker[1], dtype=np.uint8)
+    write_arrays(folder, arrays, facts)
 
 
 def read_index(folder: Path) -> StoredIndex:
@@ -133,14 +94,13 @@ def read_index(folder: Path) -> StoredIndex:
     StructureError
         If a file is missing, damaged or does not fit the others; the message names it.
     """
-    while True:
-        facts = _read_facts(folder)
-        try:
-            return _read_parts(folder, facts)
-        except StructureError:
-            # Another process may have saved the index between two opens.
-            if _read_facts(folder) == facts:
-                raise
+    if not has_index(folder):
+        raise FileNotFoundError(f"{folder} has no index: {HEADER} is missing.")
+    try:
+        arrays, header = read_arrays(folder)
+        return _check_parts(folder, arrays, _check_facts(folder, header))
+    except StructureError as error:
+        raise StructureError(f"{error}. Build the index anew.") from None
 
 
 def _array_names(fields: list[str]) -> list[str]:
@@ -149,108 +109,68 @@ def _array_names(fields: list[str]) -> list[str]:
     return [*numbered, *_OF_POSTINGS]
 
 
-def _arrays_of(stored: StoredIndex) -> list[NDArray[Any]]:
-    postings = [getattr(stored.postings, name) for name in _OF_POSTINGS]
-    return [*stored.tokens, *stored.bounds, *postings]
+def _ranker_of(arrays: Arrays, facts: dict[str, Any]) -> tuple[dict[str, Any], bytes] | None:
+    return None if facts["ranker"] is None else (facts["ranker"], arrays["ranker"].tobytes())
 
 
-def _new_end(folder: Path) -> str:
-    """End of file names that no other save uses; none for the first save into a folder."""
-    if not has_index(folder):
-        with suppress(FileExistsError):
-            (folder / "starts.npy").open("xb").close()
-            return ""
-    return f"-{secrets.token_hex(4)}"
-
-
-def _named_by(folder: Path) -> set[str]:
-    """Files of the index that is about to be replaced."""
-    try:
-        facts = json.loads((folder / INDEX).read_bytes())
-        files = facts.get("files")
-        if facts.get("format") == 1:  # its files had fixed names
-            fields = facts["fields"]
-            files = {name: f"{name}.npy" for name in _array_names(fields)} | {"": "texts.json"}
-        return {str(name) for name in files.values()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return set()
-
-
-def _remove(folder: Path, outdated: set[str], current: set[str]) -> None:
-    """Delete files of older saves."""
-    for path in folder.iterdir():
-        if not _OURS.fullmatch(path.name) or path.name in current:
-            continue
-        with suppress(OSError):  # of another save; on Windows, a file that a process has mapped
-            if path.name in outdated or time.time() - path.stat().st_mtime > _SECONDS:
-                path.unlink()
-
-
-# Reading ------------------------------------------------------------------------------------------
-
-
-def _read_facts(folder: Path) -> dict[str, Any]:
-    path = folder / INDEX
-    if not path.is_file():
-        raise FileNotFoundError(f"{folder} has no index: {INDEX} is missing.")
-    facts = _read_json(path)
+def _check_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Raise unless the JSON values are those of an index; return them."""
+    path = folder / HEADER
     found = facts.get("format")
     if found != FORMAT or type(found) is not int:
-        raise StructureError(
-            f"{path} has format {found!r:.40}, this version reads format {FORMAT}. Build the index "
-            "anew."
-        )
-    kinds = {"fields": list, "files": dict, "sample": list, "is_default": bool}
+        raise StructureError(f"{path}: format must be {FORMAT}, got {found!r:.40}")
+    kinds = {"fields": list, "sample": list, "is_default": bool}
     for name, kind in kinds.items():
         if type(facts.get(name)) is not kind:
-            raise _damaged(path, f"{name} must be a {kind.__name__}, got {facts.get(name)!r:.60}")
+            raise broken(f"{path}: {name}", f"be a {kind.__name__}", facts.get(name))
     for name in ("analyzer", "ranker"):
         if name not in facts or not isinstance(facts[name], dict | None):
-            raise _damaged(path, f"{name} must be a dict or null, got {facts.get(name)!r:.60}")
+            raise broken(f"{path}: {name}", "be a dict or null", facts.get(name))
     _check_texts(facts["fields"], f"{path}: fields", distinct=True)
     _check_texts(facts["sample"], f"{path}: sample", distinct=False)
     if not facts["fields"] or "" in facts["fields"]:
-        raise _damaged(path, f"fields must be names, got {facts['fields']!r:.60}")
-    wanted = [*_array_names(facts["fields"]), "texts", *(["ranker"] if facts["ranker"] else [])]
-    for name in wanted:
-        file = facts["files"].get(name)
-        if not isinstance(file, str) or not _FILE_NAME.fullmatch(file):
-            raise _damaged(path, f"files[{name!r}] must name a file, got {file!r:.60}")
+        raise broken(f"{path}: fields", "be names", facts["fields"])
+    wanted = {*_array_names(facts["fields"]), "texts", *(["ranker"] if facts["ranker"] else [])}
+    if facts["arrays"].keys() != wanted:
+        raise broken(f"{path}: arrays", f"be {sorted(wanted)}", sorted(facts["arrays"]))
     return facts
 
 
-def _read_parts(folder: Path, facts: dict[str, Any]) -> StoredIndex:
-    files = {name: folder / file for name, file in facts["files"].items() if name}
-    texts = _read_json(files["texts"])
-    for name in ("doc_ids", "terms"):
-        _check_texts(texts.get(name), f"{files['texts']}: {name}", distinct=True)
-    fields = facts["fields"]
+def _check_parts(folder: Path, arrays: Arrays, facts: dict[str, Any]) -> StoredIndex:
+    files = {name: folder / entry["file"] for name, entry in facts["arrays"].items()}
+    texts = _parse_texts(files["texts"], arrays["texts"])
     scope = Scope()
     scope.bind("n_documents", len(texts["doc_ids"]))
     scope.bind("n_terms", len(texts["terms"]))
+
+    def check(name: str, rule: Rule, scope: Scope) -> Any:
+        run(rule.check(np.asarray(arrays[name]), f"{files[name]}: the array", scope))
+        return arrays[name]
+
+    def check_bounds(name: str, size: str, scope: Scope, end: str, entries: str) -> Int64Array:
+        """Array of boundaries, from 0 to the size ``end``, which is that of ``entries``."""
+        bounds = check(name, Array((size,), "i", dtype="i8", ascending=True), scope)
+        if bounds[0] != 0 or bounds[-1] != scope.value(end):
+            rule = f"go from 0 to {scope.value(end)}, the entries of {files[entries].name}"
+            raise broken(f"{files[name]}: the array", rule, np.asarray(bounds))
+        return bounds
+
     tokens, bounds = [], []
-    for place in range(len(fields)):
-        rule = Array(("n_tokens",), "i", dtype="i4", low=0, below="n_terms")
-        inner = Scope(scope)
-        path = files[f"tokens{place}"]
-        tokens.append(_read_array(path, rule, inner))
-        size = "n_documents + 1", inner, "n_tokens", path
-        bounds.append(_read_bounds(files[f"bounds{place}"], *size))
+    for place in range(len(facts["fields"])):
+        rule, inner = Array(("n_tokens",), "i", dtype="i4", low=0, below="n_terms"), Scope(scope)
+        tokens.append(check(f"tokens{place}", rule, inner))
+        sizes = "n_documents + 1", inner, "n_tokens", f"tokens{place}"
+        bounds.append(check_bounds(f"bounds{place}", *sizes))
     rule = Array(("n_postings",), "i", dtype="i4", low=0, below="n_documents")
-    documents = _read_array(files["documents"], rule, scope)
-    rule = Array(("n_postings",), "i", dtype="i4", low=1)
-    counts = _read_array(files["counts"], rule, scope)
-    size = "n_terms + 1", scope, "n_postings", files["documents"]
-    starts = _read_bounds(files["starts"], *size)
+    documents = check("documents", rule, scope)
+    counts = check("counts", Array(("n_postings",), "i", dtype="i4", low=1), scope)
+    starts = check_bounds("starts", "n_terms + 1", scope, "n_postings", "documents")
     lengths = sum((np.diff(part) for part in bounds), np.zeros(len(texts["doc_ids"]), int))
     postings = Postings(starts, documents, counts, lengths)
     _check_postings(postings, tokens, bounds, files)
     other = {name: facts[name] for name in ("analyzer", "sample", "is_default")}
-    ranker = None if facts["ranker"] is None else (facts["ranker"], files["ranker"])
-    if ranker and not ranker[1].is_file():
-        raise _damaged(ranker[1], "the file is missing")
-    stored = (texts["doc_ids"], texts["terms"], tokens, bounds, postings, other, ranker)
-    return StoredIndex(fields, *stored)
+    parts = texts["doc_ids"], texts["terms"], tokens, bounds, postings, other
+    return StoredIndex(facts["fields"], *parts, _ranker_of(arrays, facts))
 
 
 def _check_postings(
@@ -264,7 +184,7 @@ def _check_postings(
     first = p.starts[1:-1]
     inner[first[(first > 0) & (first < len(p.documents))] - 1] = False
     if (np.diff(p.documents) <= 0)[inner].any():
-        raise _damaged(files["documents"], "the documents of a term must ascend")
+        raise StructureError(f"{files['documents']}: the documents of a term must ascend")
     n = np.arange(p.n_documents, dtype=np.int32)
     factors = [int.from_bytes(secrets.token_bytes(8)) | 1 for _ in range(2)]
     in_fields = sum(
@@ -274,7 +194,9 @@ def _check_postings(
     terms = np.repeat(np.arange(len(p.starts) - 1, dtype=np.int32), p.document_frequency)
     if in_fields % 2**64 != _fingerprint(terms, p.documents, p.counts, factors):
         names = ", ".join(files[name].name for name in ("counts", "tokens0", "bounds0"))
-        raise _damaged(files["documents"], f"the postings are not those of the texts ({names})")
+        raise StructureError(
+            f"{files['documents']}: the postings are not those of the texts ({names})"
+        )
 
 
 def _fingerprint(
@@ -303,37 +225,15 @@ def _fingerprint(
     return total % 2**64
 
 
-def _read_bounds(path: Path, size: str, scope: Scope, end: str, entries: Path) -> Int64Array:
-    """Array of boundaries, from 0 to the size ``end``, which is that of the file ``entries``."""
-    bounds = _read_array(path, Array((size,), "i", dtype="i8", ascending=True), scope)
-    if bounds[0] != 0 or bounds[-1] != scope.value(end):
-        rule = f"go from 0 to {scope.value(end)}, the entries of {entries.name}"
-        raise broken(f"{path}: the array", rule, np.asarray(bounds))
-    return bounds
-
-
-def _read_array(path: Path, rule: Rule, scope: Scope) -> Any:
+def _parse_texts(path: Path, array: NDArray[Any]) -> dict[str, list[str]]:
     try:
-        array = np.lib.format.open_memmap(path, mode="r")
-    except FileNotFoundError:
-        raise _damaged(path, "the file is missing") from None
-    except (PermissionError, IsADirectoryError):
-        raise
-    except Exception as error:  # NumPy parses the header as Python literals
-        raise _damaged(path, f"not an array of NumPy ({error})") from None
-    run(rule.check(np.asarray(array), f"{path}: the array", scope))
-    return array
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise _damaged(path, "the file is missing") from None
+        found = json.loads(array.tobytes())
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"not JSON ({error})") from None
+        raise StructureError(f"{path}: not JSON ({error})") from None
     if not isinstance(found, dict):
-        raise _damaged(path, f"must hold a JSON object, got a {type(found).__name__}")
+        raise broken(f"{path}: the text", "be a JSON object", found)
+    for name in ("doc_ids", "terms"):
+        _check_texts(found.get(name), f"{path}: {name}", distinct=True)
     return found
 
 
@@ -342,7 +242,3 @@ def _check_texts(values: Any, where: str, *, distinct: bool) -> None:
         raise broken(where, "be a list of texts", values)
     if distinct and len(set(values)) < len(values):
         raise broken(where, "hold each text once", values)
-
-
-def _damaged(path: Path, what: str) -> StructureError:
-    return StructureError(f"{path}: {what}. The index is damaged: build it anew.")

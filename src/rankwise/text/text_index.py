@@ -435,11 +435,11 @@ class TextIndex:
         folder = Path(folder)
         return cls._from_stored(read_index(folder), folder, analyzer)
 
-    def _stored(self) -> StoredIndex:
+    def _stored(self, ranker: tuple[dict[str, Any], bytes] | None = None) -> StoredIndex:
         facts = describe_analyzer(self.analyzer)
         facts["is_default"] = self._is_default
         texts = list(self.fields), self.doc_ids, list(self.vocabulary)
-        return StoredIndex(*texts, self._tokens, self._bounds, self.postings, facts)
+        return StoredIndex(*texts, self._tokens, self._bounds, self.postings, facts, ranker)
 
     @classmethod
     def _from_stored(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -17,14 +16,15 @@ from rankwise.datasets.readers.judged_run import grades_of, missed_documents
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
-from rankwise.persistence import load, save
+from rankwise.persistence import from_bytes, to_bytes
 from rankwise.rankers.svm.rank_svm import RankSVM
+from rankwise.runtime.array_folder import HEADER
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import broken, require
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import as_queries
-from rankwise.text.index_folder import INDEX, read_index, write_index
+from rankwise.text.index_folder import read_index, write_index
 from rankwise.text.models import MODELS, check_count
 from rankwise.text.query_document_features import QueryDocumentFeatures
 from rankwise.text.text_index import TextIndex
@@ -314,7 +314,7 @@ class TextRanker(BaseEstimator):
         facts |= {"unjudged": self.unjudged, "feature_names": self.feature_names_}
         numbers = {name: np.asarray(getattr(self._pairs, name)) for name in _FEATURE_PARAMETERS}
         facts["features"] = {name: number.item() for name, number in numbers.items()}
-        write_index(folder, self.index._stored(), partial(save, self.estimator_), facts)
+        write_index(folder, self.index._stored((facts, to_bytes(self.estimator_))))
         return folder
 
     @classmethod
@@ -351,13 +351,13 @@ class TextRanker(BaseEstimator):
                 f"{folder} has no ranker, only an index. Write one: TextRanker.save, or rankwise "
                 "fit --text."
             )
-        facts, model_file = stored.ranker
-        _check_settings(facts, f"{folder / INDEX}: ranker")
+        facts, model = stored.ranker
+        _check_settings(facts, f"{folder / HEADER}: ranker")
         names, parameters = facts.pop("feature_names"), facts.pop("features")
         try:
             made = QueryDocumentFeatures(index, **parameters)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{folder / INDEX}: ranker.features: {error}") from None
+            raise ValueError(f"{folder / HEADER}: ranker.features: {error}") from None
         made = made if features is None else features(index)
         ranker = cls(index, features=made, **facts)
         if [*ranker._pairs.feature_names, "retrieval_score"] != names:
@@ -370,7 +370,7 @@ class TextRanker(BaseEstimator):
                 f"{folder} was fitted on features with {other[0]}={parameters[other[0]]}, got "
                 f"{getattr(made, other[0])}. Use the same parameters."
             )
-        ranker.estimator_ = load(model_file)
+        ranker.estimator_ = from_bytes(model, folder)
         ranker.feature_names_ = names
         return ranker
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import sparse
 from rankwise.datasets import clear_cache, read_letor, verify_cache
 from rankwise.datasets.readers import cache as cache_module
 from rankwise.datasets.readers import svmlight as reader_module
+from rankwise.runtime.array_folder import HEADER
 
 TEXT = b"2 qid:1 1:0.5 3:1 # docid = a\n0 qid:1 1:2 2:3 3:nan\n1 qid:7 2:-4e-1 3:1 #docid=b\n"
 
@@ -176,75 +177,108 @@ def test_what_only_verify_sees(source, parses):
     assert len(parses) == 2
 
 
-def cache_file(folder):
-    (file,) = folder.glob("*.rankwise-cache")
-    return file
+def cache_folder(folder):
+    (cache,) = folder.glob("*.rankwise-cache")
+    return cache
 
 
-def header_length(content: bytes) -> int:
-    return cache_module._PREFIX.size + cache_module._PREFIX.unpack_from(content)[1]
+def contents(folder):
+    """The bytes of every array and of the header, without the random ends of the file names."""
+    cache = cache_folder(folder)
+    header = json.loads((cache / HEADER).read_bytes())
+    files = {name: entry.pop("file") for name, entry in header["arrays"].items()}
+    assert {path.name for path in cache.iterdir()} == {HEADER, *files.values()}
+    return header, {name: (cache / file).read_bytes() for name, file in files.items()}
+
+
+def array_file(folder, name):
+    header = json.loads((cache_folder(folder) / HEADER).read_bytes())
+    return cache_folder(folder) / header["arrays"][name]["file"]
+
+
+def array_names(folder):
+    return list(contents(folder)[1])
 
 
 def test_any_damage_to_the_header_is_seen(source, folder, parses):
     expected = read_letor(source, cache=False)
     read_letor(source)
-    content = cache_file(folder).read_bytes()
-    positions = range(0, header_length(content), 13)
-    for n, position in enumerate(positions, start=3):
-        damaged = bytearray(content)
+    before = contents(folder)
+    n_bytes = (cache_folder(folder) / HEADER).stat().st_size
+    for n, position in enumerate(range(0, n_bytes, 13), start=3):
+        path = cache_folder(folder) / HEADER
+        damaged = bytearray(path.read_bytes())
         damaged[position] ^= 1 << position % 8
-        cache_file(folder).write_bytes(damaged)
+        path.write_bytes(damaged)
         assert verify_cache(source) != []
         assert_same(read_letor(source), expected)
         assert len(parses) == n
-    assert cache_file(folder).read_bytes() == content
+        shutil.rmtree(cache_folder(folder))
+        read_letor(source)
+        parses.pop()
+    assert contents(folder) == before
 
 
-@pytest.mark.parametrize("keep", [0, 7, 47, 48, 300, 0.5, 0.9, -1])
+@pytest.mark.parametrize("keep", [0, 7, 127, 128, 300, 0.5, 0.9, -1])
 def test_a_cut_off_cache_is_built_again(source, folder, parses, keep):
     source.write_bytes(TEXT * 100)
     read_letor(source)
-    content = cache_file(folder).read_bytes()
-    keep = int(keep * len(content)) if isinstance(keep, float) else keep
-    cache_file(folder).write_bytes(content[:keep])
-    (problem,) = verify_cache(source)
-    assert str(folder) in problem
-    assert len(read_letor(source)) == 300
-    assert len(parses) == 2
-    assert cache_file(folder).read_bytes() == content
+    before = contents(folder)
+    for n, name in enumerate([*before[1], HEADER], start=2):
+        path = cache_folder(folder) / HEADER if name == HEADER else array_file(folder, name)
+        content = path.read_bytes()
+        path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
+        (problem,) = verify_cache(source)
+        assert str(folder) in problem
+        assert path.name in problem
+        assert len(read_letor(source)) == 300
+        assert len(parses) == n
+        shutil.rmtree(cache_folder(folder))
+        read_letor(source)
+        parses.pop()
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize(
-    "foreign", [b"", b"x", b"something else " * 50, b"RANKWISE" + b"\xff" * 60]
+    "foreign", [b"", b"x", b"something else " * 50, b"\x93NUMPY\1\0" + b"(" * 999]
 )
-def test_a_foreign_file_in_its_place_is_replaced(source, folder, parses, foreign):
+def test_foreign_files_are_replaced(source, folder, parses, foreign):
     read_letor(source)
-    content = cache_file(folder).read_bytes()
-    for extra in (foreign, content + foreign + b"y"):
-        cache_file(folder).write_bytes(extra)
+    before = contents(folder)
+    names = [HEADER, *before[1]]
+    for n, name in enumerate(names * 2, start=2):
+        path = cache_folder(folder) / HEADER if name == HEADER else array_file(folder, name)
+        path.write_bytes((path.read_bytes() + b"y" if n < 2 + len(names) else b"") + foreign)
         assert verify_cache(source) != []
         assert len(read_letor(source)) == 3
-        assert cache_file(folder).read_bytes() == content
-    assert len(parses) == 3
+        assert len(parses) == n
+        shutil.rmtree(cache_folder(folder))
+        read_letor(source)
+        parses.pop()
+    cache = cache_folder(folder)
+    shutil.rmtree(cache)
+    cache.write_bytes(foreign)
+    assert verify_cache(source) != []
+    assert len(read_letor(source)) == 3
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("text", [TEXT, b"1 qid:1 1:3 99:2\n" * 10])
-def test_damage_in_every_section_is_seen_by_verify(source, folder, parses, text):
+def test_damage_in_every_array_is_seen_by_verify(source, folder, parses, text):
     source.write_bytes(text)
     expected = read_letor(source, cache=False)
     read_letor(source)
-    content = cache_file(folder).read_bytes()
-    arrays, header = cache_module._open(cache_file(folder))
-    start = cache_module._aligned(header_length(content))
-    for name, section in header["sections"].items():
-        damaged = bytearray(content)
-        damaged[start + section["offset"] + section["nbytes"] // 2] ^= 16
-        cache_file(folder).write_bytes(damaged)
+    before = contents(folder)
+    for name in array_names(folder):
+        path = array_file(folder, name)
+        damaged = bytearray(path.read_bytes())
+        damaged[(128 + len(damaged)) // 2] ^= 16
+        path.write_bytes(damaged)
         (problem,) = verify_cache(source)
-        assert problem.endswith(f"its section {name} is damaged")
+        assert problem.endswith(f"its array {name} is damaged")
         assert_same(read_letor(source, verify=True), expected)
-        assert cache_file(folder).read_bytes() == content
-    assert len(parses) == 2 + len(arrays)
+        assert contents(folder) == before
+    assert len(parses) == 2 + len(before[1])
 
 
 def test_another_version_or_format_is_not_used(source, folder, parses, monkeypatch):
@@ -276,25 +310,25 @@ def test_where_nothing_can_be_written_the_rows_still_come(source, tmp_path, monk
 
 
 def test_beside_falls_back_to_the_cache_folder(source, folder, monkeypatch):
-    write = cache_module._write
+    write_arrays = cache_module.write_arrays
 
     def refuse(path, arrays, header):
         if path.parent == source.parent:
             raise PermissionError(13, "Permission denied")
-        return write(path, arrays, header)
+        write_arrays(path, arrays, header)
 
-    monkeypatch.setattr(cache_module, "_write", refuse)
+    monkeypatch.setattr(cache_module, "write_arrays", refuse)
     for _ in range(2):
         assert isinstance(read_letor(source, cache="beside").X, np.memmap)
     assert list(source.parent.iterdir()) == [source]
-    assert cache_file(folder).exists()
+    assert cache_folder(folder).exists()
 
 
 def test_a_failed_write_leaves_nothing_behind(source, folder, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache_module.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.warns(UserWarning, match="No space left on device"):
         assert len(read_letor(source)) == 3
     assert list(folder.iterdir()) == []
@@ -319,7 +353,7 @@ def test_readers_and_writers_at_the_same_time(source, folder):
 
     def read(k):
         if k % 5 == 0 and folder.exists():
-            for file in folder.glob("*.rankwise-cache"):
+            for file in folder.glob(f"*.rankwise-cache/{HEADER}"):
                 file.unlink(missing_ok=True)
         return read_letor(source, verify=k % 3 == 0)
 
@@ -334,24 +368,28 @@ def test_clear_cache(source, folder):
     read_letor(source)
     read_letor(source, dense=False)
     read_letor(source, cache="beside", dense=True)
-    (folder / "rows.rankwise-cache.1-ab.part").write_bytes(b"left by a killed process")
     assert clear_cache() == 2
     assert list(folder.iterdir()) == []
     assert len(list(source.parent.iterdir())) == 2
 
 
-def signed(content: bytes, change) -> bytes:
-    """A cache file whose header is changed and has the checksum of what it now says."""
-    start = cache_module._PREFIX.size
-    length = cache_module._PREFIX.unpack_from(content)[1]
-    header = json.loads(content[start : start + length])
-    sections = content[cache_module._aligned(start + length) :]
+def sign(folder, change=lambda header: None):
+    """Change the header of a cache, and give it the signature of what it now says."""
+    path = cache_folder(folder) / HEADER
+    header = json.loads(path.read_bytes())
     change(header)
-    text = json.dumps(header).encode()
-    prefix = cache_module._PREFIX.pack(
-        cache_module._MAGIC, len(text), hashlib.sha256(text).digest()
-    )
-    return (prefix + text).ljust(cache_module._aligned(start + len(text)), b"\0") + sections
+    header["signature"] = cache_module._signature(header)
+    path.write_text(json.dumps(header))
+
+
+def sign_array(folder, name, change):
+    """Change an array of a cache in place, and its checksum."""
+    path = array_file(folder, name)
+    array = np.load(path)
+    change(array)
+    np.save(path, array)
+    digests = cache_module._digest_blocks(array)
+    sign(folder, lambda header: header["blocks"].update({name: digests}))
 
 
 SPARSE = b"".join(b"%d qid:%d %d:1 900:2\n" % (k % 3, k // 5, k) for k in range(1, 40))
@@ -361,41 +399,73 @@ SPARSE = b"".join(b"%d qid:%d %d:1 900:2\n" % (k % 3, k // 5, k) for k in range(
     "change",
     [
         *(lambda header, name=name: header.pop(name)
-          for name in ("format", "version", "options", "stamps", "sha256", "extra", "sections",
-                       "nbytes")),
+          for name in ("format", "version", "options", "stamps", "sha256", "extra", "arrays",
+                       "blocks")),
         *(lambda header, name=name: header.update({name: None})
-          for name in ("stamps", "extra", "sections", "nbytes")),
-        *(lambda header, name=name: header["sections"].pop(name)
+          for name in ("stamps", "extra", "arrays", "blocks")),
+        *(lambda header, name=name: header["arrays"].pop(name)
           for name in ("X.data", "X.indices", "X.indptr", "y", "qid")),
-        *(lambda header, key=key: header["sections"]["y"].pop(key)
-          for key in ("dtype", "shape", "offset", "nbytes", "sha256")),
-        *(lambda header, dtype=dtype: header["sections"]["y"].update(dtype=dtype)
-          for dtype in ("|O", "O", "<i8", "<c8", "f4,f4", "<M8[s]", "V8", "nonsense", 8, None)),
-        lambda header: header["sections"]["X.indices"].update(dtype="<u4"),
-        lambda header: header["sections"]["X.indices"].update(dtype="<f4"),
-        *(lambda header, shape=shape: header["sections"]["y"].update(shape=shape)
-          for shape in ([-39], [39, 1], [38], [39.0], "39", None, [True] * 39)),
-        *(lambda header, offset=offset: header["sections"]["y"].update(offset=offset)
-          for offset in (-64, 1, 1 << 40, "0", 1e300)),
+        *(lambda header, name=name: header["blocks"].pop(name)
+          for name in ("X.data", "X.indices", "X.indptr", "y", "qid")),
+        *(lambda header, key=key: header["arrays"]["y"].pop(key)
+          for key in ("dtype", "shape", "file")),
+        *(lambda header, dtype=dtype: header["arrays"]["y"].update(dtype=dtype)
+          for dtype in ("|O", "<i8", "nonsense", 8, None)),
+        *(lambda header, shape=shape: header["arrays"]["y"].update(shape=shape)
+          for shape in ([-39], [39, 1], [38], "39", None)),
+        *(lambda header, file=file: header["arrays"]["y"].update(file=file)
+          for file in ("../y.npy", "/y.npy", "arrays.json", "", ".", 3, None)),
+        lambda header: header["arrays"]["y"].update(file=header["arrays"]["X.data"]["file"]),
         *(lambda header, shape=shape: header.update(extra={"shape": shape})
           for shape in ([39, 5], [38, 900], [39, 901], [], None, [39, -1], "39")),
-        lambda header: header["sections"].update(y=[]),
-        lambda header: header["sections"]["y"].update(sha256=[]),
+        lambda header: header["arrays"].update(y=[]),
+        lambda header: header["blocks"].update(y=[]),
+        lambda header: header["blocks"].update(y=3),
     ],
 )  # fmt: skip
 def test_any_fault_of_a_signed_header_builds_the_cache_again(source, folder, parses, change):
     source.write_bytes(SPARSE)
     expected = read_letor(source, cache=False)
     read_letor(source)
-    content = cache_file(folder).read_bytes()
-    cache_file(folder).write_bytes(signed(content, change))
+    before = contents(folder)
+    sign(folder, change)
     verify_cache(source)  # says what it finds, or nothing; raises nothing
     data = read_letor(source)
     assert data.X.shape[0] == 39
     if data.X.shape == expected.X.shape:  # more columns than are used are no fault
         assert_same(data, expected)
         assert len(parses) == 3
-        assert cache_file(folder).read_bytes() == content
+        header, arrays = contents_of_named_files(folder)
+        assert (header, arrays) == before
+
+
+def contents_of_named_files(folder):
+    """As ``contents``, if files that a damaged header did not name may be left."""
+    header = json.loads((cache_folder(folder) / HEADER).read_bytes())
+    named = {HEADER, *(entry["file"] for entry in header["arrays"].values())}
+    for path in cache_folder(folder).iterdir():
+        if path.name not in named:
+            path.unlink()
+    return contents(folder)
+
+
+@pytest.mark.parametrize("dtype", ["<i8", "<c8", "f4,f4", "<M8[s]", "V8", "O", ">f8", "S8"])
+def test_other_types_build_the_cache_again(source, folder, parses, dtype):
+    """Also where the header says the same."""
+    expected = read_letor(source, cache=False)
+    read_letor(source)
+    path = array_file(folder, "y")
+    array = np.zeros(3, dtype=dtype)
+    np.save(path, array, allow_pickle=True)
+
+    def change(header):
+        header["arrays"]["y"]["dtype"] = array.dtype.str
+        digests = [] if dtype == "O" else cache_module._digest_blocks(array)
+        header["blocks"]["y"] = digests
+
+    sign(folder, change)
+    assert_same(read_letor(source), expected)
+    assert len(parses) == 3
 
 
 @pytest.mark.parametrize("part", ["X.indices", "X.indptr"])
@@ -405,17 +475,7 @@ def test_indices_out_of_bounds_build_the_cache_again(source, folder, parses, par
     source.write_bytes(SPARSE)
     expected = read_letor(source, cache=False)
     read_letor(source)
-    content = bytearray(cache_file(folder).read_bytes())
-    _, header = cache_module._open(cache_file(folder))
-    section = header["sections"][part]
-    start = cache_module._aligned(header_length(content)) + section["offset"]
-    content[start + 80 : start + 84] = value.to_bytes(4, "little", signed=True)
-    digest = hashlib.sha256(content[start : start + section["nbytes"]]).hexdigest()
-
-    def sign(header):
-        header["sections"][part]["sha256"] = [digest]
-
-    cache_file(folder).write_bytes(signed(bytes(content), sign))
+    sign_array(folder, part, lambda array: array.__setitem__(20, value))
     assert_same(read_letor(source), expected)
     assert len(parses) == 3
 
@@ -423,17 +483,7 @@ def test_indices_out_of_bounds_build_the_cache_again(source, folder, parses, par
 def test_text_that_is_none_builds_the_cache_again(source, folder, parses):
     expected = read_letor(source, cache=False)
     read_letor(source)
-    content = bytearray(cache_file(folder).read_bytes())
-    _, header = cache_module._open(cache_file(folder))
-    section = header["sections"]["doc_ids"]
-    start = cache_module._aligned(header_length(content)) + section["offset"]
-    content[start : start + 4] = b"\xff\xff\xff\x7f"
-    digest = hashlib.sha256(content[start : start + section["nbytes"]]).hexdigest()
-
-    def sign(header):
-        header["sections"]["doc_ids"]["sha256"] = [digest]
-
-    cache_file(folder).write_bytes(signed(bytes(content), sign))
+    sign_array(folder, "doc_ids", lambda array: array.view("<u4").__setitem__(0, 0x7FFFFFFF))
     assert_same(read_letor(source), expected)
     assert len(parses) == 3
 
@@ -441,20 +491,27 @@ def test_text_that_is_none_builds_the_cache_again(source, folder, parses):
 def test_every_bit_of_a_small_cache_is_seen_without_verify(source, folder, parses):
     expected = read_letor(source, cache=False)
     read_letor(source)
-    content = cache_file(folder).read_bytes()
-    _, header = cache_module._open(cache_file(folder))
-    start = cache_module._aligned(header_length(content))
-    inside = [
-        start + section["offset"] + k
-        for section in header["sections"].values()
-        for k in range(0, section["nbytes"], 5)
-    ]
-    for n, position in enumerate(inside, start=3):
-        damaged = bytearray(content)
+    n = 2
+    for name in array_names(folder):
+        for position in range(128, array_file(folder, name).stat().st_size, 5):
+            path = array_file(folder, name)
+            damaged = bytearray(path.read_bytes())
+            damaged[position] ^= 1 << position % 8
+            path.write_bytes(damaged)
+            assert_same(read_letor(source), expected)
+            n += 1
+            assert len(parses) == n
+
+
+def test_bits_of_the_description_of_an_array_are_seen_or_mean_nothing(source, folder):
+    expected = read_letor(source, cache=False)
+    read_letor(source)
+    for position in range(128):
+        path = array_file(folder, "X")
+        damaged = bytearray(path.read_bytes())
         damaged[position] ^= 1 << position % 8
-        cache_file(folder).write_bytes(damaged)
+        path.write_bytes(damaged)
         assert_same(read_letor(source), expected)
-        assert len(parses) == n
 
 
 def test_a_large_cache_is_checked_in_parts(source, folder, parses, monkeypatch):
@@ -463,22 +520,18 @@ def test_a_large_cache_is_checked_in_parts(source, folder, parses, monkeypatch):
     monkeypatch.setattr(cache_module, "_DRAWN_BYTES", 256)
     source.write_bytes(TEXT * 200)
     read_letor(source)
-    content = bytearray(cache_file(folder).read_bytes())
-    _, header = cache_module._open(cache_file(folder))
-    section = header["sections"]["X"]
-    start = cache_module._aligned(header_length(content)) + section["offset"]
-    content[start : start + section["nbytes"]] = b"\x01" * section["nbytes"]
-    n_blocks = sum(len(of["sha256"]) for of in header["sections"].values())
-    share = len(section["sha256"]) / n_blocks
+    header, arrays = contents(folder)
+    content = arrays["X"][:128] + b"\x01" * (len(arrays["X"]) - 128)
+    share = len(header["blocks"]["X"]) / sum(map(len, header["blocks"].values()))
     assert 0.03 < share < 0.9
     state, seen = random.getstate(), 0
     for _ in range(60):
-        cache_file(folder).write_bytes(content)
+        array_file(folder, "X").write_bytes(content)
         n = len(parses)
         read_letor(source)
         seen += len(parses) > n
     assert random.getstate() == state
     chance = 1 - (1 - share) ** 4
     assert abs(seen / 60 - chance) < 5 * (chance * (1 - chance) / 60) ** 0.5 + 0.02
-    cache_file(folder).write_bytes(content)
-    assert "its section X is damaged" in verify_cache(source)[0]
+    array_file(folder, "X").write_bytes(content)
+    assert "its array X is damaged" in verify_cache(source)[0]

@@ -321,7 +321,5 @@ def test_indexes_with_other_rules_of_analysis_are_refused(tmp_path):
     with pytest.raises(ValueError, match="was made with another analyzer"):
         TextIndex.load(folder)
     changed(folder, HEADER, lambda facts: {**facts, "format": 1})
-    with pytest.raises(
-        ValueError, match=r"format must be 3, got 1\. Build the index anew"
-    ):
+    with pytest.raises(ValueError, match=r"format must be 3, got 1\. Build the index anew"):
         TextIndex.load(folder)

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import REGISTRY
-from rankwise.export import boosted_trees, expansions, grown_trees
+from rankwise.export import expansions, tree_sums
 from rankwise.export.maps import Chain, ExportError, Filled, Scaled, Sum, Trees, merged
 
 Reader = Callable[[Any], Chain]
@@ -75,24 +75,24 @@ _READERS: dict[str, Reader] = {
     "rank_lr": expansions.products_model,
     "ada_rank": expansions.linear_model,
     "coordinate_ascent": expansions.linear_model,
-    "rank_boost": grown_trees.stumps,
-    "frank": grown_trees.stumps,
+    "rank_boost": tree_sums.stumps,
+    "frank": tree_sums.stumps,
     "rank_net": expansions.network,
     "list_net": expansions.network,
     "list_mle": expansions.network,
     "lambda_rank": expansions.network,
-    "lambdamart": boosted_trees.lambdamart,
-    "lightgbm": boosted_trees.lightgbm,
-    "xgboost": boosted_trees.boosted,
-    "catboost": boosted_trees.boosted,
+    "lambdamart": tree_sums.grown,
+    "lightgbm": tree_sums.lightgbm,
+    "xgboost": tree_sums.boosted,
+    "catboost": tree_sums.boosted,
     "auto": blend,
     "prank": expansions.online_model,
     "voted_prank": expansions.all_hypotheses,
     "widrow_hoff": expansions.online_model,
     "aggregate_prank": expansions.many_hypotheses,
-    "ranking_tree": grown_trees.trees,
-    "ranking_forest": grown_trees.trees,
-    "orboost": grown_trees.boosted,
+    "ranking_tree": tree_sums.grown,
+    "ranking_forest": tree_sums.grown,
+    "orboost": tree_sums.orboost,
     "ordinal_svm": expansions.kernel_model,
     "poly_ordinal_svm": expansions.polynomial,
     "proportional_odds": expansions.linear_model,

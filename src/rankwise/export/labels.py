@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.grown_trees import node_classes
 from rankwise.export.maps import Chain, ExportError
-
-
-def cuts_scores(estimator: Any) -> bool:
-    """Whether the class is the number of thresholds that the score reaches."""
-    by_leaf = getattr(estimator, "leaf", "mean") == "mean"
-    by_votes = getattr(estimator, "votes", "mean") == "mean"
-    by_threshold = not hasattr(estimator, "link") or len(estimator.classes_) == 2
-    return by_threshold and by_leaf and (by_votes or getattr(estimator, "combine", "") == "bpm")
+from rankwise.export.tree_sums import node_classes
+from rankwise.ordinal.linear.proportional_odds import ProportionalOdds
+from rankwise.ordinal.online.aggregate_prank import AggregatePRank
+from rankwise.ordinal.online.rank_votes import Votes
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.ordinal.trees.ranking_tree import RankingTree
+from rankwise.ordinal.trees.tree_ranker import TreeRanker
 
 
 def class_chain(estimator: Any) -> Chain | None:
@@ -26,24 +24,28 @@ def class_chain(estimator: Any) -> Chain | None:
     ExportError
         If the estimator has no classes, or no chain can compute them.
     """
-    if not hasattr(estimator, "classes_"):
-        raise ExportError(
-            f"label=True needs an ordinal estimator, which predicts classes; "
-            f"{type(estimator).__name__} predicts scores. Drop it."
-        )
-    if cuts_scores(estimator):
-        return None
-    if hasattr(estimator, "link"):
-        raise ExportError(
-            f"{type(estimator).__name__} predicts the most probable class, which its score does "
-            "not determine. Drop label=True, or count the thresholds_ that the score reaches to "
-            "get the median class."
-        )
-    if hasattr(estimator, "node_classes_"):
-        return node_classes(estimator)
+    name = type(estimator).__name__
+    match estimator:
+        case ProportionalOdds() if len(estimator.classes_) != 2:
+            raise ExportError(
+                f"{name} predicts the most probable class, which its score does not determine. "
+                "Drop label=True, or count the thresholds_ that the score reaches to get the "
+                "median class."
+            )
+        case AggregatePRank(combine="bpm") | Votes(votes="mean") | TreeRanker(leaf="mean"):
+            return None
+        case RankingTree():
+            return node_classes(estimator)
+        case Votes() | TreeRanker():
+            raise ExportError(
+                f"{name} chooses classes by votes, which its score does not determine. "
+                'Drop label=True, or fit with leaf="mean" or votes="mean".'
+            )
+        case OrdinalRanker():
+            return None
     raise ExportError(
-        f"{type(estimator).__name__} chooses classes by votes, which its score does not determine. "
-        'Drop label=True, or fit with leaf="mean" or votes="mean".'
+        f"label=True needs an ordinal estimator, which predicts classes; {name} predicts scores. "
+        "Drop it."
     )
 
 

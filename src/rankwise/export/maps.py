@@ -7,7 +7,7 @@ that it can express.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,7 +176,6 @@ class Sum:
 
 Map = Affine | Scaled | Nodes | KernelValues | Terms | RunningSums | Votes | Trees | Filled | Sum
 Chain = tuple[Map, ...]
-Side = Literal["left", "right"]
 
 
 def linear(coef: Any, intercept: float = 0.0) -> Affine:

@@ -1,31 +1,57 @@
-"""Readers of our own trees, of stumps, and of boosted perceptrons."""
+"""Convert trees, stumps and boosted perceptrons, of this library and others, to chains of maps."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.export.maps import Chain, Nodes, Trees, linear
+from rankwise.export.maps import Chain, ExportError, Nodes, Trees, linear
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
+from rankwise.trees.columns import ColumnTable
+from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.score_tree import ScoreTree
-from rankwise.trees.tree import Tree
 from rankwise.typing import Float64Array
 
 
-def trees(estimator: Any) -> Chain:
-    """Trees that provide the scores of their nodes in ``score_trees``."""
-    return _of_values(estimator, estimator.score_trees())
+def grown(estimator: Any) -> Chain:
+    """Trees of our own estimators."""
+    return _of_ensemble(estimator, estimator.tree_ensemble())
 
 
 def node_classes(estimator: Any) -> Chain:
     """Class numbers of the leaves of one tree."""
-    return _of_values(estimator, [(estimator.tree_, estimator.node_classes_.astype(np.float64))])
+    values = estimator.node_classes_.astype(np.float64)
+    return _of_ensemble(estimator, TreeEnsemble.of_grown([(estimator.tree_, values)]))
 
 
-def _of_values(estimator: Any, trees: list[tuple[Tree, Float64Array]]) -> Chain:
+def _of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
     table = estimator.columns_
+    trees = ensemble.score_trees(table.n_categories(estimator.n_features_in_))
+    return _chain(trees, ensemble.constant, bool(estimator.has_missing_.any()), table)
+
+
+def lightgbm(estimator: Any) -> Chain:
+    """Trees of LightGBM's text model."""
+    if any(tree.zero_missing is not None for tree in estimator.stored_trees().trees):
+        raise ExportError(
+            "A LightGBM model with zero_as_missing=True treats zeros as missing values, which "
+            "no other format supports. Fit without it."
+        )
+    return boosted(estimator)
+
+
+def boosted(estimator: Any) -> Chain:
+    """Trees of the library's model; CatBoost's are converted to ordinary trees."""
+    stored = estimator.stored_trees()
+    return _chain(stored.trees, stored.constant, stored.has_missing, estimator.columns_)
+
+
+def _chain(
+    trees: tuple[ScoreTree, ...], constant: float, has_missing: bool, table: ColumnTable
+) -> Chain:
+    """Convert trees on codes of categories to trees on the categories themselves."""
     numbers = {
         column: categories.astype(np.float64)
         for column, categories in table.nominal.items()
@@ -33,36 +59,21 @@ def _of_values(estimator: Any, trees: list[tuple[Tree, Float64Array]]) -> Chain:
     }
     named = {**table.nominal, **table.ordered}
     categories = {column: named[column] for column in named if column not in numbers}
-    grown = tuple(score_tree(tree, values, numbers, table.nominal) for tree, values in trees)
-    return (Trees(grown, 0.0, bool(estimator.has_missing_.any()), categories),)
+    of_numbers = tuple(_of_numbers(tree, numbers) for tree in trees)
+    return (Trees(of_numbers, constant, has_missing, categories),)
 
 
-def score_tree(
-    tree: Tree,
-    values: Float64Array,
-    numbers: dict[int, Float64Array],
-    nominal: dict[int, NDArray[Any]],
-) -> ScoreTree:
-    """One tree; unordered columns of numbers are compared with numbers, others with codes."""
+def _of_numbers(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:
+    """Replace codes of unordered columns in a tree by the numbers of their categories."""
     members = {}
-    for node in np.flatnonzero(np.diff(tree.category_indptr)).tolist():
-        column = int(tree.feature[node])
-        known = numbers.get(column, np.arange(float(len(nominal[column]))))
-        codes = tree.categories[tree.category_indptr[node] : tree.category_indptr[node + 1]]
-        left = np.isin(np.arange(len(known)), codes)
-        members[node] = (known[left], known[~left])
-    return ScoreTree(
-        tree.feature.astype(np.int64),
-        tree.threshold,
-        tree.left.astype(np.int64),
-        tree.right.astype(np.int64),
-        tree.missing_left,
-        values,
-        members,
-    )
+    for node, sides in tree.members.items():
+        known = numbers.get(int(tree.feature[node]))
+        left, right = (side if known is None else known[side.astype(np.int64)] for side in sides)
+        members[node] = (left, right)
+    return replace(tree, members=members)
 
 
-def boosted(estimator: Any) -> Chain:
+def orboost(estimator: Any) -> Chain:
     """ORBoost, of stumps or of perceptrons."""
     if estimator.estimator == "stump":
         return stumps(estimator)

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks._timing import Timing, report
 from rankwise import PairwiseELM, RidgeRanker, compare
-from rankwise.datasets import Fold, load_lambdarank, load_ohsumed
+from rankwise.datasets import Fold, load_dataset
 from rankwise.selection import letor_folds
 
 REPEATS = 5
@@ -27,9 +27,9 @@ REPEATS = 5
 def folds() -> tuple[str, Sequence[Fold]]:
     """OHSUMED where it is at hand."""
     try:
-        return "OHSUMED", load_ohsumed()
+        return "OHSUMED", load_dataset("ohsumed")
     except FileNotFoundError:
-        return "the bundled data", letor_folds(load_lambdarank(fold=1).train)
+        return "the bundled data", letor_folds(load_dataset("lambdarank", fold=1).train)
 
 
 def rankers() -> dict[str, Any]:

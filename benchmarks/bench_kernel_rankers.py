@@ -15,13 +15,13 @@ import numpy as np
 
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import RankRLS
-from rankwise.datasets import load_ohsumed
+from rankwise.datasets import load_dataset
 
 
 def parts(n_rows: int) -> tuple[Any, Any]:
     """(X, y, qid) of about ``n_rows`` training rows and of the validation rows."""
     try:
-        fold = load_ohsumed(fold=1)
+        fold = load_dataset("ohsumed", fold=1)
         train, vali = (
             (np.asarray(part.X, dtype=np.float64), part.y, np.asarray(part.qid))
             for part in (fold.train, fold.vali)

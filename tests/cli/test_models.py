@@ -9,7 +9,7 @@ import sklearn
 from sklearn.pipeline import make_pipeline
 
 import rankwise as rw
-from rankwise.datasets import load_lambdarank, read_letor, read_run, write_letor
+from rankwise.datasets import load_dataset, read_letor, read_run, write_letor
 
 from .conftest import judged_data
 
@@ -99,7 +99,7 @@ def test_a_fold_of_a_known_set_brings_its_validation_part(rankwise, tmp_path):
         rankwise("fit", "lambdarank", *arguments),
         rankwise("fit", "lambdarank:1", *arguments),
     )
-    expected = load_lambdarank(fold=1)
+    expected = load_dataset("lambdarank", fold=1)
     assert whole.json["chosen"] == fold.json["chosen"]
     assert fold.json["rows"] == expected.train.n_samples
     assert fold.json["validation_rows"] == expected.vali.n_samples

@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, SplineTransformer,
 
 import rankwise as rw
 from rankwise._registry import REGISTRY
-from rankwise.datasets import load_lambdarank
+from rankwise.datasets import load_dataset
 from rankwise.export import ExportError, register_onnx_converters, to_onnx, to_ranklib
 from rankwise.export.chains import EXPORTABLE, is_exportable
 from rankwise.export.labels import class_chain
@@ -337,7 +337,7 @@ def test_files_and_facts(fitted, tmp_path):
 
 
 def test_real_rows():
-    data = load_lambdarank(fold=1)
+    data = load_dataset("lambdarank", fold=1)
     X, y, qid = (part[:300] for part in (data.train.X, data.train.y, data.train.qid))
     Z = data.test.X[:200].astype(np.float32)
     for estimator in (

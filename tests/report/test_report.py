@@ -232,9 +232,9 @@ def test_a_leaderboard_from_json_gives_the_same_page(board, tmp_path):
 
 def test_a_real_comparison(tmp_path, rng):
     from rankwise import compare
-    from rankwise.datasets import load_lambdarank
+    from rankwise.datasets import load_dataset
 
-    data = load_lambdarank()
+    data = load_dataset("lambdarank")
     board = compare(["linear_regression", "ridge"], data, measures=["nDCG@5"])
     page = Page(write_report(board, tmp_path / "r.html", data=data).read_text("utf-8"))
     assert {"section-curves", "section-differences", "section-paths", "data"} <= set(page.ids)

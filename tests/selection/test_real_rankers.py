@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from rankwise import LinearRegressionRanker, PairwiseELM, PointwiseELM, RidgeRanker
-from rankwise.datasets import load_lambdarank, load_ohsumed
+from rankwise.datasets import load_dataset
 from rankwise.metrics import parse
 from rankwise.selection import compare, letor_folds, tune
 
 
 @pytest.fixture(scope="module")
 def folds():
-    return letor_folds(load_lambdarank(fold=1).train, 3)
+    return letor_folds(load_dataset("lambdarank", fold=1).train, 3)
 
 
 def boosters():
@@ -62,7 +62,7 @@ def test_paths_are_chosen_on_the_validation_part_by_the_selection_measure(folds)
 def test_linear_regression_is_the_published_one(data_root):
     if not (data_root / "letor3-ohsumed-qln").is_dir():
         pytest.skip("no OHSUMED in RANKWISE_DATA")
-    board = compare("linear_regression", load_ohsumed(), measures=["AP", "nDCG@10"],
+    board = compare("linear_regression", load_dataset("ohsumed"), measures=["AP", "nDCG@10"],
                     preset="letor3")  # fmt: skip
     (row,) = board.rows()
     assert [round(mean, 4) for mean in row["folds"]] == [0.2979, 0.4302, 0.4398, 0.4978, 0.4442]

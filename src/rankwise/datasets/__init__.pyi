@@ -3,11 +3,6 @@ from .catalog.cystic_fibrosis import load_cystic_fibrosis as load_cystic_fibrosi
 from .catalog.entries import fetch as fetch
 from .catalog.entries import known_datasets as known_datasets
 from .catalog.loaders import load_dataset as load_dataset
-from .catalog.loaders import load_lambdarank as load_lambdarank
-from .catalog.loaders import load_mq2008 as load_mq2008
-from .catalog.loaders import load_ohsumed as load_ohsumed
-from .catalog.loaders import load_td2003 as load_td2003
-from .catalog.loaders import load_td2004 as load_td2004
 from .catalog.multi_label import load_mulan as load_mulan
 from .catalog.multi_label import read_mulan as read_mulan
 from .catalog.ordinal import OrdinalData as OrdinalData

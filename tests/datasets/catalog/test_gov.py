@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.datasets import known_datasets, load_dataset, load_td2003, load_td2004
+from rankwise.datasets import known_datasets, load_dataset
 from tests.datasets.catalog.gov import DOCUMENTS, write_gov
 
 
-@pytest.mark.parametrize(
-    ("year", "load", "n_part"), [(2003, load_td2003, 10), (2004, load_td2004, 15)]
-)
-def test_folds_are_letors(tmp_path, monkeypatch, year, load, n_part):
+@pytest.mark.parametrize(("year", "n_part"), [(2003, 10), (2004, 15)])
+def test_folds_are_letors(tmp_path, monkeypatch, year, n_part):
     write_gov(tmp_path, year, monkeypatch)
-    folds = load()
+    folds = load_dataset(f"td{year}")
     assert folds.fold_names == tuple(f"fold{i}" for i in range(1, 6))
     tested = []
     for i, fold in enumerate(folds):
@@ -44,7 +42,7 @@ def test_files_with_other_queries_are_refused(tmp_path, monkeypatch):
     with pytest.raises(
         ValueError, match=r"is not S1\.txt of td2003: it must have 10 queries, got 11"
     ):
-        load_td2003(1)
+        load_dataset("td2003", 1)
 
 
 def test_files_with_other_rows_are_refused(tmp_path, monkeypatch):
@@ -52,7 +50,7 @@ def test_files_with_other_rows_are_refused(tmp_path, monkeypatch):
     test = folder / "Fold2" / "test.txt"
     test.write_text(test.read_text() + "0 qid:10 1:0.5\n")
     with pytest.raises(ValueError, match="td2003 must have 600 rows, but the files have 601"):
-        load_td2003(1)
+        load_dataset("td2003", 1)
 
 
 def test_files_with_more_features_are_refused(tmp_path, monkeypatch):
@@ -60,10 +58,10 @@ def test_files_with_more_features_are_refused(tmp_path, monkeypatch):
     test = folder / "Fold2" / "test.txt"
     test.write_text(test.read_text().replace(" 64:", " 65:", 1))
     with pytest.raises(ValueError, match="65"):
-        load_td2003(1)
+        load_dataset("td2003", 1)
 
 
 def test_a_missing_set_says_what_to_get(monkeypatch, tmp_path):
     monkeypatch.setenv("RANKWISE_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"2004_td_dataset/Fold1/test\.txt and so on"):
-        load_td2004(1)
+        load_dataset("td2004", 1)

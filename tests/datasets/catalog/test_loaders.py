@@ -11,9 +11,6 @@ from rankwise.datasets import (
     fetch,
     known_datasets,
     load_dataset,
-    load_lambdarank,
-    load_mq2008,
-    load_ohsumed,
     read_letor,
 )
 
@@ -63,7 +60,7 @@ def test_letor_folds(data_root, name, rows, queries):
 
 
 def test_fold_is_the_files_joined_in_order(data_root):
-    fold = load_ohsumed(4, dtype=np.float64)
+    fold = load_dataset("ohsumed", 4, dtype=np.float64)
     paths = fetch("ohsumed")
     expected = [load_svmlight_file(paths[i], n_features=45, query_id=True) for i in (3, 4, 0)]
     np.testing.assert_array_equal(
@@ -77,7 +74,7 @@ def test_fold_is_the_files_joined_in_order(data_root):
 
 
 def test_ohsumed_versions_have_the_same_rows(data_root):
-    qln, low = load_ohsumed(2).test, load_ohsumed(2, version="min").test
+    qln, low = load_dataset("ohsumed", 2).test, load_dataset("ohsumed-min", 2).test
     np.testing.assert_array_equal(qln.doc_ids, low.doc_ids)
     np.testing.assert_array_equal(qln.y, low.y)
     assert qln.X.min() == 0.0
@@ -87,10 +84,10 @@ def test_ohsumed_versions_have_the_same_rows(data_root):
 
 
 def test_document_ids_are_kept(data_root):
-    data = load_mq2008(1).test
+    data = load_dataset("mq2008", 1).test
     assert data.doc_ids[0].startswith("GX")
     assert data.comments[0].startswith(f"docid = {data.doc_ids[0]} inc = ")
-    assert load_ohsumed(1).test.doc_ids[0].isdigit()
+    assert load_dataset("ohsumed", 1).test.doc_ids[0].isdigit()
 
 
 def test_mslr_slices(data_root):
@@ -101,16 +98,16 @@ def test_mslr_slices(data_root):
 
 def test_lambdarank_needs_no_data_folder(monkeypatch):
     monkeypatch.delenv("RANKWISE_DATA", raising=False)
-    everything = load_lambdarank(part="all")
+    everything = load_dataset("lambdarank", part="all")
     assert isinstance(everything, RankingData)
     assert (everything.n_samples, everything.n_queries, everything.n_features) == (3773, 251, 300)
     assert everything.groups.ids.tolist() == list(range(1, 252))
     assert (everything.X != 0).any(axis=0).sum() == 218
-    train, test = load_lambdarank(part="train"), load_lambdarank(part="test")
+    train, test = load_dataset("lambdarank", part="train"), load_dataset("lambdarank", part="test")
     assert (train.n_samples, train.n_queries) == (3005, 201)
     assert (test.n_samples, test.n_queries) == (768, 50)
 
-    fold = load_lambdarank(fold=1)
+    fold = load_dataset("lambdarank", fold=1)
     assert isinstance(fold, Fold)
     assert fold.train.groups.ids.tolist() == list(range(1, 162))
     assert fold.vali.groups.ids.tolist() == list(range(162, 202))
@@ -119,14 +116,14 @@ def test_lambdarank_needs_no_data_folder(monkeypatch):
     np.testing.assert_array_equal(np.concatenate([fold.train.X, fold.vali.X]), train.X)
     np.testing.assert_array_equal(fold.test.X, test.X)
 
-    folds = load_lambdarank()
+    folds = load_dataset("lambdarank")
     assert isinstance(folds, FoldedData)
     assert len(folds) == 1
     np.testing.assert_array_equal(folds[0].train.X, fold.train.X)
 
 
 def test_float64_is_the_number_in_the_file():
-    X = load_lambdarank(part="test", dtype=np.float64).X
+    X = load_dataset("lambdarank", part="test", dtype=np.float64).X
     assert X.dtype == np.float64
     assert X[0, 0] == 0.74
 
@@ -134,14 +131,19 @@ def test_float64_is_the_number_in_the_file():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: load_lambdarank(2), "lambdarank has a single fold, 1, got fold=2. Pass"),
-        (lambda: load_lambdarank(0), "got fold=0"),
-        (lambda: load_lambdarank(part="vali"), "part must be one of 'all', 'train', 'test'"),
-        (lambda: load_lambdarank(1, part="all"), "got fold=1 too. Drop one"),
+        (
+            lambda: load_dataset("lambdarank", 2),
+            "lambdarank has a single fold, 1, got fold=2. Pass",
+        ),
+        (lambda: load_dataset("lambdarank", 0), "got fold=0"),
+        (
+            lambda: load_dataset("lambdarank", part="vali"),
+            "part must be one of 'all', 'train', 'test'",
+        ),
+        (lambda: load_dataset("lambdarank", 1, part="all"), "got fold=1 too. Drop one"),
         (lambda: load_dataset("ohsumed", part="train"), "part must be one of 'all' for ohsumed"),
         (lambda: load_dataset("x"), "name must be one of ohsumed"),
-        (lambda: load_ohsumed(1, "null"), "version must be 'qln' or 'min', got 'null'"),
-        (lambda: load_mq2008(6), "mq2008 has folds 1 to 5, got fold=6"),
+        (lambda: load_dataset("mq2008", 6), "mq2008 has folds 1 to 5, got fold=6"),
     ],
 )
 def test_bad_arguments(call, message):
@@ -150,7 +152,7 @@ def test_bad_arguments(call, message):
 
 
 def test_fold_numbers_of_folded_data():
-    folds = load_lambdarank()
+    folds = load_dataset("lambdarank")
     assert folds[-1].name == "fold1"
     with pytest.raises(IndexError):
         folds[1]

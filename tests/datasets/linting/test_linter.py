@@ -14,8 +14,6 @@ from rankwise.datasets import (
     RankingData,
     lint,
     load_dataset,
-    load_lambdarank,
-    load_ohsumed,
 )
 from rankwise.datasets.linting.report import Finding
 from rankwise.datasets.linting.table_hash import hash_table
@@ -320,7 +318,7 @@ def test_hashes_tell_equal_from_unequal(rng, dtype):
 
 
 def test_ohsumed(data_root):
-    report = lint(load_ohsumed(dtype=np.float64))
+    report = lint(load_dataset("ohsumed", dtype=np.float64))
     assert report.ok
     assert len(report.parts) == 15
     constant = next(row for row in report.rows if row.what == "constant features")
@@ -330,13 +328,13 @@ def test_ohsumed(data_root):
     assert (empty.count, empty.total) == (1, 106)
     shared = [row for row in report.rows if row.what == "documents in two parts"]
     assert len(shared) == 15
-    fold = load_ohsumed(1)
+    fold = load_dataset("ohsumed", 1)
     common = np.intersect1d(fold.train.doc_ids, fold.vali.doc_ids)
     assert shared[0].count == len(common)
 
 
 def test_lambdarank_has_a_query_twice():
-    data = load_lambdarank(part="all")
+    data = load_dataset("lambdarank", part="all")
     report = found(lint(data))
     assert report["constant features"][1] == 82
     level, count, (query,) = report["queries with the rows of an earlier one"]

@@ -9,7 +9,7 @@ from scipy import sparse
 from rankwise.cli._files import read_files
 from rankwise.datasets import (
     RankingData,
-    load_lambdarank,
+    load_dataset,
     read_grouped,
     read_letor,
     read_table,
@@ -142,7 +142,7 @@ def test_lightgbm_reads_what_is_written(tmp_path, rng):
 
 
 def test_lambdarank_as_lightgbm_ships_it(tmp_path):
-    data = load_lambdarank(part="test", dtype=np.float64)
+    data = load_dataset("lambdarank", part="test", dtype=np.float64)
     write_grouped(data, tmp_path / "rank.test")
     back = read_grouped(tmp_path / "rank.test", dtype=np.float64, dense=True, n_features=300)
     np.testing.assert_array_equal(back.X, data.X)

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from rankwise.datasets import RankingData, load_lambdarank, read_letor, write_letor
+from rankwise.datasets import RankingData, load_dataset, read_letor, write_letor
 
 
 def bits(values):
@@ -107,7 +107,7 @@ def test_file_of_letor_is_written_as_it_was(tmp_path, letor_file):
 def test_many_blocks(tmp_path, monkeypatch):
     import rankwise.datasets.writers.write as module
 
-    data = load_lambdarank(part="test")
+    data = load_dataset("lambdarank", part="test")
     write_letor(data, tmp_path / "one")
     monkeypatch.setattr(module, "VALUES_PER_BLOCK", 700)
     write_letor(data, tmp_path / "many")

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import rankwise
 from rankwise import AutoRanker, LambdaMART, QueryGroups, RidgeRanker, compare, evaluate
-from rankwise.datasets import load_lambdarank
+from rankwise.datasets import load_dataset
 from rankwise.explain import explain_pair
 from rankwise.metrics import parse
 from rankwise.rankers.ensemble import auto
@@ -281,7 +281,7 @@ def test_differences_of_scores_are_shared_out_among_the_features(rng):
 
 
 def test_takes_part_in_compare():
-    fold = load_lambdarank()[0]
+    fold = load_dataset("lambdarank")[0]
     rankers = {"auto": AutoRanker(**SMALL | {"n_trials": 2}), "ridge": RidgeRanker()}
     board = compare(rankers, fold, measures="nDCG@10", isolate=False)
     cell = board.cell("auto", board.folds[0])

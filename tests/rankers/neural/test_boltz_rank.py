@@ -9,7 +9,7 @@ from numpy.random import RandomState
 torch = pytest.importorskip("torch", reason="needs rankwise[neural]")
 
 from rankwise import AdaRank, BoltzRank, QueryGroups, RidgeRanker, load  # noqa: E402
-from rankwise.datasets import load_lambdarank, load_ohsumed  # noqa: E402
+from rankwise.datasets import load_dataset  # noqa: E402
 from rankwise.metrics import parse  # noqa: E402
 from rankwise.rankers.neural import network  # noqa: E402
 
@@ -115,7 +115,7 @@ def test_training_on_long_queries_does_not_unlearn(measure):
 @pytest.mark.parametrize("measure", ["nDCG@10", "ERR"])
 def test_training_on_judged_queries_ends_above_ridge(measure):
     """30 real queries, the 20 columns with the most values."""
-    part = load_lambdarank(1).train
+    part = load_dataset("lambdarank", 1).train
     groups = QueryGroups.from_qid(part.qid, len(part.y))
     rows = groups.sort(np.arange(len(part.y)))[: groups.indptr[30]]
     columns = np.argsort(-(part.X != 0).mean(0), kind="stable")[:20]
@@ -131,7 +131,7 @@ def test_training_on_ohsumed_ends_above_ridge():
     ERR is no such test: its end ranges from .59 to .76 over three seeds, ridge has .69.
     """
     measure, n_longest = "nDCG@10", 12
-    part = load_ohsumed(1).train
+    part = load_dataset("ohsumed", 1).train
     names, sizes = np.unique(part.qid, return_counts=True)
     rows = np.isin(part.qid, names[np.argsort(-sizes, kind="stable")[:n_longest]])
     check_training(measure, part.X[rows], part.y[rows], part.qid[rows])

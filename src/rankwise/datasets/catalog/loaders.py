@@ -65,185 +65,23 @@ def load_dataset(
         If there is no such set, fold or part, or a file differs from the catalog.
     FileNotFoundError
         If the set is not on this machine; the message says where to get it.
-    """
-    return _load(name, fold, part, dtype)
 
-
-# fmt: off
-@overload
-def load_ohsumed(
-    fold: int, version: Literal["qln", "min"] = ..., *, dtype: DTypeLike = ...
-) -> Fold: ...
-@overload
-def load_ohsumed(
-    fold: None = ..., version: Literal["qln", "min"] = ..., *, dtype: DTypeLike = ...
-) -> FoldedData: ...
-# fmt: on
-def load_ohsumed(
-    fold: int | None = None,
-    version: Literal["qln", "min"] = "qln",
-    *,
-    dtype: DTypeLike = np.float32,
-) -> Fold | FoldedData:
-    """Load OHSUMED of LETOR 3.0: 106 queries, 16,140 rows, 45 features, grades 0 to 2, five folds.
-
-    Parameters
-    ----------
-    fold : int from 1 to 5, optional
-        Number of a fold; None: all folds.
-    version : {"qln", "min"}
-        Features normalised by query (QueryLevelNorm), or raw features with missing values replaced
-        by the minimum.
-    dtype : float32 or float64
-        Type of X.
-
-    Returns
-    -------
-    Fold or FoldedData
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        As in :func:`load_dataset`.
-    """
-    names = {"qln": "ohsumed", "min": "ohsumed-min"}
-    if version not in names:
-        raise ValueError(f"version must be 'qln' or 'min', got {version!r}.")
-    return load_dataset(names[version], fold, dtype=dtype)
-
-
-# fmt: off
-@overload
-def load_mq2008(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
-@overload
-def load_mq2008(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
-# fmt: on
-def load_mq2008(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fold | FoldedData:
-    """Load MQ2008 of LETOR 4.0: 784 queries, 15,211 rows, 46 features, grades 0 to 2, five folds.
-
-    Parameters
-    ----------
-    fold : int from 1 to 5, optional
-        Number of a fold; None: all folds.
-    dtype : float32 or float64
-        Type of X.
-
-    Returns
-    -------
-    Fold or FoldedData
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        As in :func:`load_dataset`.
-    """
-    return load_dataset("mq2008", fold, dtype=dtype)
-
-
-# fmt: off
-@overload
-def load_td2003(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
-@overload
-def load_td2003(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
-# fmt: on
-def load_td2003(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fold | FoldedData:
-    """Load TD2003 of LETOR 3.0: 50 queries, 49,058 rows, 64 features, grades 0 and 1, five folds.
-
-    Topic distillation on the .Gov collection.
-
-    Parameters
-    ----------
-    fold : int from 1 to 5, optional
-        Number of a fold; None: all folds.
-    dtype : float32 or float64
-        Type of X.
-
-    Returns
-    -------
-    Fold or FoldedData
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        As in :func:`load_dataset`. No checksums are known for this set, so the numbers of queries,
-        rows and features are checked instead.
-    """
-    return load_dataset("td2003", fold, dtype=dtype)
-
-
-# fmt: off
-@overload
-def load_td2004(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
-@overload
-def load_td2004(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
-# fmt: on
-def load_td2004(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fold | FoldedData:
-    """Load TD2004 of LETOR 3.0: 75 queries, 74,146 rows, 64 features, grades 0 and 1, five folds.
-
-    Topic distillation on the .Gov collection. Zong and Huang report 72 queries; the set has 75.
-
-    Parameters
-    ----------
-    fold : int from 1 to 5, optional
-        Number of a fold; None: all folds.
-    dtype : float32 or float64
-        Type of X.
-
-    Returns
-    -------
-    Fold or FoldedData
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        As in :func:`load_dataset`. No checksums are known for this set, so the numbers of queries,
-        rows and features are checked instead.
-    """
-    return load_dataset("td2004", fold, dtype=dtype)
-
-
-# fmt: off
-@overload
-def load_lambdarank(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
-@overload
-def load_lambdarank(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
-@overload
-def load_lambdarank(fold: None = ..., *, part: PartName, dtype: DTypeLike = ...) -> RankingData: ...
-# fmt: on
-def load_lambdarank(
-    fold: int | None = None,
-    *,
-    part: PartName | None = None,
-    dtype: DTypeLike = np.float32,
-) -> Fold | FoldedData | RankingData:
-    """Load LightGBM's lambdarank example: 251 queries, 3,773 rows, 300 features, grades 0 to 4.
-
-    The set is bundled with the library (MIT). Its only fold tests on LightGBM's 50 test queries.
-    The last fifth (40) of the 201 training queries is the validation part.
-
-    Parameters
-    ----------
-    fold : 1, optional
-        Number of the fold; None: FoldedData with this fold.
-    part : {"all", "train", "test"}, optional
-        One table of all 251 queries, or of LightGBM's 201 training or 50 test queries.
-    dtype : float32 or float64
-        Type of X, which is dense.
-
-    Returns
-    -------
-    Fold, FoldedData or RankingData
-        A Fold for a fold number, RankingData for a part, else FoldedData.
+    Notes
+    -----
+    :func:`known_datasets` describes the sets. OHSUMED is normalised by query (QueryLevelNorm);
+    "ohsumed-min" has its raw features, with missing values replaced by the minimum. TD2003 and
+    TD2004 are topic distillation on the .Gov collection; no checksums are known for them, so the
+    numbers of queries, rows and features are checked instead. Zong and Huang report 72 queries for
+    TD2004; the set has 75. LightGBM's "lambdarank" example is bundled with the library (MIT). Its
+    only fold tests on LightGBM's 50 test queries, and the last fifth (40) of the 201 training
+    queries is the validation part.
 
     Examples
     --------
-    >>> load_lambdarank(part="all")
+    >>> from rankwise.datasets import load_dataset
+    >>> load_dataset("lambdarank", part="all")
     RankingData('lambdarank': 3773 rows, 251 queries, 300 features, dense float32)
     """
-    return _load("lambdarank", fold, part, dtype)
-
-
-def _load(name: str, fold: int | None, part: PartName | None, dtype: DTypeLike) -> Any:
     entry = find_set(name)
     _check_choice(entry, fold, part)
     read = _reader(entry, dtype)

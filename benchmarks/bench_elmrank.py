@@ -28,8 +28,8 @@ from rankwise.solvers.least_squares.complex_path import (
     complex_paths,
     complex_penalties,
     plan_folds,
-    tune_draws,
 )
+from rankwise_papers.tuned_draws import tune_draws
 
 N_FEATURES, N_NODES, N_FOLDS, N_DRAWS = 300, 100, 10, 10
 PENALTY = complex_penalties(LAM_GRID, C_GRID)

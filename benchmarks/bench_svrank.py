@@ -20,7 +20,7 @@ from benchmarks._timing import interleave, report
 from rankwise import SVRank, SVRRanker
 from rankwise.datasets import load_dataset
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.newton.svrank_path import svrank_path
+from rankwise_papers.svrank_path import svrank_path
 
 LAMS = 10.0 ** np.arange(2, -6.1, -1)
 

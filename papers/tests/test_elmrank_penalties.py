@@ -7,7 +7,6 @@ import pytest
 
 from rankwise.datasets import ratings_from_triplets
 from rankwise.experiments import Verdict
-from rankwise.solvers.newton.svrank_path import svrank_path
 from rankwise_papers.elmrank_penalties import fits, plan, tables
 from rankwise_papers.elmrank_penalties.experiment import PenaltyPaths
 from rankwise_papers.elmrank_recommendation import reviewers as splits
@@ -19,6 +18,7 @@ from rankwise_papers.elmrank_recommendation.kernel_methods import (
     linear_and_rbf,
 )
 from rankwise_papers.shared_tables import ABSENT
+from rankwise_papers.svrank_path import svrank_path
 
 EXPERIMENT = PenaltyPaths()
 

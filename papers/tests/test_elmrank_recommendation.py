@@ -260,7 +260,7 @@ def test_svrank_grid_is_refits(table, rng):
         r = y - K @ a
         return np.abs(r[:, None] - r).mean() + lam * a @ K @ a
 
-    from rankwise.solvers.newton.svrank_path import svrank_path
+    from rankwise_papers.svrank_path import svrank_path
 
     error = 0.0
     for k in range(5):

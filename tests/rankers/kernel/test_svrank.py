@@ -13,8 +13,10 @@ from sklearn.model_selection import GroupKFold
 
 import rankwise
 from rankwise import SVRank
+from rankwise.losses.pairwise_absolute import pairwise_absolute
 from rankwise.metrics import evaluate
-from rankwise.solvers.newton.svrank_path import svrank_path
+from rankwise.solvers.newton.inner_products import kernel_products
+from rankwise.solvers.newton.proximal_newton import ProximalNewton
 
 GAMMA = 0.7
 
@@ -84,10 +86,9 @@ def test_query_weights_are_those_of_the_solver(query_weight):
     indptr = np.searchsorted(qid[order], np.arange(5))
     ranker = SVRank(gamma=GAMMA, lam=0.05, query_weight=query_weight, tol=1e-9)
     ranker.fit(X, y, qid=qid)
-    (result,) = svrank_path(
-        gaussian(X[order], X[order]), y[order], 0.05, indptr=indptr,
-        query_weight=query_weight, tol=1e-9,
-    )  # fmt: skip
+    loss = pairwise_absolute(indptr, None, epsilon=0.0, query_weight=query_weight)
+    products = kernel_products(gaussian(X[order], X[order]), indptr)
+    (result,) = ProximalNewton(tol=1e-9).path(loss, y[order], products, np.array([0.05]))
     difference = ranker.predict(X)[order] - gaussian(X[order], X[order]) @ result.x
     for lo, hi in itertools.pairwise(indptr):
         assert np.ptp(difference[lo:hi]) < 1e-5

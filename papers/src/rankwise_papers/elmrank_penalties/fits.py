@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.solvers.newton.svrank_path import svrank_path
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.families import FOLD_SEED
 from rankwise_papers.elmrank_recommendation.kernel_grid import fit_grid
 from rankwise_papers.elmrank_recommendation.kernel_methods import linear_and_rbf
 from rankwise_papers.elmrank_recommendation.measures import MEASURES, measure
 from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
+from rankwise_papers.svrank_path import svrank_path
 
 GAP = 1e-3  # duality gap over the objective at which a solution of SVRank is taken
 

@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 
 from rankwise import RankSVM
-from rankwise.solvers.least_squares.complex_path import tune_draws
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.elmrank_recommendation.elm_methods import node_draws
 from rankwise_papers.elmrank_recommendation.kernel_grid import fit_grid
 from rankwise_papers.elmrank_recommendation.kernel_methods import linear_and_rbf
+from rankwise_papers.tuned_draws import tune_draws
 
 N_FOLDS, SVR_FOLDS = 10, 5
 LAM = 10.0 ** np.arange(-7, 2.5, 0.5)  # of LS-SVR, in LSRRank's scale

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwise.features.random_nodes import NodeMap, draw_nodes
-from rankwise.solvers.least_squares.complex_path import tune_draws
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
+from rankwise_papers.tuned_draws import tune_draws
 
 N_NODES = 100
 SINGLE_DRAWS = 5  # of the 50, measured one by one

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rankwise.solvers.newton.svrank_path import svrank_path
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.elmrank_recommendation.kernel_grid import KernelGrid
 from rankwise_papers.elmrank_recommendation.kernel_methods import Kernels
 from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
+from rankwise_papers.svrank_path import svrank_path
 
 LAM = 10.0 ** np.arange(-4, 0.5)
 N_FOLDS = 5

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 from rankwise.losses.pairwise_absolute import pairwise_absolute
-from rankwise.solvers.newton.svrank_path import svrank_path
+from rankwise_papers.svrank_path import svrank_path
 
 LAMS = 10.0 ** np.arange(2, -6.1, -1)
 

@@ -12,8 +12,9 @@ from rankwise.solvers.least_squares.complex_path import (
     complex_paths,
     complex_penalties,
     plan_folds,
-    tune_draws,
 )
+from rankwise_papers import tuned_draws
+from rankwise_papers.tuned_draws import tune_draws
 
 LAM = np.array([1e-5, 1e-2, 10.0])
 C = np.array([2.0, 2.0**13, np.inf])
@@ -96,7 +97,7 @@ def test_filled_in_entries_change_nothing(rng, activation):
     y = rng.normal(size=20)
     nodes = draw_nodes(40, 9, activation, np.random.RandomState(0))
     folds = np.arange(20) % 5
-    common = complex_path._StackedRows.stacked(X[:20], X[20:]).common
+    common = tuned_draws._StackedRows.stacked(X[:20], X[20:]).common
     np.testing.assert_array_equal(common, fill)
     tuned = tune_draws(X[:20], y, X[20:], [nodes], folds, LAM, C)
     expected = refitted_errors(nodes(X[:20]), y, np.ones(20), folds)

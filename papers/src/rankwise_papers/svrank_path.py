@@ -53,7 +53,7 @@ def svrank_path(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise.solvers.newton.svrank_path import svrank_path
+    >>> from rankwise_papers.svrank_path import svrank_path
     >>> x = np.array([0.0, 1.0, 3.0])
     >>> weak, strong = svrank_path(np.outer(x, x), x, [0.1, 10.0])
     >>> slopes = [float(result.x @ x) for result in (weak, strong)]

@@ -37,8 +37,6 @@ class Measure:
     bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     # Whether rows without a score can rank below all others.
     reads_from_top: ClassVar[bool] = False
-    # Whether unjudged rows are left out, which needs a mask of the judged ones.
-    reads_judged: ClassVar[bool] = False
     # Whether the scores are read as predicted labels rather than ranked.
     reads_labels: ClassVar[bool] = False
 

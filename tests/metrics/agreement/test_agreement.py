@@ -12,7 +12,6 @@ from scipy import stats
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics import evaluate, parse
-from rankwise.metrics.agreement.misranking import pairwise_misranking_per_query
 from rankwise.metrics.agreement.query_sums import largest_by_query, mean_by_query, sum_by_query
 from tests import oracles_agreement as naive
 
@@ -255,14 +254,6 @@ def test_aliases_and_canonical_strings():
 def test_bad_choices_are_named(spec, message):
     with pytest.raises(ValueError, match=message):
         parse(spec)
-
-
-def test_misranking_of_two_vectors(rng):
-    y, f, qid = ragged(rng, "grades")
-    groups = QueryGroups.from_qid(qid, len(y))
-    got = pairwise_misranking_per_query(y, f, groups, ties=0.5)
-    np.testing.assert_array_equal(got, per_query("Misranking(ties=0.5)", y, f, qid))
-    assert np.isnan(got).any()
 
 
 def test_pooled_loss_is_that_of_one_query(rng):

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.groups import QueryGroups
 from rankwise.metrics.agreement.undefined import AgreementMeasure
 from rankwise.metrics.conventions import Empty, check_choice
 from rankwise.metrics.scored import ScoredGroups
@@ -60,23 +59,3 @@ class Misranking(AgreementMeasure):
         wrong = pairs.misordered + self.ties * pairs.undecided
         share = wrong / np.maximum(pairs.ordered, 1)
         return self.fill_empty(share, pairs.ordered > 0)
-
-
-def pairwise_misranking_per_query(
-    y: Float64Array, scores: Float64Array, groups: QueryGroups, ties: float = 1.0
-) -> Float64Array:
-    """Pairwise misranking of every query; NaN if all labels of a query are equal.
-
-    Parameters
-    ----------
-    y, scores : ndarray of shape (n_samples,)
-        Labels and scores in input order.
-    groups : QueryGroups
-    ties : {1.0, 0.5, 0.0}
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), float64
-        In [0, 1], in the order of ``groups.ids``.
-    """
-    return Misranking(ties=ties).per_query(y, scores, groups)

@@ -35,7 +35,6 @@ class BinaryPreference(BinaryMeasure):
     """
 
     name: ClassVar[str] = "Bpref"
-    reads_judged: ClassVar[bool] = True
     cutoff = None
 
     rel: float = 1

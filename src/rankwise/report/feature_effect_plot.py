@@ -43,9 +43,9 @@ def plot_feature_effect(effects: FeatureEffect | Sequence[FeatureEffect]) -> Fig
     Examples
     --------
     >>> from rankwise import RidgeRanker
-    >>> from rankwise.datasets import load_lambdarank
+    >>> from rankwise.datasets import load_dataset
     >>> from rankwise.explain import feature_effect
-    >>> train = load_lambdarank()[0].train
+    >>> train = load_dataset("lambdarank")[0].train
     >>> ranker = RidgeRanker().fit(train.X, train.y, qid=train.qid)
     >>> effect = feature_effect(ranker, train.X, train.qid, 10)
     >>> plot_feature_effect(effect).savefig("effect.pdf")  # doctest: +SKIP

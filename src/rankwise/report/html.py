@@ -68,7 +68,8 @@ def write_report(
 
     Examples
     --------
-    >>> write_report(compare(["ridge"], load_lambdarank()), "report.html")  # doctest: +SKIP
+    >>> board = compare(["ridge"], load_dataset("lambdarank"))  # doctest: +SKIP
+    >>> write_report(board, "report.html")  # doctest: +SKIP
     """
     path = Path(path)
     if lint is None and data is not None:

@@ -65,9 +65,10 @@ def plot_learning_curve(
 
     Examples
     --------
-    >>> from rankwise.datasets import load_lambdarank
+    >>> from rankwise.datasets import load_dataset
     >>> from rankwise.selection import learning_curve
-    >>> curve = learning_curve("ridge", load_lambdarank(), [10, 40], measures="AP", isolate=False)
+    >>> folds = load_dataset("lambdarank")
+    >>> curve = learning_curve("ridge", folds, [10, 40], measures="AP", isolate=False)
     >>> plot_learning_curve(curve).savefig("curve.pdf")  # doctest: +SKIP
     """
     return draw_growth(growth(curve, measure))

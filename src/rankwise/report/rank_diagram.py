@@ -90,8 +90,8 @@ def plot_critical_difference(
     Examples
     --------
     >>> from rankwise import compare
-    >>> from rankwise.datasets import load_lambdarank
-    >>> board = compare(["linear_regression", "ridge"], load_lambdarank(), isolate=False)
+    >>> from rankwise.datasets import load_dataset
+    >>> board = compare(["linear_regression", "ridge"], load_dataset("lambdarank"), isolate=False)
     >>> plot_critical_difference(board).savefig("ranks.svg")  # doctest: +SKIP
     """
     return draw_ranks(rank_diagram(boards, measure, confidence=confidence).ranks)

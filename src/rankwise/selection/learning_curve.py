@@ -142,9 +142,10 @@ def learning_curve(
 
     Examples
     --------
-    >>> from rankwise.datasets import load_lambdarank
+    >>> from rankwise.datasets import load_dataset
     >>> from rankwise.selection import learning_curve
-    >>> curve = learning_curve("ridge", load_lambdarank(), [10, 40], measures="AP", isolate=False)
+    >>> folds = load_dataset("lambdarank")
+    >>> curve = learning_curve("ridge", folds, [10, 40], measures="AP", isolate=False)
     >>> curve.sizes.tolist(), bool(curve.means()["ridge"][1] > curve.means()["ridge"][0])
     ([10, 40], True)
     """

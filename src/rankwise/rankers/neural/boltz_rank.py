@@ -147,8 +147,8 @@ class BoltzRank(NeuralRanker):
     is needed. For queries with drawn rankings, ``loss_curve_`` contains this difference instead of
     the divergence; the two differ by ``H(P(.|s)) - H(P(.|labels))``.
 
-    Defaults were chosen by nDCG@10 on validation data only: of
-    :func:`rankwise.datasets.load_lambdarank`, of 120 users of MovieLens 100k as queries, and of 70
+    Defaults were chosen by nDCG@10 on validation data only: of "lambdarank" of
+    :func:`rankwise.datasets.load_dataset`, of 120 users of MovieLens 100k as queries, and of 70
     synthetic queries of 100 rows. The candidates, with 15 nodes, 60 epochs and one seed, were
     slopes of 1 and 10; ``kl_weight`` of 0, 0.001, 0.003 and 0.01; Adam at 0.003 and 0.01; and SGD
     at 0.1. The differences were small. ``n_nodes``, ``n_rankings`` and ``gold_share`` were not

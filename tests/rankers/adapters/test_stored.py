@@ -16,6 +16,7 @@ from rankwise.rankers.adapters._stored import (
     check_lightgbm,
     check_xgboost,
 )
+from rankwise.trees.columns import ColumnTable
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +315,8 @@ def test_any_change_of_a_digit_is_refused_or_harmless(
         place = data.draw(st.sampled_from(digits))
         text = text[:place] + data.draw(st.sampled_from("0123456789")) + text[place + 1 :]
     ranker = getattr(rankwise, name)()
-    ranker.__setstate__({**ranker.__getstate__(), "n_features_in_": 5, "model_": text.encode()})
+    state = {"n_features_in_": 5, "model_": text.encode(), "columns_": ColumnTable({}, {})}
+    ranker.__setstate__({**ranker.__getstate__(), **state})
     try:
         scores = ranker.predict(judged.X)
     except Exception as error:

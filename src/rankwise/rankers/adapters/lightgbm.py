@@ -32,6 +32,7 @@ from rankwise.rankers.adapters.boosted_ranker import (
 )
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rows.fit_data import FitData
+from rankwise.runtime.callers import callers_level
 from rankwise.trees.columns import FROM_DTYPE
 from rankwise.trees.stored_boosters import lightgbm_trees
 from rankwise.typing import Float64Array, Int64Array
@@ -173,7 +174,7 @@ def _small_queries(rows: TrainingRows) -> tuple[Any, Int64Array]:
         "Larger queries are split into parts with the same mix of labels, and rows of different "
         "parts are not compared. XGBoostRanker and CatBoostRanker accept queries of any size.",
         UserWarning,
-        stacklevel=7,
+        stacklevel=callers_level(),
     )
     return deal_large_queries(rows.y, rows.sizes, LARGEST_QUERY)
 

@@ -14,6 +14,7 @@ import sklearn
 
 from rankwise.groups import QueryGroups
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 
@@ -53,7 +54,7 @@ def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> No
         raise ValueError(
             f"qid must give some query two rows or more, got {groups.n_queries} queries of one row "
             f"each: {name} compares rows of one query. Pass the id that rows to be ranked together "
-            "share, or qid=0 where all rows are one query."
+            f"share, or {setting('qid', 0)} where all rows are one query."
         )
     raise ValueError(
         f"y must differ within some query, got equal labels in each of the {groups.n_queries} "
@@ -69,7 +70,8 @@ def _has_pair(y: Float64Array, indptr: Any) -> bool:
 
 
 def _warn(what: str) -> None:
-    fix = "Pass the query of every row as qid, or qid=0 where all rows are one query."
+    one_query = setting("qid", 0)
+    fix = f"Pass the query of every row as qid, or {one_query} where all rows are one query."
     warnings.warn(f"{what} {fix}{routing_hint()}", OneQueryWarning, stacklevel=callers_level())
 
 

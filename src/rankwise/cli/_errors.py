@@ -8,7 +8,6 @@ the command line shows the traceback instead.
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import threading
@@ -20,17 +19,13 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from rankwise.runtime.vocabulary import LISTS, settings_written
+
 OK, FAILED, USAGE = 0, 1, 2
 INTERRUPTED, TERMINATED = 130, 143
 DEBUG_FLAG = "--debug"
 # Warnings shown as notes, because they report what was done rather than a problem.
 _NOTES = ("IgnoredColumnsWarning",)
-# Parameters in messages of the library that correspond to options.
-_PARAMETER = re.compile(
-    r"""\b(label|qid|features|fields|doc_id|sep|encoding)=('[^']*'|"[^"]*"|\[[^]]*\])"""
-)
-_ONE_QUERY = re.compile(r"\bqid=(False|0)\b")
-_PLACEHOLDERS = {"'…'": "NAME", "[…]": "A,B,…"}
 _OF_PYDANTIC = ": Value error, "  # added by pydantic, after typer's own "Invalid value"
 
 
@@ -64,7 +59,11 @@ class OneLineGroup(TyperGroup):
         """
         given = list(sys.argv[1:] if args is None else args)
         debug = DEBUG_FLAG in given
-        with warnings_in_one_line(), cleaning_up_when_terminated() as terminated:
+        with (
+            settings_written(_as_option),
+            warnings_in_one_line(),
+            cleaning_up_when_terminated() as terminated,
+        ):
             try:
                 code = super().main(
                     [argument for argument in given if argument != DEBUG_FLAG],
@@ -130,7 +129,7 @@ def warnings_in_one_line() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         word = "note" if category.__name__ in _NOTES else "warning"
-        say(f"{word}: {in_options(one_line(message))}")
+        say(f"{word}: {one_line(message)}")
 
     before = warnings.showwarning
     warnings.showwarning = show
@@ -147,16 +146,16 @@ def one_line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-def in_options(message: str) -> str:
-    """Replace parameters in a message of the library by options of the command line."""
-
-    def option(match: re.Match[str]) -> str:
-        name, value = match.groups()
-        if value.startswith("['"):
-            value = value[1:-1].replace("', '", ",")
-        return f"--{name.replace('_', '-')} {_PLACEHOLDERS.get(value, value)}"
-
-    return _ONE_QUERY.sub("--one-query", _PARAMETER.sub(option, message))
+def _as_option(name: str, value: Any) -> str:
+    """A setting in messages of the library, as it is written on the command line."""
+    if name == "qid" and value in (False, 0):
+        return "--one-query"
+    if name == "replace":
+        return "--update, for a saved index"
+    option = f"--{name.replace('_', '-')}"
+    if value is ...:
+        return f"{option} {'A,B,…' if name in LISTS else 'NAME'}"
+    return f"{option} {','.join(value) if name in LISTS else repr(value)}"
 
 
 def _code_and_line(error: Exception) -> tuple[int, str]:
@@ -166,11 +165,11 @@ def _code_and_line(error: Exception) -> tuple[int, str]:
         message = message or type(error).__name__
         return getattr(error, "exit_code", FAILED), f"error: {message}"
     if isinstance(error, UsageError):
-        return USAGE, f"error: {in_options(str(error))}"
+        return USAGE, f"error: {error}"
     if isinstance(error, typer.Abort):
         return FAILED, "error: aborted"
     if isinstance(error, FileNotFoundError):
         return USAGE, f"error: {one_line(error)}"
-    text = in_options(one_line(error)) or type(error).__name__
+    text = one_line(error) or type(error).__name__
     kind = "" if isinstance(error, JobError | OSError | ValueError) else f"{type(error).__name__}: "
     return FAILED, f"error: {kind}{text}"

@@ -35,6 +35,7 @@ from rankwise.cli._options import (
 )
 from rankwise.cli._output import check_target, print_json, terminal_width
 from rankwise.cli._progress import Progress, waiting
+from rankwise.runtime.vocabulary import ArgumentError
 
 if TYPE_CHECKING:
     from rankwise.selection import FoldResult, Leaderboard, LearningCurve
@@ -209,10 +210,8 @@ def _run_curve(
     try:
         with Progress("Comparing on fewer queries") as progress:
             return learning_curve(rankers, data, sizes, progress=note, **options)
-    except ValueError as error:
-        if not str(error).startswith("sizes must"):
-            raise
-        raise UsageError(str(error).replace("sizes", "--learning-curve", 1)) from None
+    except ArgumentError as error:
+        raise UsageError(f"--learning-curve {error.problem}") from None
 
 
 class _Ahead:

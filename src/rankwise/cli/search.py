@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._arguments import split_list
-from rankwise.cli._errors import JobError, UsageError
+from rankwise.cli._errors import UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
@@ -81,10 +81,7 @@ def index(
             names = None if fields is None else split_list(fields)
             built = TextIndex(names, analyzer=analyzer)
         for path in files:
-            try:
-                built.add(path, replace=update, encoding=encoding)
-            except ValueError as error:  # --update is for an index that is there
-                raise JobError(str(error).replace(" or pass replace=True", "")) from error
+            built.add(path, replace=update, encoding=encoding)
         built.save(out)
     facts = {"out": str(out), "documents": len(built), "terms": len(built.vocabulary)}
     if json:

@@ -28,6 +28,7 @@ from rankwise.checks.frames import (
 )
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import as_array, as_values, is_missing, text_array
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 LABEL_NAMES = (
@@ -47,10 +48,6 @@ WEIGHT_NAMES = ("sample_weight",)
 MOST_LISTED = 12
 # Names that pandas makes up, for an index that was written as a column.
 _PANDAS_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
-LABEL_FIX = (
-    "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
-    "numbers: label='…'."
-)
 
 # Name of a column; None: the usual name; False: no such column.
 Role = str | Literal[False] | None
@@ -151,14 +148,14 @@ class Columns:
             if queries:
                 raise ValueError(
                     f"all rows are to be one query, but column {queries[0]!r} would become a "
-                    f"feature. Pass qid={queries[0]!r}, or features=[…]."
+                    f"feature. Pass {setting('qid', queries[0])}, or {setting('features')}."
                 )
             index = [name for name in left if _PANDAS_INDEX.fullmatch(name)]
             if index:
                 warnings.warn(
                     f"columns {listed(index)} are left out: pandas gives these names to row "
                     "numbers, and to columns without a name. Name the columns to use them: "
-                    "features=[…].",
+                    f"{setting('features')}.",
                     IgnoredColumnsWarning,
                     stacklevel=callers_level(),
                 )
@@ -295,7 +292,7 @@ def choose_features(kinds: Kinds) -> list[str]:
         If a column holds dates or the like, or numbers with few exceptions.
     """
     numbers = [name for name, kind in kinds.items() if kind is None]
-    chosen = f"features={numbers}" if len(numbers) <= MOST_LISTED else "features=[…]"
+    chosen = setting("features", numbers if len(numbers) <= MOST_LISTED else ...)
     check_no_times(kinds, f": {chosen}")
     for name, kind in kinds.items():
         if kind is not None and ", but " in kind:
@@ -312,10 +309,18 @@ def warn_of_ignored(kinds: Mapping[str, str]) -> None:
         shown = listed([f"{name} ({kind})" for name, kind in kinds.items()], quote=str)
         warnings.warn(
             f"columns that hold no numbers are not used as features: {shown}. Encode them as "
-            "numbers to use them, or name the columns to use: features=[…].",
+            f"numbers to use them, or name the columns to use: {setting('features')}.",
             IgnoredColumnsWarning,
             stacklevel=callers_level(),
         )
+
+
+def label_fix() -> str:
+    """What to do about labels that are not numbers."""
+    return (
+        "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
+        f"numbers: {setting('label')}."
+    )
 
 
 def listed(names: Sequence[str], most: int = MOST_LISTED, quote: Any = repr) -> str:
@@ -341,17 +346,17 @@ def _check_role_of_label(roles: Sequence[str | None]) -> None:
         if label is not None and column == label:
             raise ValueError(
                 f"label and {what} must be different columns, got {label!r} for both. Name the "
-                f"column of the labels, label='…', or another one for {what}."
+                f"column of the labels, {setting('label')}, or another one for {what}."
             )
 
 
 def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:
     found = _choose_if_there(what, named, usual, columns)
     if found is None and named is not False:
-        one_query = ", or qid=False if all rows are one query" if what == "qid" else ""
+        one_query = f", or {setting('qid', False)} if all rows are one query"
         raise ValueError(
             f"{what} needs a column, but none is called {', '.join(usual)}; there are "
-            f"{listed(columns)}. Pass {what}='…'{one_query}."
+            f"{listed(columns)}. Pass {setting(what)}{one_query if what == 'qid' else ''}."
         )
     return found
 
@@ -363,13 +368,15 @@ def _choose_if_there(
         return None
     if named is not None:
         if named not in columns:
-            raise ValueError(f"{what}={named!r} is not a column; there are {listed(columns)}.")
+            raise ValueError(
+                f"{setting(what, named)} is not a column; there are {listed(columns)}."
+            )
         return named
     found = [column for column in columns if column.lower() in usual]
     if len(found) > 1:
         raise ValueError(
-            f"{what} could be any of the columns {listed(found)}. Pass {what}='…', and "
-            "features=[…] if the others are not features."
+            f"{what} could be any of the columns {listed(found)}. Pass {setting(what)}, and "
+            f"{setting('features')} if the others are not features."
         )
     return found[0] if found else None
 
@@ -383,9 +390,9 @@ def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
         categories = as_values(column.to_native())
         if categories.dtype.kind in "biuf":
             return categories.astype(np.float64)
-    fix = "Encode it as numbers, or leave it out of features=[…]."
+    fix = f"Encode it as numbers, or leave it out of {setting('features')}."
     if what == "label":
-        fix = LABEL_FIX
+        fix = label_fix()
     if what == "scores":
         fix = "Name a column of numbers."
     if kind in TIMES:

@@ -10,6 +10,7 @@ from dask.delayed import Delayed, delayed
 
 from rankwise.datasets.table_columns import QUERY_NAMES
 from rankwise.distributed.rows_of_partition import in_order_of
+from rankwise.runtime.vocabulary import setting
 from rankwise.streams.row_stream import RowStream
 
 
@@ -62,7 +63,7 @@ def _of_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
     if columns["qid"] is None and queries:
         raise ValueError(
             f"qid is None and X has a column {queries[0]!r}, which would become a feature. Pass "
-            f"qid={queries[0]!r}, or drop the column from X."
+            f"{setting('qid', queries[0])}, or drop the column from X."
         )
     frames = X.to_delayed()
     others = {

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from rankwise._registry import REGISTRY, Entry
+from rankwise._registry import REGISTRY
 from rankwise.datasets.readers.trec import Run
 from rankwise.runtime.routing import check_ranker
 from rankwise.selection.fingerprint import canonical
@@ -137,14 +137,8 @@ def _from_key(name: str, key: str, random_state: int) -> Candidate:
     try:
         estimator = entry.load()(**params)
     except ImportError as error:
-        return Candidate(name, None, missing=_fix(entry, error))
+        return Candidate(name, None, missing=str(error))
     return Candidate(name, estimator, entry.space)
-
-
-def _fix(entry: Entry, error: ImportError) -> str:
-    if not entry.extra or "rankwise[" in str(error):
-        return str(error)
-    return f"{error}. Install it with: pip install 'rankwise[{entry.extra}]'"
 
 
 def _from_estimator(name: str, estimator: Any) -> Candidate:

@@ -19,6 +19,7 @@ from rankwise.metrics.spec import listed_specs
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
+from rankwise.runtime.vocabulary import setting
 from rankwise.selection.candidates import Candidate, as_candidates, score_columns
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
@@ -286,7 +287,7 @@ def _warn_of_score_columns(candidates: list[Candidate], data: RankingData) -> No
     if left_out:
         warnings.warn(
             f"columns with scores of rankers are not used as features: {', '.join(left_out)}. "
-            "Add them to features=[…] to use them as both.",
+            f"Add them to {setting('features')} to use them as both.",
             IgnoredColumnsWarning,
             stacklevel=callers_level(),
         )
@@ -311,7 +312,7 @@ def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure
     if by_id and fold.test.doc_ids is None:
         raise ValueError(
             f"{by_id[0]} breaks ties by document id, but the data have none. Pass data with "
-            "document ids (doc_id='NAME' for a frame), or write ties=mean."
+            f"document ids ({setting('doc_id')} for a frame), or write ties=mean."
         )
     ids = fold.test.doc_ids
     evaluate(fold.test.y, np.zeros(fold.test.n_samples), fold.test.groups, measures, doc_ids=ids)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.runtime.vocabulary import ArgumentError
 from rankwise.selection.comparison import Progress, compare
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
@@ -170,9 +171,10 @@ def _check_sizes(sizes: Sequence[int], n_queries: int) -> NDArray[np.int64]:
     given = np.unique(np.asarray(sizes))
     is_whole = given.dtype.kind in "iu" and given.size > 0
     if not is_whole or given[0] < 1 or given[-1] > n_queries:
-        raise ValueError(
-            f"sizes must be whole numbers from 1 to {n_queries}, the training queries of the "
-            f"smallest fold, got {list(sizes)}."
+        raise ArgumentError(
+            "sizes",
+            f"must be whole numbers from 1 to {n_queries}, the training queries of the smallest "
+            f"fold, got {list(sizes)}.",
         )
     return given.astype(np.int64)
 

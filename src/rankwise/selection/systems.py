@@ -22,6 +22,7 @@ from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics import Measure
 from rankwise.metrics.spec import listed_specs
 from rankwise.prediction import Predictions, predictions
+from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import (
     COLUMN,
@@ -195,7 +196,7 @@ def _of_runs(
     if isinstance(data, RankingData) and data.doc_ids is None:
         raise ValueError(
             "runs need document ids, but the data have none. Pass qrels, a comment '#docid = …' in "
-            "each line of LETOR text, or doc_id='NAME'."
+            f"each line of LETOR text, or {setting('doc_id')}."
         )
     qrels = data if isinstance(data, Qrels) else Qrels.from_data(data)
     asked = np.unique(qrels.qid)

@@ -20,6 +20,7 @@ from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.table import TABLES, is_parquet, suffix_of, table_files
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.table_columns import Columns
+from rankwise.runtime.vocabulary import setting
 from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
 from rankwise.streams.text_files import DelimitedFiles
 
@@ -131,7 +132,7 @@ def stream(
         if any(role is not None for role in (*roles.values(), features)):
             raise ValueError(
                 f"{source} is SVMlight text, whose columns have no names. Drop label, qid, doc_id, "
-                "sample_weight and features, or pass sep='…' if it is a table."
+                f"sample_weight and features, or pass {setting('sep')} if it is a table."
             )
         return InMemory(_read_text(source, n_features, dtype, max_decompressed_bytes), chunk_rows)
     if isinstance(source, Iterator):

@@ -26,6 +26,7 @@ from rankwise.datasets.table_columns import (
     is_frame,
     listed,
 )
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import FrameLike
 
 # Role of each column in a table with columns of the given kinds.
@@ -268,7 +269,7 @@ class Repeated(RowStream):
         if more:
             raise ValueError(
                 f"columns {listed(sorted(more))} hold numbers, but not in the first chunk. Give "
-                "all chunks the same columns, or name the columns to use: features=[…]."
+                f"all chunks the same columns, or name the columns to use: {setting('features')}."
             )
 
 

@@ -23,6 +23,7 @@ from rankwise.datasets.readers.quotes import unquote
 from rankwise.datasets.readers.textfiles import check_line_ends, read_text
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import is_missing
+from rankwise.runtime.vocabulary import setting
 from rankwise.text.trec_text import read_trec_text
 
 DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
@@ -116,7 +117,7 @@ def _report_fields(
     start = f"{documents}: " if isinstance(documents, Path) else ""
     found = f"{start}no document has a field {absent}, they have {', '.join(map(repr, other))}"
     if other and len(missing) == len(fields):
-        raise ValueError(f"{found}. To index them, pass fields=[…].")
+        raise ValueError(f"{found}. To index them, pass {setting('fields')}.")
     if other and missing:
         warnings.warn(f"{found}.", UserWarning, stacklevel=callers_level())
     left_out = {name: n for name, n in other.items() if n}
@@ -125,7 +126,7 @@ def _report_fields(
         warnings.warn(
             f"{start}of {n_documents} documents, only the field {fields[0]!r} is indexed. Text in "
             f"other fields is left out (number of documents): {counts}. To index it, pass "
-            "fields=[…].",
+            f"{setting('fields')}.",
             UserWarning,
             stacklevel=callers_level(),
         )
@@ -384,7 +385,7 @@ def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = Fa
     except UnicodeDecodeError as error:
         line = bytes(data[: error.start]).count(b"\n") + 1
         fix = (
-            "Pass its encoding, for example encoding='latin-1'."
+            f"Pass its encoding, for example {setting('encoding', 'latin-1')}."
             if can_choose
             else "Save the file as UTF-8."
         )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.readers.trec import Run
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.runtime.vocabulary import setting
 from rankwise.text.analyzer import Analyzer, describe_analyzer, load_analyzer
 from rankwise.text.documents import as_documents, as_id, as_queries, prefix_errors
 from rankwise.text.index_folder import StoredIndex, read_index, write_index
@@ -168,7 +169,7 @@ class TextIndex:
                 documents, self.fields, is_default=self._is_default, encoding=encoding
             ):
                 if identifier in new or (identifier in known and not replace):
-                    fix = " or pass replace=True" if identifier not in new else ""
+                    fix = f" or pass {setting('replace', True)}" if identifier not in new else ""
                     raise ValueError(
                         f"document {identifier!r} comes a second time. Use a different id for each "
                         f"one{fix}."

@@ -34,14 +34,15 @@ from rankwise.datasets.readers.side_names import (
 )
 from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_text
 from rankwise.datasets.table_columns import (
-    LABEL_FIX,
     Columns,
     IgnoredColumnsWarning,
     Kinds,
     Roles,
     choose_features,
+    label_fix,
 )
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.vocabulary import setting
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _BLOCK_BYTES = 1 << 22
@@ -140,7 +141,7 @@ class DelimitedFile:
         if others:
             raise ValueError(
                 f"the first line is one column, {names[0][:60]!r}. Pass the column separator: "
-                f"sep={others[0]!r}."
+                f"{setting('sep', others[0])}."
             )
         return names
 
@@ -311,7 +312,7 @@ def _of_parser(message: str, names: Sequence[str]) -> str:
         name = repr(names[int(column)]) if int(column) < len(names) else f"number {column}"
         return (
             f"column {name} has {value} at row {int(row) - 2}, which is not a number. Leave cells "
-            "without a value empty, or choose the columns of numbers by features=[…]."
+            f"without a value empty, or choose the columns of numbers by {setting('features')}."
         )
     return f"{message}. The first line must name the columns."
 
@@ -429,7 +430,7 @@ def _check_labels(cells: Any, name: str, first_row: int) -> None:
         at = pc.index(bad, True).as_py()
         raise ValueError(
             f"label must hold numbers, column {name!r} has {cells[at].as_py()!r} at row "
-            f"{first_row + at}. {LABEL_FIX}"
+            f"{first_row + at}. {label_fix()}"
         )
 
 

@@ -36,6 +36,7 @@ from rankwise.datasets.table_columns import (
     Roles,
     TableRows,
 )
+from rankwise.runtime.vocabulary import setting
 
 PARQUET = (".parquet", ".pq")
 TABLES = (*PARQUET, *DELIMITERS)
@@ -149,8 +150,8 @@ def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> 
             known = ", ".join((*DELIMITERS, *PARQUET))
             raise ValueError(
                 f"path must end in one of {known}, optionally with a suffix for compression, got "
-                f"{found.name!r}. Pass sep='…' if it is delimited text; read SVMlight text with "
-                "read_letor."
+                f"{found.name!r}. Pass {setting('sep')} if it is delimited text; read SVMlight "
+                "text with read_letor."
             )
     if len({is_parquet(found) for found in paths}) > 1:
         raise ValueError(f"{path} mixes Parquet files and text files. Name files of one kind.")

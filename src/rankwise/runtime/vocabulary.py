@@ -1,0 +1,53 @@
+"""How messages write a parameter with its value: as an argument, or as an option of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+LISTS = ("features", "fields")
+
+
+class ArgumentError(ValueError):
+    """An argument is wrong; ``problem`` is the message without its ``name``."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, problem)
+        self.name, self.problem = name, problem
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.problem}"
+
+
+def setting(name: str, value: Any = ...) -> str:
+    """A parameter with its value, as the user of this process writes it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the Python argument.
+    value : object, optional
+        Without it, a placeholder is shown.
+    """
+    return _write(name, value)
+
+
+@contextmanager
+def settings_written(write: Callable[[str, Any], str]) -> Iterator[None]:
+    """Let messages of the library write settings as ``write(name, value)``, in all threads."""
+    global _write
+    before, _write = _write, write
+    try:
+        yield
+    finally:
+        _write = before
+
+
+def _as_argument(name: str, value: Any) -> str:
+    if value is ...:
+        return f"{name}=[…]" if name in LISTS else f"{name}='…'"
+    return f"{name}={value!r}"
+
+
+_write = _as_argument

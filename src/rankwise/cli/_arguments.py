@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from rankwise._registry import REGISTRY, Entry
 from rankwise.cli._errors import UsageError, usage
+from rankwise.runtime.vocabulary import did_you_mean
 
 if TYPE_CHECKING:
     from rankwise.metrics import Measure
@@ -51,8 +51,7 @@ def ranker_entry(key: str) -> Entry:
         )
     if entry is None or entry.kind not in ("ranker", "ordinal"):
         keys = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
-        near = get_close_matches(key, keys, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Rankers: {', '.join(keys)}."
+        hint = did_you_mean(key, keys, f"Rankers: {', '.join(keys)}.")
         raise UsageError(f"{key!r} is not a ranker. {hint}")
     return entry
 
@@ -77,8 +76,7 @@ def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
         if not equals:
             raise UsageError(f"--set must be NAME=VALUE, got {text!r}.")
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Parameters: {', '.join(known)}."
+            hint = did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
             raise UsageError(f"{key} has no parameter {name!r}. {hint}")
         estimator.set_params(**{name: parameter(value.strip())})
     return estimator

@@ -18,6 +18,7 @@ from rankwise.cli._files import (
     stack,
 )
 from rankwise.cli._progress import waiting
+from rankwise.runtime.vocabulary import did_you_mean
 
 if TYPE_CHECKING:
     from rankwise.datasets import Fold, FoldedData, RankingData
@@ -155,14 +156,12 @@ def _load(
 
 
 def _load_known(text: str) -> Any:
-    from difflib import get_close_matches
-
     from rankwise.datasets import load_dataset
 
     name, *rest = text.split(":")
     if name not in catalog_names():
-        near = get_close_matches(name, catalog_names(), n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Data sets: {', '.join(catalog_names())}."
+        known = catalog_names()
+        hint = did_you_mean(name, known, f"Data sets: {', '.join(known)}.")
         raise UsageError(f"{text!r} is neither a file nor a data set. {hint}")
     fold = int(rest.pop(0)) if rest and rest[0].isdigit() else None
     part = rest.pop(0) if rest else None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from inspect import Signature
+
+from rankwise.runtime.vocabulary import did_you_mean
 
 _QID = "Pass qid, one query id per row"
 _SIZES = f"{_QID}; from the sizes of the queries: numpy.repeat(numpy.arange(len(group)), group)"
@@ -50,5 +51,5 @@ def wrong_call(
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."
-    near = get_close_matches(unknown, takes, n=1)
-    return f"{said} Did you mean {near[0]!r}?" if near else f"{said} It takes {', '.join(takes)}."
+    hint = did_you_mean(unknown, takes, f"It takes {', '.join(takes)}.")
+    return f"{said} {hint}"

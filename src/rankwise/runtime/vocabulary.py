@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 LISTS = ("features", "fields")
@@ -18,6 +19,12 @@ class ArgumentError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.name} {self.problem}"
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Question with the known name that is most similar; ``otherwise`` if none is."""
+    near = get_close_matches(name, known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else otherwise
 
 
 def setting(name: str, value: Any = ...) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 from rankwise._registry import REGISTRY
 from rankwise.datasets.readers.trec import Run
 from rankwise.runtime.routing import check_ranker
+from rankwise.runtime.vocabulary import did_you_mean
 from rankwise.selection.fingerprint import canonical
 from rankwise.selection.given_scores import COLUMN, ColumnScores, GivenScores, run_scores
 from rankwise.selection.origin import origin
@@ -128,8 +128,7 @@ def _from_key(name: str, key: str, random_state: int) -> Candidate:
     entry = REGISTRY.get(key)
     if entry is None or entry.kind not in _RANKING_KINDS:
         keys = [key for key, entry in REGISTRY.items() if entry.kind in _RANKING_KINDS]
-        near = get_close_matches(key, keys, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {keys}."
+        hint = did_you_mean(key, keys, f"Known: {keys}.")
         raise ValueError(f"rankers: {key!r} is not a ranker of the registry. {hint}")
     params = dict(entry.params)
     if "random_state" in params:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -19,6 +18,7 @@ from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.prediction import Predictions
+from rankwise.runtime.vocabulary import did_you_mean
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.measured import Measurement
 from rankwise.typing import Float64Array
@@ -119,8 +119,7 @@ class ColumnScores:
             return RowScores(given[self.name], None)
         names = data.feature_names or [str(number + 1) for number in range(data.n_features)]
         if self.name not in names:
-            near = get_close_matches(self.name, [*given, *names], n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are {len(names)} features."
+            hint = did_you_mean(self.name, [*given, *names], f"There are {len(names)} features.")
             raise ValueError(
                 f"{COLUMN}{self.name} must name a feature or a score column of the data. {hint}"
             )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+
+from rankwise.runtime.vocabulary import did_you_mean
 
 _DIRECTIONS = (-1, 0, 1)
 
@@ -33,8 +34,7 @@ def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collec
     """
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"See {library}'s list of parameters."
+            hint = did_you_mean(name, known, f"See {library}'s list of parameters.")
             raise ValueError(
                 f"params must hold parameters of {library}, got {name!r} for {owner}. {hint}"
             )
@@ -107,8 +107,7 @@ def _column(key: Any, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(key, str):
         if names is not None and key in names:
             return list(names).index(key)
-        near = get_close_matches(key, names or (), n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else "Name columns of X, or number them."
+        hint = did_you_mean(key, names or (), "Name columns of X, or number them.")
         raise ValueError(f"monotone_constraints must name columns of X, got {key!r}. {hint}")
     if not isinstance(key, int | np.integer) or not 0 <= key < n_features:
         raise ValueError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from rankwise._registry import BY_CLASS_NAME, REGISTRY
 from rankwise.prediction import scores_of
 from rankwise.runtime.routing import check_ranker, fit_with
+from rankwise.runtime.vocabulary import did_you_mean
 from rankwise.typing import Float64Array, Matrix
 
 _RANKING_KINDS = ("ranker", "ordinal")
@@ -114,8 +114,7 @@ def _entry(key: str, setting: str) -> Any:
     entry = REGISTRY.get(key)
     if entry is None or entry.kind not in _RANKING_KINDS:
         keys = [key for key, known in REGISTRY.items() if known.kind in _RANKING_KINDS]
-        near = get_close_matches(key, keys, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {keys}."
+        hint = did_you_mean(key, keys, f"Known: {keys}.")
         raise ValueError(f"{setting}: {key!r} is not a ranker of the registry. {hint}")
     return entry
 

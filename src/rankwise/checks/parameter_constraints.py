@@ -1,0 +1,26 @@
+"""Constraints of parameters: scikit-learn's, and the intervals that most estimators need.
+
+scikit-learn calls the module of its constraints private. No other module imports it.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+
+__all__ = [
+    "FRACTION", "NOT_NEGATIVE", "N_JOBS", "POSITIVE", "HasMethods", "Interval", "Options",
+    "StrOptions", "at_least",
+]  # fmt: skip
+
+
+def at_least(low: int) -> Interval:
+    """Whole numbers from ``low``."""
+    return Interval(Integral, low, None, closed="left")
+
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+FRACTION = Interval(Real, 0, 1, closed="right")
+N_JOBS = [Interval(Integral, None, -1, closed="right"), at_least(1), None]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
-from sklearn.utils._param_validation import Interval
+from rankwise.checks.parameter_constraints import at_least
 
 DEFAULT_MAX_BYTES = 2**33  # 8 GiB
-MAX_BYTES_CONSTRAINT = [Interval(Integral, 1, None, closed="left")]
+MAX_BYTES_CONSTRAINT = [at_least(1)]

@@ -6,15 +6,14 @@ Composition: kernel x landmarks x triangular whitening.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import kernel_limit, warn_of_dominant_columns
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import KERNEL_NAMES, NAMED_WIDTHS, resolve_kernel
@@ -89,9 +88,9 @@ callable, default="rbf"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(NAMED_WIDTHS)), None],
+        "gamma": [POSITIVE, StrOptions(set(NAMED_WIDTHS)), None],
         "kernel_params": [dict, None],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [at_least(1)],
         "method": [StrOptions(set(METHODS))],
         "random_state": ["random_state"],
     }

@@ -8,18 +8,17 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from math import comb
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.model_width import check_columns_read
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Rule, integers, require
@@ -206,9 +205,9 @@ class PolynomialTerms(FeatureTransformer):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "degree": [Interval(Integral, 1, None, closed="left")],
+        "degree": [at_least(1)],
         "terms": [StrOptions(set(TERMS))],
-        "n_terms": [Interval(Integral, 0, None, closed="left"), None],
+        "n_terms": [at_least(0), None],
         "random_state": ["random_state"],
         "max_bytes": MAX_BYTES_CONSTRAINT,
     }

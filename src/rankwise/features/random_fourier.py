@@ -16,16 +16,15 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import DISTANCES, warn_of_dominant_columns
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
@@ -142,8 +141,8 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(FOURIER_KERNELS))],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(NAMED_WIDTHS)), None],
-        "n_frequencies": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [POSITIVE, StrOptions(set(NAMED_WIDTHS)), None],
+        "n_frequencies": [at_least(1)],
         "random_state": ["random_state"],
     }
 

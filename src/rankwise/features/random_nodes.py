@@ -15,16 +15,15 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import node_limit, warn_of_dominant_columns
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Number, Rule, Word, floats
@@ -195,7 +194,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_nodes": [Interval(Integral, 1, None, closed="left")],
+        "n_nodes": [at_least(1)],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "weight_law": [StrOptions(set(WEIGHT_LAWS))],
         "random_state": ["random_state"],

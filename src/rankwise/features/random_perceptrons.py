@@ -21,17 +21,16 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import gammaln
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.model_width import check_columns_read
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.rows.row_hash import distinct_rows
@@ -152,7 +151,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(SIGN_KERNELS))],
-        "n_nodes": [Interval(Integral, 1, None, closed="left")],
+        "n_nodes": [at_least(1)],
         "random_state": ["random_state"],
     }
 

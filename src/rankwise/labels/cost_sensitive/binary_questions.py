@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone, is_regressor
-from sklearn.utils._param_validation import HasMethods, Interval
 
+from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, Interval, at_least
 from rankwise.labels.cost_sensitive.binary_ridge import fit_binary_ridge
 from rankwise.labels.cost_sensitive.contrasts import Contrasts
 from rankwise.runtime.routing import fit_with
@@ -45,10 +45,10 @@ class BinaryQuestions:
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
         "n_jobs": [
             Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
+            at_least(1),
             None,
         ],
     }

@@ -14,14 +14,20 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from rankwise.checks.costs import CostTable
+from rankwise.checks.parameter_constraints import (
+    POSITIVE,
+    HasMethods,
+    Interval,
+    StrOptions,
+    at_least,
+)
 from rankwise.labels.cost_sensitive.binary_questions import FEW_ROWS
 from rankwise.labels.cost_sensitive.cost_ridge import fit_cost_ridge, fit_one_sided_ridge
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
@@ -115,11 +121,11 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "loss": [StrOptions({"squared", "one_sided"})],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [POSITIVE],
+        "max_iter": [at_least(1)],
         "n_jobs": [
             Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
+            at_least(1),
             None,
         ],
     }

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.costs import CostTable
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions
 from rankwise.labels.cost_sensitive.contrasts import pair_contrasts
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.costs import CostTable
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.labels.cost_sensitive.binary_questions import FEW_ROWS, BinaryQuestions, confidence_of
 from rankwise.labels.cost_sensitive.contrasts import Contrasts, pair_contrasts
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier

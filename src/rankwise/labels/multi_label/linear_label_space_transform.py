@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace
 from rankwise.structure.rules import Optional, Rule, floats
 from rankwise.typing import ArrayLike, Float64Array

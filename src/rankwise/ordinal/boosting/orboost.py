@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import Interval, StrOptions, at_least
 from rankwise.checks.rows import check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -47,8 +47,6 @@ from rankwise.solvers.boosting.rounds import boost, check_warm_start, rounds_of
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.structure.rules import Array, Number, Part, Plain, Rule, Sometimes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class ORBoost(ScoreProbabilities, OrdinalRanker):
@@ -205,13 +203,13 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "form": [StrOptions({"all", "lr"})],
-        "n_estimators": [AT_LEAST_ONE, None],
+        "n_estimators": [at_least(1), None],
         "estimator": [StrOptions({"stump", "perceptron", "pocket"})],
-        "base_iter": [AT_LEAST_ONE],
+        "base_iter": [at_least(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "row_weight": [StrOptions(set(ROW_WEIGHTS)), None],
         "measure": [str],
-        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "early_stopping_rounds": [at_least(1), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "probability": ["boolean"],

@@ -5,14 +5,13 @@ Composition: PRanks on random rows x mean of their weights, or votes of their ra
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import FRACTION, StrOptions, at_least
 from rankwise.kernels.perceptron_ranking import count_votes
 from rankwise.ordinal.online.online_ranker import OnlineRanker
 from rankwise.ordinal.online.rank_votes import VOTES, Votes
@@ -128,8 +127,8 @@ class AggregatePRank(Votes, OnlineRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineRanker._parameter_constraints,
         "combine": [StrOptions({"bpm", "bag", "vote"})],
-        "tau": [Interval(Real, 0, 1, closed="right")],
-        "n_prank": [Interval(Integral, 1, None, closed="left")],
+        "tau": [FRACTION],
+        "n_prank": [at_least(1)],
         "votes": [VOTES],
     }
 

@@ -11,20 +11,20 @@ import warnings
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.classes import order_labels
 from rankwise.checks.dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.label_order import order_of_labels
+from rankwise.checks.parameter_constraints import POSITIVE, Options, StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel
@@ -122,9 +122,9 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Options(Integral, {1, 2})],
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable, None],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(NAMED_WIDTHS)), None],
+        "gamma": [POSITIVE, StrOptions(set(NAMED_WIDTHS)), None],
         "kernel_params": [dict, None],
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "n_epochs": [at_least(1)],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
         "probability": ["boolean"],

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
 
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.typing import Float64Array, FrameLike
 

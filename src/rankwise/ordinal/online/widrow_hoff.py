@@ -8,13 +8,12 @@ Composition: columns with a constant, their products, or a kernel x least mean s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
+from rankwise.checks.parameter_constraints import POSITIVE
 from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
 from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.ordinal.online.online_ranker import OnlineRanker
@@ -141,7 +140,7 @@ class WidrowHoff(OnlineRanker):
     _constant: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineRanker._parameter_constraints,
-        "eta": [Interval(Real, 0, None, closed="neither")],
+        "eta": [POSITIVE],
     }
 
     def __init__(

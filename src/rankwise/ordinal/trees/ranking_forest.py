@@ -7,18 +7,16 @@ mean of the leaves' class shares and a leaf rule.
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import FRACTION, N_JOBS, StrOptions, at_least
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.trees.tree_ranker import (
-    AT_LEAST_ONE,
     TREE_CONSTRAINTS,
     RankDistance,
     TreeRanker,
@@ -158,17 +156,17 @@ class RankingForest(TreeRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TREE_CONSTRAINTS,
-        "n_estimators": [AT_LEAST_ONE],
-        "max_depth": [AT_LEAST_ONE, None],
+        "n_estimators": [at_least(1)],
+        "max_depth": [at_least(1), None],
         "max_features": [
             StrOptions({"sqrt", "log2"}),
-            AT_LEAST_ONE,
-            Interval(Real, 0, 1, closed="right"),
+            at_least(1),
+            FRACTION,
             None,
         ],
         "bootstrap": ["boolean"],
         "oob_score": ["boolean"],
-        "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

@@ -11,15 +11,20 @@ its own convention. Trees are stored as the library's own text and checked befor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.parameter_constraints import (
+    N_JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    StrOptions,
+    at_least,
+)
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation, collected
 from rankwise.groups import QueryGroups
@@ -42,9 +47,6 @@ from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.stored_boosters import StoredTrees
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-SHARE = Interval(Real, 0, 1, closed="right")
 VALUES_PER_THREAD = 2_000_000
 
 
@@ -68,16 +70,16 @@ class BoostedRanker(CategoricalInput, Ranker):
     # Weights per query cannot be split by rows, as bagging does, so routing must be explicit.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": None}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [AT_LEAST_ONE],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "n_estimators": [at_least(1)],
+        "learning_rate": [POSITIVE],
         "reg_lambda": [NOT_NEGATIVE],
         "monotone_constraints": [dict, "array-like", None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "measure": [str],
-        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "early_stopping_rounds": [at_least(1), None],
         "params": [dict, None],
-        "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

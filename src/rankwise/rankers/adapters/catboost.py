@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, Interval, StrOptions
 from rankwise.rankers.adapters._params import library_names
 from rankwise.rankers.adapters._rows import check_query_weights
 from rankwise.rankers.adapters._stored import CATBOOST_MAX_DEPTH, check_catboost
-from rankwise.rankers.adapters.boosted_ranker import NOT_NEGATIVE, SHARE, BoostedRanker
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
 from rankwise.rows.fit_data import FitData
@@ -341,7 +341,7 @@ class CatBoostRanker(BoostedRanker):
         **BoostedRanker._parameter_constraints,
         "depth": [Interval(Integral, 1, CATBOOST_MAX_DEPTH, closed="both")],
         "random_strength": [NOT_NEGATIVE],
-        "colsample_bylevel": [SHARE],
+        "colsample_bylevel": [FRACTION],
         "max_bin": [Interval(Integral, 1, 65535, closed="both")],
         "objective": [StrOptions(set(OBJECTIVES))],
     }

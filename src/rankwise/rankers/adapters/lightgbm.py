@@ -14,8 +14,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, at_least
 from rankwise.rankers.adapters._params import library_names
 from rankwise.rankers.adapters._rows import (
     LARGEST_LABEL_COUNT,
@@ -23,13 +23,7 @@ from rankwise.rankers.adapters._rows import (
     deal_large_queries,
 )
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
-from rankwise.rankers.adapters.boosted_ranker import (
-    AT_LEAST_ONE,
-    NOT_NEGATIVE,
-    SHARE,
-    BoostedRanker,
-    PositionFit,
-)
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.callers import callers_level
@@ -306,16 +300,16 @@ class LightGBMRanker(PositionFit, BoostedRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedRanker._parameter_constraints,
-        "num_leaves": [Interval(Integral, 2, None, closed="left")],
+        "num_leaves": [at_least(2)],
         "max_depth": [Integral],
-        "min_child_samples": [Interval(Integral, 0, None, closed="left")],
+        "min_child_samples": [at_least(0)],
         "min_child_weight": [NOT_NEGATIVE],
-        "subsample": [SHARE],
-        "colsample_bytree": [SHARE],
+        "subsample": [FRACTION],
+        "colsample_bytree": [FRACTION],
         "reg_alpha": [NOT_NEGATIVE],
-        "max_bin": [Interval(Integral, 2, None, closed="left")],
+        "max_bin": [at_least(2)],
         "objective": [StrOptions(set(LIGHTGBM_OBJECTIVES))],
-        "truncation_level": [AT_LEAST_ONE],
+        "truncation_level": [at_least(1)],
     }
     _limits: ClassVar[dict[str, Any]] = {
         "min_child_samples": 1, "min_child_weight": 0.0, "reg_alpha": 0.0, "params": None,

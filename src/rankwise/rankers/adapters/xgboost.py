@@ -12,22 +12,15 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, at_least
 from rankwise.rankers.adapters._params import library_names
 from rankwise.rankers.adapters._rows import TrainingRows, check_query_weights
 from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
-from rankwise.rankers.adapters.boosted_ranker import (
-    AT_LEAST_ONE,
-    NOT_NEGATIVE,
-    SHARE,
-    BoostedRanker,
-    PositionFit,
-)
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import foreign_range
@@ -391,17 +384,17 @@ class XGBoostRanker(PositionFit, BoostedRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedRanker._parameter_constraints,
-        "max_depth": [Interval(Integral, 0, None, closed="left")],
-        "max_leaves": [Interval(Integral, 0, None, closed="left")],
+        "max_depth": [at_least(0)],
+        "max_leaves": [at_least(0)],
         "min_child_weight": [NOT_NEGATIVE],
-        "subsample": [SHARE],
-        "colsample_bytree": [SHARE],
+        "subsample": [FRACTION],
+        "colsample_bytree": [FRACTION],
         "reg_alpha": [NOT_NEGATIVE],
         "min_split_loss": [NOT_NEGATIVE],
-        "max_bin": [Interval(Integral, 2, None, closed="left")],
+        "max_bin": [at_least(2)],
         "objective": [StrOptions(set(XGBOOST_OBJECTIVES))],
         "pair_method": [StrOptions({"topk", "mean"})],
-        "n_pairs": [AT_LEAST_ONE, None],
+        "n_pairs": [at_least(1), None],
     }
     _limits: ClassVar[dict[str, Any]] = {"min_child_weight": 0.0, "reg_alpha": 0.0, "params": None}
     _library = XGBoost()

@@ -8,14 +8,13 @@ References
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, at_least
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
+from rankwise.rankers.boosting.measure_ranker import MeasureRanker
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.solvers.boosting.query_boosting import ColumnEnsemble, QueryBoosting
@@ -108,10 +107,10 @@ class AdaRank(MeasureRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str],
-        "n_estimators": [AT_LEAST_ONE],
-        "n_features_to_select": [AT_LEAST_ONE, None],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "n_estimators": [at_least(1)],
+        "n_features_to_select": [at_least(1), None],
+        "tol": [NOT_NEGATIVE],
+        "early_stopping_rounds": [at_least(1), None],
     }
 
     def __init__(

@@ -8,15 +8,14 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, at_least
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
+from rankwise.rankers.boosting.measure_ranker import MeasureRanker
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.coordinate_search import CoordinateSearch, Sweep
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
@@ -95,9 +94,9 @@ class CoordinateAscent(MeasureRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [AT_LEAST_ONE],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_restarts": [at_least(0)],
+        "max_iter": [at_least(1)],
+        "tol": [NOT_NEGATIVE],
         "random_state": ["random_state"],
     }
 

@@ -10,11 +10,9 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.losses.laplacian import QUERY_WEIGHTS
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PairWeight
@@ -106,7 +104,7 @@ class FRank(StumpRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **StumpRanker._parameter_constraints,
         "query_weight": [StrOptions({"normalised", *QUERY_WEIGHTS})],
-        "max_pairs": [Interval(Integral, 1, None, closed="left")],
+        "max_pairs": [at_least(1)],
     }
 
     def __init__(

@@ -5,26 +5,30 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
+from rankwise.checks.parameter_constraints import (
+    FRACTION,
+    N_JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Interval,
+    StrOptions,
+    at_least,
+)
 from rankwise.losses.boosted_objectives import OBJECTIVES
 from rankwise.losses.laplacian import QUERY_WEIGHTS
 from rankwise.trees.columns import FROM_DTYPE
 
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-SHARE = Interval(Real, 0, 1, closed="right")
 PROBABILITY = Interval(Real, 0, 1, closed="both")
 
 PARAMETERS: dict[str, Any] = {
-    "n_estimators": [AT_LEAST_ONE],
-    "learning_rate": [Interval(Real, 0, None, closed="neither")],
-    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
+    "n_estimators": [at_least(1)],
+    "learning_rate": [POSITIVE],
+    "max_leaf_nodes": [at_least(2)],
     "measure": [str],
     "objective": [StrOptions(set(OBJECTIVES))],
-    "max_depth": [AT_LEAST_ONE, None],
-    "truncation_level": [AT_LEAST_ONE, None],
-    "min_samples_leaf": [AT_LEAST_ONE],
+    "max_depth": [at_least(1), None],
+    "truncation_level": [at_least(1), None],
+    "min_samples_leaf": [at_least(1)],
     "min_hessian_leaf": [NOT_NEGATIVE],
     "reg_lambda": [NOT_NEGATIVE],
     "reg_alpha": [NOT_NEGATIVE],
@@ -35,22 +39,22 @@ PARAMETERS: dict[str, Any] = {
     "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
     "position_bias_regularization": [NOT_NEGATIVE],
     "sampling": [StrOptions({"queries", "goss"})],
-    "subsample": [SHARE],
-    "top_rate": [SHARE],
-    "other_rate": [SHARE],
+    "subsample": [FRACTION],
+    "top_rate": [FRACTION],
+    "other_rate": [FRACTION],
     "drop_rate": [PROBABILITY],
     "skip_drop": [PROBABILITY],
-    "colsample_bytree": [SHARE],
-    "colsample_bylevel": [SHARE],
-    "colsample_bynode": [SHARE],
+    "colsample_bytree": [FRACTION],
+    "colsample_bylevel": [FRACTION],
+    "colsample_bynode": [FRACTION],
     "extra_trees": ["boolean"],
     "monotonic_cst": ["array-like", dict, None],
     "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
     "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
-    "early_stopping_rounds": [AT_LEAST_ONE, None],
+    "early_stopping_rounds": [at_least(1), None],
     "validation_measure": [str, None],
     "importance_type": [StrOptions({"gain", "split"})],
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
-    "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
+    "n_jobs": N_JOBS,
 }

@@ -10,18 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.parameter_constraints import (
+    POSITIVE,
+    HasMethods,
+    Interval,
+    StrOptions,
+    at_least,
+)
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.binning import find_bins
 from rankwise.groups import QueryGroups
@@ -42,7 +48,6 @@ from rankwise.structure.rules import (
 )
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 LARGEST_EXPONENT = 1000  # largest label with gain="exp2"
 MOST_GRADES = 32  # default numbers of classes, for whole and for other labels
 MOST_BINS = 8
@@ -140,9 +145,9 @@ class McRank(Ranker):
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "form": [StrOptions({"plain", "ordinal"})],
         "gain": [StrOptions({"linear", "exp2"})],
-        "n_estimators": [AT_LEAST_ONE],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
+        "n_estimators": [at_least(1)],
+        "learning_rate": [POSITIVE],
+        "max_leaf_nodes": [at_least(2)],
         "max_classes": [Interval(Integral, 2, 255, closed="both"), None],
         "measure": [str],
         "random_state": ["random_state"],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,8 +17,6 @@ from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.structure.rules import Plain, Rule, Sometimes, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class MeasureRanker(Ranker):

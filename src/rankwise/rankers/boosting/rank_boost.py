@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import StrOptions
-
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.boosting.stump_ranker import StumpRanker

@@ -7,10 +7,10 @@ from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.parameter_constraints import Interval, StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
@@ -22,8 +22,6 @@ from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch
 from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class StumpRanker(Ranker):
@@ -52,11 +50,11 @@ class StumpRanker(Ranker):
     warm_start: bool
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [AT_LEAST_ONE],
+        "n_estimators": [at_least(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "measure": [str],
-        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "early_stopping_rounds": [at_least(1), None],
         "warm_start": ["boolean"],
     }
 

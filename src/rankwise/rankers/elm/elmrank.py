@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import node_limit
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
@@ -157,13 +157,13 @@ class ELMRank(BasisExpansionRanker):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_nodes": [Interval(Integral, 1, None, closed="left")],
+        "n_nodes": [at_least(1)],
         "lam": LAM.constraint,
         "C": SECOND_C.constraint,
         "activation": [StrOptions(set(ACTIVATIONS))],
         "weight_law": [StrOptions(set(WEIGHT_LAWS))],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [at_least(1)],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
     }

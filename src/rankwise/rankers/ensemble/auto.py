@@ -7,16 +7,16 @@ squares x their solvers; a mean of scores divided by their spread on held-out qu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.parameter_constraints import POSITIVE, Interval, StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -151,15 +151,15 @@ class AutoRanker(Ranker):
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "time_budget": [POSITIVE, None],
         "measure": [str, None],
-        "n_trials": [Interval(Integral, 1, None, closed="left"), None],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "n_trials": [at_least(1), None],
+        "cv": [at_least(2)],
         "clock": [StrOptions(set(CLOCKS))],
         "random_state": ["random_state"],
         "n_jobs": [
             Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
+            at_least(1),
             None,
         ],
     }

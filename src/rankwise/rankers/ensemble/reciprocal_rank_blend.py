@@ -6,12 +6,11 @@ Composition: scores of rankers, as ranks within each query x a weighted mean of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE
 from rankwise.rankers.ensemble.blend import Blend
 from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS
 from rankwise.typing import ArrayLike, Float64Array
@@ -73,7 +72,7 @@ class ReciprocalRankBlend(Blend):
     _scaling = "rank"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Blend._parameter_constraints,
-        "k": [Interval(Real, 0, None, closed="left")],
+        "k": [NOT_NEGATIVE],
     }
 
     def __init__(

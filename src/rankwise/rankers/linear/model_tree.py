@@ -8,13 +8,13 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, Interval, at_least
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.groups import QueryGroups
 from rankwise.rows.merged_rows import merge_rows
@@ -91,11 +91,11 @@ class ModelTree(Ranker):
 
     _limits: ClassVar[dict[str, Any]] = {"min_samples_leaf": 1}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_leaf": [POSITIVE],
+        "max_depth": [at_least(1), None],
         "least_deviation": [Interval(Real, 0, 1, closed="left")],
         "prune": ["boolean"],
-        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "smoothing": [NOT_NEGATIVE],
     }
 
     nodes_: ModelNodes

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    Interval,
+    StrOptions,
+    at_least,
+)
 from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -27,7 +33,7 @@ from rankwise.rankers.neural.network import (
     outputs,
     pair_outputs,
 )
-from rankwise.rankers.neural.neural_ranker import AT_LEAST_ONE, NeuralRanker
+from rankwise.rankers.neural.neural_ranker import NeuralRanker
 from rankwise.structure.rules import Number, Rule, integers
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
@@ -193,15 +199,15 @@ class BoltzRank(NeuralRanker):
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NeuralRanker._parameter_constraints,
-        "n_nodes": [AT_LEAST_ONE],
-        "n_pair_nodes": [Interval(Integral, 0, None, closed="left")],
+        "n_nodes": [at_least(1)],
+        "n_pair_nodes": [at_least(0)],
         "pair_reduction": [StrOptions({"mean", "sum"})],
         "objective": [str],
-        "kl_weight": [Interval(Real, 0, None, closed="left")],
-        "n_rankings": [Interval(Integral, 3, None, closed="left")],
+        "kl_weight": [NOT_NEGATIVE],
+        "n_rankings": [at_least(3)],
         "gold_share": [Interval(Real, 0, 1, closed="neither")],
-        "slope": [Interval(Real, 0, None, closed="neither")],
-        "n_features": [AT_LEAST_ONE, None],
+        "slope": [POSITIVE],
+        "n_features": [at_least(1), None],
         "features": ["array-like", None],
     }
     selected_features_: Int64Array

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import StrOptions
-
-from rankwise.rankers.neural.neural_ranker import AT_LEAST_ONE, Loss, NeuralRanker
+from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.rankers.neural.neural_ranker import Loss, NeuralRanker
 
 
 class LambdaRank(NeuralRanker):
@@ -103,7 +102,7 @@ class LambdaRank(NeuralRanker):
         **NeuralRanker._parameter_constraints,
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "discount": [StrOptions({"log2", "letor", "reciprocal"})],
-        "cutoff": [AT_LEAST_ONE, None],
+        "cutoff": [at_least(1), None],
     }
 
     def __init__(

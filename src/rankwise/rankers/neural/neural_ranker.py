@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.dominant_columns import SATURATED_NETWORK
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rankwise.rankers.neural.trainer import Batch, Objective
 
 Loss = Callable[[Any, Any, Int64Array], Any]  # from scores, labels, indptr to one value per query
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 _CHUNK = 4096  # rows at a time
 
 
@@ -51,16 +50,16 @@ class NeuralRanker(Ranker):
     # A weight would have to be equivalent to repeating the row, with its pairs and ranks.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "hidden_layer_sizes": ["array-like", AT_LEAST_ONE],
+        "hidden_layer_sizes": ["array-like", at_least(1)],
         "activation": [StrOptions(set(ACTIVATIONS))],
-        "n_epochs": [AT_LEAST_ONE],
-        "batch_size": [AT_LEAST_ONE],
+        "n_epochs": [at_least(1)],
+        "batch_size": [at_least(1)],
         "optimizer": [StrOptions({"adam", "sgd"})],
-        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "learning_rate_init": [POSITIVE],
+        "alpha": [NOT_NEGATIVE],
         "standardize": ["boolean"],
         "measure": [str],
-        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "early_stopping_rounds": [at_least(1), None],
         "device": [str],
         "random_state": ["random_state"],
     }

@@ -27,7 +27,8 @@ def main(arguments: list[str]) -> int:
     if unknown := set(names) - set(known):
         print(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(known)}")
         return 2
-    print(f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}")
+    load = f", load {os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else ""  # not on Windows
+    print(f"{platform.machine()}, {os.cpu_count()} CPUs{load}")
     met = missed = failed = 0
     for name in names or known:
         print(f"\n== {name}", flush=True)

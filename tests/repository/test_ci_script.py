@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+pytestmark = pytest.mark.skipif(
+    shutil.which("bash") is None or os.name == "nt", reason="needs bash and executable scripts"
+)
 
 
 def script(path: Path, text: str) -> None:

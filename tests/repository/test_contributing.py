@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from numba.core.caching import UserProvidedCacheLocator
 
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands for a POSIX shell")
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "CONTRIBUTING.md"
 RECIPES = [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -37,6 +40,49 @@ def test_every_dependency_is_pinned_within_its_bounds(requirement):
     requirement = Requirement(requirement)
     assert requirement.specifier, "a lower bound is missing"
     assert requirement.specifier.contains(pins()[canonicalize_name(requirement.name)])
+
+
+def private_names():
+    """Libraries of which the package uses names that begin with an underscore, and the names."""
+    used = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        names = [
+            f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module
+            for alias in node.names
+        ]
+        modules = {
+            alias.asname or alias.name: alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            written = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            root, _, rest = written.partition(".")
+            if root in modules and re.fullmatch(r"[\w.]+", rest):
+                names.append(f"{modules[root]}.{rest}")
+        for name in names:
+            library, *parts = name.split(".")
+            if library not in {"rankwise", *sys.stdlib_module_names} and any(
+                part.startswith("_") and not part.startswith("__") for part in parts
+            ):
+                used.setdefault(library, set()).add(name)
+    return used
+
+
+def test_libraries_whose_private_names_are_used_have_an_upper_bound():
+    used = private_names()
+    assert {"sklearn", "lightgbm"} <= set(used)
+    bounded = {
+        canonicalize_name(requirement.name)
+        for requirement in map(Requirement, REQUIREMENTS)
+        if any(bound.operator in ("<", "<=", "==") for bound in requirement.specifier)
+    }
+    for library, names in used.items():
+        assert {"sklearn": "scikit-learn"}.get(library, library) in bounded, sorted(names)
 
 
 def test_the_two_builds_of_xgboost_exclude_each_other():

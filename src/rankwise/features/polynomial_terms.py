@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.model_width import check_columns_read
@@ -257,7 +258,9 @@ class PolynomialTerms(FeatureTransformer):
             Names of the features. None: those seen in ``fit``, or x0, x1, ...
         """
         check_is_fitted(self)
-        names: Any = _check_feature_names_in(self, input_features)
+        # Checks the names as for transformers that keep all columns.
+        this: Any = self
+        names: Any = OneToOneFeatureMixin.get_feature_names_out(this, input_features)
         return np.array([_name(row[row >= 0], names) for row in self.factors_], dtype=object)
 
     def _check_structure(self) -> None:

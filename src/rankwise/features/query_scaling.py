@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.checks.rows import check_rows
 from rankwise.features.query_ranks import centred_ranks, ranks_among
 from rankwise.groups import QueryGroups

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods, StrOptions
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.features import check_features, feature_matrix, fusion_table
@@ -91,7 +90,7 @@ class LearnedFusion(JudgedFusion):
         "features": ["array-like", str],
         "nonnegative": ["boolean"],
         "unjudged": [StrOptions({"zero", "ignore"})],
-        "k": [Interval(Real, 0, None, closed="left")],
+        "k": [NOT_NEGATIVE],
     }
 
     def __init__(

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.normalization import NORMALIZATIONS, normalize
@@ -119,8 +118,8 @@ class ProbabilisticFusion(JudgedFusion):
     }
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "rule": [StrOptions(set(POSITION_RULES))],
-        "n_segments": [Interval(Integral, 1, None, closed="left")],
-        "window": [Interval(Integral, 0, None, closed="left")],
+        "n_segments": [at_least(1)],
+        "window": [at_least(0)],
         "cuts": ["array-like", None],
         "normalization": [StrOptions(set(NORMALIZATIONS))],
     }

@@ -18,8 +18,8 @@ from numbers import Real
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import Interval, StrOptions
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData

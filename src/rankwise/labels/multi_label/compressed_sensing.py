@@ -8,20 +8,17 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
 from rankwise.solvers.labels.sparse_recovery import cosamp, matching_pursuit
 from rankwise.structure.rules import Number, Rule, require
 from rankwise.typing import Float64Array
-
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class CompressedSensing(LabelSpace):
@@ -107,12 +104,12 @@ class CompressedSensing(LabelSpace):
     components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_components": [AT_LEAST_ONE, None],
-        "sparsity": [AT_LEAST_ONE, None],
+        "n_components": [at_least(1), None],
+        "sparsity": [at_least(1), None],
         "random_state": ["random_state"],
         "rows": [StrOptions({"hadamard", "gaussian"})],
         "decoder": [StrOptions({"cosamp", "omp"})],
-        "max_steps": [AT_LEAST_ONE],
+        "max_steps": [at_least(1)],
     }
 
     def __init__(

@@ -8,11 +8,9 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
+from rankwise.checks.parameter_constraints import at_least
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
 from rankwise.solvers.labels.label_axes import leading_axes
 from rankwise.structure.rules import Rule, floats
@@ -90,7 +88,7 @@ class CPLST(LabelSpace):
     components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [at_least(1), None],
     }
 
     def __init__(

@@ -10,7 +10,6 @@ References
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
 
 from rankwise.checks.labels import one_hot
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel, level_ties
 from rankwise.labels.outputs import fitted_clone
 from rankwise.solvers.least_squares.shared_ridge import SharedRidge
@@ -106,7 +105,7 @@ class LabelPowerset(MultiLabel):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [NOT_NEGATIVE],
         "estimator": [HasMethods(["fit", "predict"]), None],
     }
 

@@ -15,16 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.labels import check_truth
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
 from rankwise.labels.outputs import fit_outputs, output_scores, predict_outputs
 from rankwise.solvers.labels.label_statistics import (
@@ -46,7 +46,7 @@ from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, as_de
 
 # Largest number of products of features and labels held in memory: 256 MB.
 MOST_PRODUCTS = 2**25
-ALPHA_CONSTRAINT = [Interval(Real, 0, None, closed="left")]
+ALPHA_CONSTRAINT = [NOT_NEGATIVE]
 ESTIMATOR_CONSTRAINT = [HasMethods(["fit", "predict"]), None]
 
 

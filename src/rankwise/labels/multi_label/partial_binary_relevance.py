@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.labels import one_hot
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
 from rankwise.structure.rules import Rule, integers
 from rankwise.typing import SparseMatrix
@@ -84,7 +83,7 @@ class PartialBinaryRelevance(LabelSpace):
     components_: SparseMatrix
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_labels": [Interval(Integral, 1, None, closed="left"), None],
+        "n_labels": [at_least(1), None],
         "reference": [StrOptions({"absent", "zero", "mean"})],
         "random_state": ["random_state"],
     }

@@ -9,13 +9,12 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.labels.multi_label.label_space import (
     LabelSource,
     LabelSpace,
@@ -110,7 +109,7 @@ class PLST(LabelSpace):
     components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [at_least(1), None],
         "reference": [StrOptions({"mean", "zero"})],
         "random_state": ["random_state"],
     }

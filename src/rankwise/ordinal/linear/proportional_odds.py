@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Candidates, Equation
 from rankwise.losses.cumulative_link import LINKS
@@ -156,8 +155,8 @@ class ProportionalOdds(SearchedOrdinalRanker):
         "link": [StrOptions(set(LINKS))],
         "measure": [str],
         "cv": ["cv_object"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE],
+        "max_iter": [at_least(1)],
         "classes": ["array-like", None],
     }
 

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Candidates, Equation
 from rankwise.features.polynomial_terms import (
@@ -211,7 +210,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     terms_: TermMap | None
     coef_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "degree": [Interval(Integral, 1, None, closed="left")],
+        "degree": [at_least(1)],
         "C": PENALTY.constraint,
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "terms": [StrOptions(set(TERMS))],
@@ -220,8 +219,8 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "solver": [StrOptions(set(STEPS))],
         "measure": [str],
         "cv": ["cv_object"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE],
+        "max_iter": [at_least(1)],
         "random_state": ["random_state"],
         "max_bytes": MAX_BYTES_CONSTRAINT,
         "probability": ["boolean"],

@@ -16,13 +16,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_validation
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.trees.tree_ranker import (
-    AT_LEAST_ONE,
     TREE_CONSTRAINTS,
     RankDistance,
     TreeRanker,
@@ -172,7 +171,7 @@ class RankingTree(TreeRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TREE_CONSTRAINTS,
-        "max_depth": [AT_LEAST_ONE, None, "array-like", StrOptions({"cv", "val"})],
+        "max_depth": [at_least(1), None, "array-like", StrOptions({"cv", "val"})],
         "cv": ["cv_object"],
     }
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, Interval, StrOptions, at_least
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.rows.fit_data import FitData
@@ -33,17 +33,15 @@ RankDistance = str | ArrayLike | Callable[[int, int], float] | None
 
 BINNED_FROM = 2_000_000  # number of values from which method="auto" uses bins
 MOST_BINS = 255
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 TREE_CONSTRAINTS: dict[str, list[Any]] = {
     "criterion": [StrOptions({"rank", "gini", "entropy", "absolute_error"})],
     "leaf": [StrOptions(set(LEAF_RULES))],
     "rank_distance": [str, "array-like", callable, None],
     "method": [StrOptions({"exact", "histogram", "auto"})],
     "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
-    "min_samples_leaf": [AT_LEAST_ONE],
-    "min_samples_split": [Interval(Integral, 2, None, closed="left")],
-    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "min_samples_leaf": [at_least(1)],
+    "min_samples_split": [at_least(2)],
+    "max_leaf_nodes": [at_least(2), None],
     "min_gain": [NOT_NEGATIVE],
     "ccp_alpha": [NOT_NEGATIVE],
     "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],

@@ -11,9 +11,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from rankwise.base import Ranker
+from rankwise.checks.parameter_constraints import (
+    HasMethods,
+    Interval,
+    Options,
+    StrOptions,
+    at_least,
+)
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
@@ -138,7 +144,7 @@ class StackingRanker(MembersMixin, Ranker):
         "share": [Interval(Real, 0, 1, closed="neither"), None],
         "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
         "degree": [Options(Integral, {1, 2})],
-        "n_best": [Interval(Integral, 1, None, closed="left"), None],
+        "n_best": [at_least(1), None],
         "refit": ["boolean"],
     }
 

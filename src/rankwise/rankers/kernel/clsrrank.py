@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
@@ -123,7 +122,7 @@ class CLSRRank(BasisExpansionRanker):
         "lam": PENALTY.constraint,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "approximation": [StrOptions({"landmarks"}), None],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [at_least(1)],
         "random_state": ["random_state"],
     }
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss

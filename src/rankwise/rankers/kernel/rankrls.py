@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
@@ -138,8 +137,8 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         "graph": [StrOptions(set(GRAPHS))],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "approximation": [StrOptions({"nystroem", "pcg"}), None],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE],
+        "max_iter": [at_least(1)],
     }
 
     def __init__(

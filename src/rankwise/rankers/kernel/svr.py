@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, at_least
 from rankwise.equation import Candidates, Equation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit, searched_gamma
@@ -143,9 +142,9 @@ class SVRRanker(BasisExpansionRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KERNEL_CONSTRAINTS,
         "C": PENALTY.constraint,
-        "epsilon": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "epsilon": [NOT_NEGATIVE, "array-like"],
+        "tol": [POSITIVE],
+        "max_iter": [at_least(1), None],
     }
 
     def __init__(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, StrOptions, at_least
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, check_pair_loss
@@ -151,9 +150,9 @@ class PairRanker(BasisExpansionRanker):
         "C": C_OF_PAIRS.constraint,
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_steps": [at_least(1)],
+        "tol": [POSITIVE],
+        "max_iter": [at_least(1)],
         "random_state": ["random_state"],
     }
 

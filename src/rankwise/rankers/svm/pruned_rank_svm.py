@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import FRACTION, StrOptions, at_least
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
@@ -161,8 +160,8 @@ class PrunedRankSVM(BasisExpansionRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **RankSVM._parameter_constraints,
         "selector": [StrOptions(set(SELECTORS))],
-        "n_opponents": [Interval(Integral, 1, None, closed="left")],
-        "share": [Interval(Real, 0, 1, closed="right")],
+        "n_opponents": [at_least(1)],
+        "share": [FRACTION],
     }
 
     def __init__(

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
@@ -159,8 +158,8 @@ class RankSVM(BasisExpansionRanker):
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "margin": [StrOptions({"unit", "difference"})],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE],
+        "max_iter": [at_least(1)],
     }
 
     def __init__(

@@ -25,7 +25,7 @@ def check_measure(objective: Objective, measure: Measure, estimator: str) -> Non
         check_objective(measure, estimator)
 
 
-def objective_of(
+def make_loss(
     name: Objective,
     rows: JudgedRows,
     measure: Measure,

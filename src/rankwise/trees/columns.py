@@ -151,7 +151,7 @@ class ColumnTable:
             out[:, column] = _codes(array[:, column], categories, str(column))
         return out
 
-    def continuing(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
+    def continue_codes(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
         """Return this table with the codes of an earlier one; new categories come last.
 
         Raises

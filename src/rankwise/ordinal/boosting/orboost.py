@@ -43,7 +43,7 @@ from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
-from rankwise.solvers.boosting.rounds import boost, check_warm_start, rounds_of
+from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.structure.rules import Array, Number, Part, Plain, Rule, Sometimes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -304,7 +304,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         algorithm = MarginBoosting(train.class_ptr, train.weight, self.form)
         done = boost(
             train.ensemble,
-            rounds_of(algorithm, train.search, train.ensemble, train.X, train.rows),
+            run_rounds(algorithm, train.search, train.ensemble, train.X, train.rows),
             lambda: algorithm.state,
             n_rounds,
             validation,

@@ -156,7 +156,7 @@ class BoostedRanker(CategoricalInput, Ranker):
             shape = getattr(X, "shape", ())
             if len(shape) == 2:  # first, because the message about categories is less specific
                 self._check_start(init_model, shape[1], getattr(X, "columns", None))
-            self.columns_ = self.columns_.continuing(columns)
+            self.columns_ = self.columns_.continue_codes(columns)
         rows = self.columns_.encode(X)
         data = check_fit(self, rows, y, qid, sample_weight, allow_nan=True)
         self._check_start(init_model, self.n_features_in_, getattr(self, "feature_names_in_", None))

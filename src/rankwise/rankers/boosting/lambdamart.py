@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.groups import QueryGroups
-from rankwise.losses.boosted_objectives import Objective, check_measure, objective_of
+from rankwise.losses.boosted_objectives import Objective, check_measure, make_loss
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.position_bias import PositionBias
@@ -386,7 +386,7 @@ class LambdaMART(TreeScores):
         earlier = copy(self) if self.warm_start and getattr(self, "n_estimators_", 0) else None
         self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
         if earlier is not None:
-            self.columns_ = self.columns_.continuing(earlier.columns_, "warm_start")
+            self.columns_ = self.columns_.continue_codes(earlier.columns_, "warm_start")
         data = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
         trees, biases = TreeEnsemble.of([]), {}
         has_missing = np.zeros(self.n_features_in_, dtype=bool)
@@ -435,7 +435,7 @@ class LambdaMART(TreeScores):
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""
         level, normalised = self.truncation_level, self.normalize
-        return objective_of(self.objective, rows, measure, level, normalised, seed, n_threads)
+        return make_loss(self.objective, rows, measure, level, normalised, seed, n_threads)
 
     def _growth_rules(self) -> GrowthRules:
         """Limits on the growth of a tree on the columns of the fit."""

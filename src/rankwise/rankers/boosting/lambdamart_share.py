@@ -113,7 +113,7 @@ def fit_share(
         (share.block(sample), None if weight is None else weight[sample]),
         lambda samples: _cuts(samples, ranker.max_bins),
     )
-    binned = BinnedRows.coded(share, binning, n_threads)
+    binned = BinnedRows.encode(share, binning, n_threads)
     has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
     boosting = ranker._boosting(seed)
     start = Start.of(trees, share, n_threads, boosting.dropout)

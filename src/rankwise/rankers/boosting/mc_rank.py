@@ -227,9 +227,9 @@ class McRank(Ranker):
         self.estimators_ = self._train(data, classes)
         self.n_estimators_ = None
         if self._is_staged():
-            self.n_estimators_ = sum(1 for _ in self._stages(_rows(self, data.X[:1])))
+            self.n_estimators_ = sum(1 for _ in self._stages(self._rows(data.X[:1])))
         if validation is not None and staged is not None:
-            rows = _rows(self, validation.X)
+            rows = self._rows(validation.X)
             for scores in self._stages(rows) if self._is_staged() else [self._scores(rows)]:
                 staged.record(scores)
             self.validation_scores_ = np.array(staged.values)
@@ -240,7 +240,7 @@ class McRank(Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Expected grade or gain of every row, shape (n_samples,), float64."""
         check_is_fitted(self)
-        rows = _rows(self, check_rows(self, X, allow_nan=self._takes_missing()))
+        rows = self._rows(check_rows(self, X, allow_nan=self._takes_missing()))
         if self.n_estimators_ is None:
             return self._scores(rows)
         return next(islice(self._stages(rows), self.n_estimators_ - 1, None))
@@ -291,7 +291,7 @@ class McRank(Ranker):
         if n_classes < 2:
             return []
         order, _ = canonical_order(data.X, data.y, data.groups)
-        rows, classes = _rows(self, data.X[order]), classes[order]
+        rows, classes = self._rows(data.X[order]), classes[order]
         targets = [classes]
         if self.form == "ordinal":
             targets = [(classes >= k).astype(np.int64) for k in range(1, n_classes)]
@@ -342,7 +342,6 @@ class McRank(Ranker):
         reached = np.stack([np.asarray(p, dtype=np.float64)[:, 1] for p in probabilities], axis=1)
         return gains[0] + reached @ np.diff(gains)
 
-
-def _rows(ranker: McRank, X: Matrix) -> Matrix:
-    """Rows in the format that the classifier accepts."""
-    return X.toarray() if ranker.estimator is None and is_sparse(X) else X
+    def _rows(self, X: Matrix) -> Matrix:
+        """Rows in the format that the classifier accepts."""
+        return X.toarray() if self.estimator is None and is_sparse(X) else X

@@ -17,7 +17,7 @@ from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.metrics import parse
 from rankwise.rows.fit_data import FitData
-from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_warm_start, rounds_of
+from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch
 from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes
@@ -115,7 +115,7 @@ class StumpRanker(Ranker):
         algorithm = type(self)._algorithm(pairs)
         done = boost(
             stumps,
-            rounds_of(algorithm, search, stumps, data.X, pairs.rows),
+            run_rounds(algorithm, search, stumps, data.X, pairs.rows),
             lambda: State(algorithm.loss),
             self.n_estimators,
             validation,

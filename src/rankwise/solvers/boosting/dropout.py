@@ -50,12 +50,12 @@ class Dropout:
         return dropped.tolist()
 
 
-def part_of(trees: list[ScoreTree], numbers: list[int], rows: OrderedRows) -> Float64Array:
+def sum_trees(trees: list[ScoreTree], numbers: list[int], rows: OrderedRows) -> Float64Array:
     """Contribution of some trees to the scores of rows, shape (n_rows,)."""
     return rows.scores(TreeEnsemble.of([trees[number] for number in numbers]))
 
 
-def without(
+def score_without(
     trees: list[ScoreTree], dropped: list[int], rows: OrderedRows, scores: Float64Array
 ) -> Float64Array:
     """Scores of rows from the remaining trees; all 0 if every tree is dropped."""
@@ -63,8 +63,8 @@ def without(
         return scores
     # Score the fewer trees, the dropped ones or the others; the two sums differ by rounding only.
     if 2 * len(dropped) <= len(trees):
-        return scores - part_of(trees, dropped, rows)
-    return part_of(trees, sorted(set(range(len(trees))) - set(dropped)), rows)
+        return scores - sum_trees(trees, dropped, rows)
+    return sum_trees(trees, sorted(set(range(len(trees))) - set(dropped)), rows)
 
 
 def shrink(trees: list[ScoreTree], dropped: list[int]) -> None:

@@ -45,13 +45,14 @@ class Ensemble(ABC):
 
     def part(self, start: int, stop: int) -> Self:
         """The base learners of some rounds."""
-        of_all: Any = self
-        return replace(of_all, **{name: getattr(self, name)[start:stop] for name in self._by_round})
+        fields = {name: getattr(self, name)[start:stop] for name in self._by_round}
+        copied: Any = self
+        return replace(copied, **fields)
 
     def join(self, others: Sequence[Self]) -> Self:
         """The ensemble followed by the base learners of others."""
         every: Any = (self, *others)
-        columns = {name: [getattr(one, name) for one in every] for name in self._by_round}
+        columns = {name: [getattr(part, name) for part in every] for name in self._by_round}
         return replace(every[0], **{name: np.concatenate(columns[name]) for name in columns})
 
 
@@ -59,7 +60,7 @@ class SignEnsemble(Ensemble):
     """Base learners with values -1 and 1, multiplied by steps > 0."""
 
     @abstractmethod
-    def one(self, base: Any, step: float) -> Self:
+    def single(self, base: Any, step: float) -> Self:
         """An ensemble of the single base learner that a search found."""
 
     @abstractmethod

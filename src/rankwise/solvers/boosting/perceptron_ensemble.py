@@ -63,7 +63,7 @@ class PerceptronEnsemble(SignEnsemble):
         scale = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         return cls(center, scale, np.empty((0, len(center) + 1)), np.empty(0))
 
-    def one(self, base: Perceptron, step: float) -> Self:
+    def single(self, base: Perceptron, step: float) -> Self:
         """An ensemble of a single perceptron."""
         return replace(self, coefs=base.coef[None, :], steps=np.array([step]))
 

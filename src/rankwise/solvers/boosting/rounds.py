@@ -145,7 +145,7 @@ def run_round(algorithm: Algorithm, search: BaseSearch[B]) -> Stage[B] | None:
     return None if step is None else Stage(base, step, algorithm.loss)
 
 
-def rounds_of(
+def run_rounds(
     algorithm: Algorithm, search: BaseSearch[Any], earlier: S, X: Matrix, rows: Int64Array
 ) -> Iterator[S]:
     """Yield the base learners of an earlier fit, then new ones.
@@ -157,7 +157,7 @@ def rounds_of(
         # The earlier steps are taken over, not computed again: other rows must not change them.
         yield earlier.part(number, number + 1)
     while (stage := run_round(algorithm, search)) is not None:
-        yield earlier.one(stage.base, stage.step)
+        yield earlier.single(stage.base, stage.step)
 
 
 def boost(
@@ -194,13 +194,13 @@ def boost(
         staged = StagedMeasure(measure, validation.y, validation.groups)
         prepared = earlier.prepare(validation.X)
     states, found = [state()], []
-    for one in islice(rounds, n_rounds):
-        found.append(one)
+    for learner in islice(rounds, n_rounds):
+        found.append(learner)
         states.append(state())
         if staged is None:
             continue
         # Scores are updated by the newest base learner alone: O(rows) a round.
-        staged.add(next(one.changes(prepared)), states[-1].thresholds)
+        staged.add(next(learner.changes(prepared)), states[-1].thresholds)
         # The rounds of an earlier fit were kept by that fit; they are measured but never cut.
         if early_stopping_rounds is None or len(found) <= len(earlier):
             continue

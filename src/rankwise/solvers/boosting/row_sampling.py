@@ -37,7 +37,7 @@ class QuerySampling:
     ) -> NDArray[np.bool_]:
         """Rows that a tree follows, as a mask."""
         # Whole queries: the gradients of a query are computed from all of its rows.
-        return np.repeat(drawn(rng, self.share, len(indptr) - 1), np.diff(indptr))
+        return np.repeat(draw_share(rng, self.share, len(indptr) - 1), np.diff(indptr))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class GradientSampling:
         return follows
 
 
-def drawn(rng: np.random.Generator, share: float, n: int) -> NDArray[np.bool_]:
+def draw_share(rng: np.random.Generator, share: float, n: int) -> NDArray[np.bool_]:
     """A random share of n items, at least one."""
     mask = np.zeros(n, dtype=bool)
     mask[rng.choice(n, max(1, round(share * n)), replace=False)] = True

@@ -59,7 +59,7 @@ class StumpEnsemble(SignEnsemble):
         none = np.empty(0)
         return cls(none.astype(np.int64), none, none.astype(np.int8), none, none.astype(np.int8))
 
-    def one(self, base: Stump, step: float) -> Self:
+    def single(self, base: Stump, step: float) -> Self:
         """An ensemble of a single stump."""
         return type(self)(
             np.array([base.feature], dtype=np.int64),

@@ -9,8 +9,8 @@ import numpy as np
 from rankwise.losses.gradient_loss import BoostedLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
-from rankwise.solvers.boosting.dropout import Dropout, part_of, shrink, without
-from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling, Rows, drawn
+from rankwise.solvers.boosting.dropout import Dropout, score_without, shrink, sum_trees
+from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling, Rows, draw_share
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.ensemble import TreeEnsemble
@@ -114,11 +114,11 @@ class TreeBoosting:
             left = scores
             if dropped:
                 assert start.rows is not None
-                left = without(grown, dropped, start.rows, scores)
+                left = score_without(grown, dropped, start.rows, scores)
             # Into the buffers of the grower, which packs them in place.
             loss.write(left, gradients, hessians, number)
             inside, others = self._rows(rng, number, loss.indptr, gradients, hessians)
-            columns = drawn(rng, self.colsample, n_features) if self.colsample < 1 else None
+            columns = draw_share(rng, self.colsample, n_features) if self.colsample < 1 else None
             shrinkage = self.learning_rate / (len(dropped) + 1)
             tree = grower.grow(gradients, hessians, shrinkage, inside, columns, rng)
             if len(tree.leaf_values) < 2:
@@ -138,7 +138,7 @@ class TreeBoosting:
                 change = validation.rows.scores(TreeEnsemble.of([tree.tree]))
                 if dropped:
                     # Before shrink, while the trees still have their old values.
-                    change -= part_of(grown, dropped, validation.rows) / (len(dropped) + 1)
+                    change -= sum_trees(grown, dropped, validation.rows) / (len(dropped) + 1)
                 validation.staged.add(change)
             shrink(grown, dropped)
             grown.append(tree.tree)

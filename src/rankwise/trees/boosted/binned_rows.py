@@ -82,10 +82,10 @@ class BinnedRows:
         # order of the input.
         sampled = None if weight is None else weight[sample]
         binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
-        return cls.coded(rows, binning, n_threads, n_categories)
+        return cls.encode(rows, binning, n_threads, n_categories)
 
     @classmethod
-    def coded(
+    def encode(
         cls,
         rows: Matrix | OrderedRows,
         binning: Binning,

@@ -48,14 +48,14 @@ class ColumnChoice:
         if self._by_level < 1:
             # Drawn when the first node of a depth asks, and shared by the others.
             if depth not in self._levels:
-                self._levels[depth] = self._drawn(self._all, self._by_level)
+                self._levels[depth] = self._draw(self._all, self._by_level)
             allowed = self._levels[depth]
         # After the draw of the level, so that a level may allow no column to some paths.
         if self._groups is not None:
-            allowed = allowed & self._meeting(path)
-        return allowed if self._by_node == 1 else self._drawn(allowed, self._by_node)
+            allowed = allowed & self._may_join(path)
+        return allowed if self._by_node == 1 else self._draw(allowed, self._by_node)
 
-    def _meeting(self, path: frozenset[int]) -> Columns:
+    def _may_join(self, path: frozenset[int]) -> Columns:
         assert self._groups is not None
         if path not in self._may_meet:
             # Columns that may join all those of the path in some group.
@@ -63,7 +63,7 @@ class ColumnChoice:
             self._may_meet[path] = np.isin(self._features, list(joined))
         return self._may_meet[path]
 
-    def _drawn(self, among: Columns, share: float) -> Columns:
+    def _draw(self, among: Columns, share: float) -> Columns:
         """Draw a share of some columns, at least one."""
         columns = np.flatnonzero(among)
         out = np.zeros(len(among), dtype=bool)

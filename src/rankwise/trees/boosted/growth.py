@@ -134,8 +134,11 @@ class TreeGrower:
         order.
         """
         rng = np.random.default_rng(0) if rng is None else rng
-        rules, of_tree = self._rules, self._columns if columns is None else self._drawn(columns)
-        choice = ColumnChoice(of_tree.features, rules.by_level, rules.by_node, rules.groups, rng)
+        rules, chosen = (
+            self._rules,
+            self._columns if columns is None else self._select(columns),
+        )
+        choice = ColumnChoice(chosen.features, rules.by_level, rules.by_node, rules.groups, rng)
         # Before the row numbers are written, which take the place of the second derivatives.
         unit = self._pack(gradients, hessians, rows)
         if rows is None:
@@ -147,7 +150,7 @@ class TreeGrower:
             self._binned,
             rules,
             self._memory,
-            of_tree,
+            chosen,
             choice,
             rows,
             unit,
@@ -171,7 +174,7 @@ class TreeGrower:
 
         thread_map(add, range(0, len(others), CHUNK_ROWS), self._n_threads)
 
-    def _drawn(self, columns: NDArray[np.bool_]) -> TreeColumns:
+    def _select(self, columns: NDArray[np.bool_]) -> TreeColumns:
         """Select columns and pack their codes, so that histograms are built only for these."""
         features = np.flatnonzero(columns)
         codes, n_words = self._binned.columns, -(-len(features) // WORD)

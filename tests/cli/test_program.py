@@ -22,7 +22,6 @@ from rankwise.cli import _completion as completion
 from rankwise.cli import _progress, compare
 from rankwise.cli._arguments import parameter, split_list
 from rankwise.cli._errors import warnings_in_one_line
-from rankwise.cli._output import as_json
 from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
 from rankwise.runtime.output import replace_files
@@ -228,14 +227,6 @@ def test_parameters_are_python_literals_or_words(text, value):
 
 def test_aliases_of_measures_name_measures():
     assert set(ALIASES.values()) <= set(MEASURES)
-
-
-def test_json_has_no_nan(rng):
-    value = {"a": [float("nan"), float("inf"), 1.5], 2: rng.random(2), "t": ("x", None, True)}
-    found = as_json(value)
-    assert found["a"] == [None, None, 1.5]
-    assert len(found["2"]) == 2
-    assert found["t"] == ["x", None, True]
 
 
 def test_warnings_are_one_line(capsys):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rankwise.selection.comparison import compare
-from rankwise.selection.fold_result import DONE, FAILED, FoldResult, plain
+from rankwise.selection.fold_result import DONE, FAILED, FoldResult
 from rankwise.selection.store import ResultStore
 from tests.selection.forking import Killable
 from tests.selection.helpers import Column, one_fold
@@ -147,16 +147,6 @@ def test_writers_killed_at_random_moments_leave_whole_cells_only(tmp_path):
         assert cell is not None
         assert (cell.values["AP"] == number).all()
         assert (cell.scores == number).all()
-
-
-def test_plain_values():
-    assert plain({"a": np.float32(0.5), 1: (np.int64(3), None, np.nan, np.inf)}) == {
-        "a": 0.5, "1": [3, None, None, None],
-    }  # fmt: skip
-    assert plain(np.array([[1.0, np.nan]])) == [[1.0, None]]
-    assert plain(np.array(["x"])) == ["x"]
-    assert plain(len) == repr(len)
-    assert plain(True) is True
 
 
 class Disk:

@@ -14,6 +14,7 @@ from rankwise._registry.labels import COST_SENSITIVE, MULTI_LABEL
 from rankwise._registry.ordinal import ORDINAL
 from rankwise._registry.rankers import RANKERS
 from rankwise._registry.transformers import TRANSFORMERS
+from rankwise.runtime.vocabulary import did_you_mean
 
 REGISTRY: dict[str, Entry] = {
     **entries("ranker", "rankwise.rankers", RANKERS),
@@ -23,3 +24,21 @@ REGISTRY: dict[str, Entry] = {
     **entries("transformer", "rankwise.features", TRANSFORMERS),
 }
 BY_CLASS_NAME: dict[str, Entry] = {entry.class_name: entry for entry in REGISTRY.values()}
+# Estimators that can be compared and blended: all that rank.
+RANKING: dict[str, Entry] = {
+    key: entry for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")
+}
+
+
+def find_ranker(key: str, setting: str) -> Entry:
+    """Entry of a ranker.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that key; the message names the setting that holds it.
+    """
+    if key not in RANKING:
+        hint = did_you_mean(key, RANKING, f"Known: {[*RANKING]}.")
+        raise ValueError(f"{setting}: {key!r} is not a ranker of the registry. {hint}")
+    return RANKING[key]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rankwise._registry import REGISTRY, Entry
+from rankwise._registry import RANKING, REGISTRY, Entry
 from rankwise.cli._errors import UsageError, usage
 from rankwise.runtime.vocabulary import did_you_mean
 
@@ -49,11 +49,10 @@ def ranker_entry(key: str) -> Entry:
             f"{key!r} predicts labels and is not a ranker. Use {entry.path.rpartition(':')[2]} of "
             "rankwise.labels from Python, or choose a ranker of 'rankwise list rankers'."
         )
-    if entry is None or entry.kind not in ("ranker", "ordinal"):
-        keys = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
-        hint = did_you_mean(key, keys, f"Rankers: {', '.join(keys)}.")
+    if key not in RANKING:
+        hint = did_you_mean(key, RANKING, f"Rankers: {', '.join(RANKING)}.")
         raise UsageError(f"{key!r} is not a ranker. {hint}")
-    return entry
+    return RANKING[key]
 
 
 def compares_rows(rankers: Sequence[str], measures: Mapping[str, Measure]) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 def ranker(incomplete: str) -> list[str]:
     """Names of rankers."""
-    from rankwise._registry import REGISTRY
+    from rankwise._registry import RANKING
 
-    keys = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
-    return [key for key in keys if key.startswith(incomplete)]
+    return [key for key in RANKING if key.startswith(incomplete)]
 
 
 def rankers(incomplete: str) -> list[str]:

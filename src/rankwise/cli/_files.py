@@ -241,10 +241,12 @@ def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
             known = {Format.letor: False, Format.table: True, Format.parquet: True}
             if kind in known:
                 return known[kind]
-    name = name.lower()
-    for suffix in PACKED:
-        name = name.removesuffix(suffix)
-    return name.endswith(_TABLES)
+    return unpacked(name.lower()).endswith(_TABLES)
+
+
+def unpacked(name: str) -> str:
+    """Name of a file without the suffix of a compression."""
+    return next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
 
 
 def holds_tables(folder: str) -> bool:

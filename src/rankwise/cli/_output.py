@@ -9,11 +9,12 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rankwise.cli._errors import UsageError
+from rankwise.runtime.json_values import as_json
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -31,6 +32,18 @@ def check_target(path: Path, option: str) -> None:
         raise UsageError(f"{option} {path} cannot be written: {there} is a file, not a folder.")
 
 
+def check_folder(path: Path) -> None:
+    """Raise UsageError if --out names a file instead of a folder, which may be missing."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"--out must name a folder, but {path} is a file.")
+
+
+def check_file(path: Path, what: str = "file") -> None:
+    """Raise UsageError if a file is missing."""
+    if not path.is_file():
+        raise UsageError(f"{str(path)!r} is not a {what}. Check the path.")
+
+
 def make_folder(path: Path) -> None:
     """Create the parent folders of the file ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,21 +57,6 @@ def terminal_width() -> int | None:
 def print_json(value: Any) -> None:
     """Print strict JSON on stdout; NaN and infinities become null."""
     sys.stdout.write(json.dumps(as_json(value), allow_nan=False, indent=2) + "\n")
-
-
-def as_json(value: Any) -> Any:
-    """Convert nested mappings, sequences, arrays and numbers to JSON; other values to ``str``."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy
-        return as_json(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset):
-        return [as_json(item) for item in value]
-    return str(value)
 
 
 def print_table(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._errors import UsageError
-from rankwise.cli._output import print_json
+from rankwise.cli._output import check_file, check_folder, print_json
 from rankwise.cli._progress import waiting
 
 Text = Annotated[
@@ -62,8 +62,7 @@ def fit_text(
     if queries is None or judgements is None:
         raise UsageError("--text QUERIES and --qrels FILE belong together. Pass both.")
     for path in (queries, judgements):
-        if not path.is_file():
-            raise UsageError(f"{str(path)!r} is not a file. Check the path.")
+        check_file(path)
     from rankwise.text.index_folder import has_index
 
     if len(data) != 1 or not has_index(Path(data[0])):
@@ -71,8 +70,7 @@ def fit_text(
             f"with --text, DATA must be the folder of an index, got {' '.join(data)}. "
             "Create one: rankwise index DOCUMENTS --out FOLDER."
         )
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out must name a folder, but {out} is a file.")
+    check_folder(out)
     from rankwise.selection import tune
     from rankwise.text import TextIndex, TextRanker, read_judgements
 

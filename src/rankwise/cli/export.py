@@ -10,7 +10,7 @@ import typer
 
 from rankwise.cli._errors import UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_target, make_folder, print_json
+from rankwise.cli._output import check_file, check_target, make_folder, print_json
 
 
 class Format(StrEnum):
@@ -78,8 +78,7 @@ def export(
             raise UsageError(
                 f"{option} applies only to --format {'|'.join(kinds)}, got {kind}. Drop it."
             )
-    if not model.is_file():
-        raise UsageError(f"{str(model)!r} is not a model file. Check the path.")
+    check_file(model, "model file")
     check_target(out, "OUT")
     from rankwise.persistence import load
 

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli._errors import UsageError
-from rankwise.cli._files import PACKED
+from rankwise.cli._files import unpacked
 from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_target, make_folder, number, print_json, print_table
+from rankwise.cli._output import (
+    check_file,
+    check_target,
+    make_folder,
+    number,
+    print_json,
+    print_table,
+)
 from rankwise.cli._progress import waiting
 
 if TYPE_CHECKING:
@@ -75,8 +82,7 @@ def fuse(
     if len(runs) < 2:
         raise UsageError(f"fuse needs two or more runs, got {len(runs)}.")
     for path in [*runs, *([qrels] if qrels else [])]:
-        if not path.is_file():
-            raise UsageError(f"{str(path)!r} is not a file. Check the path.")
+        check_file(path)
     names = _names(runs)
     if qrels is None and (held_out or query is not None):
         raise UsageError(f"{'--held-out' if held_out else '--query'} needs --qrels.")
@@ -156,8 +162,8 @@ def _learnt(
 def _names(runs: list[Path]) -> list[str]:
     names = []
     for path in runs:
-        name = path.name
-        for suffix in (*PACKED, ".run", ".txt", ".trec"):
+        name = unpacked(path.name)
+        for suffix in (".run", ".txt", ".trec"):
             name = name.removesuffix(suffix)
         names.append(name or path.name)
     if len(set(names)) < len(names):

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._errors import UsageError
 from rankwise.cli._options import Json
-from rankwise.cli._output import number, print_json, print_table
+from rankwise.cli._output import check_file, number, print_json, print_table
 
 if TYPE_CHECKING:
     from rankwise.explain import FeatureImportances
@@ -29,8 +28,7 @@ def info(
     """
     from rankwise.persistence import describe
 
-    if not model.is_file():
-        raise UsageError(f"{str(model)!r} is not a model file. Check the path.")
+    check_file(model, "model file")
     facts = describe(model)
     found = _importances(model) if importances else None
     if json:

@@ -15,7 +15,7 @@ from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import UsageError
 from rankwise.cli._files import data_name
 from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_target, make_folder, print_json
+from rankwise.cli._output import check_file, check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
 from rankwise.cli._score_format import ScoreFormat, format_of
 
@@ -76,8 +76,7 @@ def predict(
         raise UsageError(
             f"{str(model)!r} is an index of text. Search it: rankwise search {model} QUERIES."
         )
-    if not model.is_file():
-        raise UsageError(f"{str(model)!r} is not a model file. Check the path.")
+    check_file(model, "model file")
     if out is not None:
         check_target(out, "--out")
     estimator = load(model)

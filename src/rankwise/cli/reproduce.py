@@ -13,7 +13,7 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._errors import FAILED, USAGE, UsageError, one_line, say
 from rankwise.cli._options import Json
-from rankwise.cli._output import print_json, print_table
+from rankwise.cli._output import check_folder, print_json, print_table
 from rankwise.cli._progress import Progress
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def reproduce(
         raise UsageError(
             f"{experiment!r} is not an experiment. Experiments: {', '.join(known)}, or all."
         )
-    if out is not None and out.exists() and not out.is_dir():
-        raise UsageError(f"--out must name a folder, but {out} is a file.")
+    if out is not None:
+        check_folder(out)
     if store is None:
         from rankwise.runtime.folders import cache_folder
 

@@ -10,7 +10,7 @@ import typer
 from rankwise.cli._arguments import split_list
 from rankwise.cli._errors import UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_target, make_folder, print_json
+from rankwise.cli._output import check_file, check_folder, check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
 
 
@@ -56,13 +56,11 @@ def index(
     """Index documents for 'rankwise search'."""
     files = [_corpus(path) if path.is_dir() else path for path in documents]
     for path in files:
-        if not path.is_file():
-            raise UsageError(f"{str(path)!r} is not a file. Check the path.")
+        check_file(path)
     fields_given = fields
     if fields is None and any(path.is_dir() for path in documents):
         fields = "title,text"
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out must name a folder, but {out} is a file.")
+    check_folder(out)
     if update and not (stemmer == "english" and stop_words and fields_given is None):
         raise UsageError(
             "--update keeps the fields and the analysis of the index. Drop --fields, --stemmer and "

@@ -39,5 +39,6 @@ def code_key(experiment: Experiment) -> str:
         return name.partition(".")[0] == root and not name.endswith(_SHOWN)
 
     files, _ = imported_files(module, counts)
-    versions = {name: of for name, of in library_versions().items() if name != "platform"}
+    versions = library_versions()
+    del versions["platform"]
     return fingerprint([versions, package_hash(), file_hash(files.items())])

@@ -15,8 +15,8 @@ from rankwise.experiments.base import Cell, Experiment
 from rankwise.experiments.identity import cell_key, code_key, files_key
 from rankwise.experiments.registry import find_experiment
 from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
+from rankwise.runtime.json_values import as_json
 from rankwise.runtime.threads import available_threads
-from rankwise.selection.fold_result import plain
 from rankwise.selection.lines import JsonLines
 from rankwise.selection.provenance import library_versions
 from rankwise.selection.resources import threads
@@ -131,7 +131,7 @@ def run(task: Task) -> Outcome:
         with threads(task.n_threads):
             value = task.experiment.run(task.cell)
         # Convert through JSON, so that tables see the same values for new and stored cells.
-        value = json.loads(json.dumps(plain(value)))
+        value = json.loads(json.dumps(as_json(value)))
         outcome = Outcome(name, DONE, value, time.perf_counter() - start)
     except Exception as error:  # a failed cell is reported and does not stop the rest
         message = " ".join(f"{type(error).__name__}: {error}".split())

@@ -18,7 +18,8 @@ from rankwise.report.rank_diagram import RankDiagram, draw_ranks, rank_diagram
 from rankwise.report.ranks import confusions, densities
 from rankwise.report.series import curves, differences, paths
 from rankwise.report.svg import inline
-from rankwise.report.text import count, number, p_value
+from rankwise.report.text import count, number
+from rankwise.selection.table import p_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

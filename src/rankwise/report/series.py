@@ -99,7 +99,7 @@ def curves(board: Leaderboard) -> Curves | None:
         return None
     means = {
         row["ranker"]: [
-            stratified_mean(_pooled(board, row["ranker"], spec), board.fold_of_query)
+            stratified_mean(board.values(row["ranker"], spec), board.fold_of_query)
             for spec in by_cutoff.values()
         ]
         for row in board.rows()
@@ -180,13 +180,3 @@ def _path(ranker: str, cells: list[FoldResult]) -> RegularisationPath | None:
 def _is_positive(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and 0 < value < math.inf
-
-
-def _pooled(board: Leaderboard, ranker: str, spec: str) -> Float64Array:
-    """Values of the queries of all folds; NaN if a cell has none."""
-    return np.concatenate(
-        [
-            board.cell(ranker, info.name).values.get(spec, np.full(len(info.qids), np.nan))
-            for info in board.fold_infos
-        ]
-    )

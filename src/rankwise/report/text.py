@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from rankwise.selection.table import p_value
+
 NONE = "–"
 MINUS = "−"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -23,13 +25,6 @@ def signed(value: float | None, digits: int = 4) -> str:
     if value is None or math.isnan(value):
         return NONE
     return f"{value:+.{digits}f}".replace("-", MINUS)
-
-
-def p_value(p: float | None) -> str:
-    """Format with three digits, or as "< 0.001"."""
-    if p is None:
-        return NONE
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def seconds(value: float | None) -> str:

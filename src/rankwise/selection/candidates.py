@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rankwise._registry import REGISTRY
+from rankwise._registry import find_ranker
 from rankwise.datasets.readers.trec import Run
 from rankwise.runtime.routing import check_ranker
-from rankwise.runtime.vocabulary import did_you_mean
 from rankwise.selection.fingerprint import canonical
 from rankwise.selection.given_scores import COLUMN, ColumnScores, GivenScores, run_scores
 from rankwise.selection.origin import origin
-
-_RANKING_KINDS = ("ranker", "ordinal")
 
 
 @dataclass(frozen=True)
@@ -121,15 +118,12 @@ def _candidate(name: str, ranker: Any, random_state: int) -> Candidate:
         return Candidate(name, ColumnScores(ranker.removeprefix(COLUMN)))
     if isinstance(ranker, str):
         return _from_key(name, ranker, random_state)
-    return _from_estimator(name, ranker)
+    check_ranker(name, ranker)
+    return Candidate(name, ranker)
 
 
 def _from_key(name: str, key: str, random_state: int) -> Candidate:
-    entry = REGISTRY.get(key)
-    if entry is None or entry.kind not in _RANKING_KINDS:
-        keys = [key for key, entry in REGISTRY.items() if entry.kind in _RANKING_KINDS]
-        hint = did_you_mean(key, keys, f"Known: {keys}.")
-        raise ValueError(f"rankers: {key!r} is not a ranker of the registry. {hint}")
+    entry = find_ranker(key, "rankers")
     params = dict(entry.params)
     if "random_state" in params:
         params["random_state"] = random_state
@@ -138,8 +132,3 @@ def _from_key(name: str, key: str, random_state: int) -> Candidate:
     except ImportError as error:
         return Candidate(name, None, missing=str(error))
     return Candidate(name, estimator, entry.space)
-
-
-def _from_estimator(name: str, estimator: Any) -> Candidate:
-    check_ranker(name, estimator)
-    return Candidate(name, estimator)

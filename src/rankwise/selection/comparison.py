@@ -96,7 +96,8 @@ def compare(
         Folder in which every finished cell is stored immediately. The same call with the same store
         computes only what is missing, even if the previous run was killed. A finished cell is
         reused if its parameters, its data, the versions of the libraries that compute it and the
-        source of the user's own classes and functions are unchanged.
+        source of the user's own code are unchanged: the files of modules, with the modules that
+        they import, and single classes and functions of notebooks and scripts.
     n_jobs : int
         Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
         threads. Measured values do not depend on ``n_jobs``; times and memory do. Within

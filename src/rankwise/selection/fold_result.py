@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
+from rankwise.runtime.json_values import as_json
 from rankwise.typing import Float64Array
 
 DONE, FAILED, SKIPPED = "done", "failed", "skipped"
@@ -72,7 +72,9 @@ class FoldResult:
 
     def record(self) -> dict[str, Any]:
         """Everything except the arrays, as JSON values."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in _ARRAYS}
+        return {
+            f.name: as_json(getattr(self, f.name)) for f in fields(self) if f.name not in _ARRAYS
+        }
 
     @classmethod
     def from_record(
@@ -88,30 +90,10 @@ class FoldResult:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values with the per-query values (NaN as null), without the scores."""
-        return {**self.record(), "values": {m: plain(v) for m, v in self.values.items()}}
+        return {**self.record(), "values": {m: as_json(v) for m, v in self.values.items()}}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FoldResult:
         """Inverse of :meth:`to_dict`."""
         values = {m: np.array(v, dtype=np.float64) for m, v in state["values"].items()}
         return cls.from_record(state, values)
-
-
-def plain(value: Any) -> Any:
-    """JSON value of numbers, arrays, sequences and mappings; NaN and infinities become null.
-
-    Anything else becomes its ``repr``.
-    """
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence):
-        return [plain(item) for item in value]
-    return repr(value)

@@ -15,8 +15,9 @@ import numpy as np
 
 from rankwise.metrics import parse
 from rankwise.metrics.undefined_means import why_undefined
+from rankwise.runtime.json_values import as_json
 from rankwise.runtime.output import write_file
-from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
+from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult
 from rankwise.selection.lines import writing
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.standing import OF_DIFFERENCE, Standing, standings
@@ -106,17 +107,12 @@ class Leaderboard:
             Name among ``measures``; None: the first.
         """
         spec = self.specs[self._name(measure)]
-        return {
-            ranker: np.concatenate(
-                [
-                    self._by_place[ranker, info.name].values.get(
-                        spec, np.full(len(info.qids), np.nan)
-                    )
-                    for info in self.fold_infos
-                ]
-            )
-            for ranker in self.rankers
-        }
+        return {ranker: self.values(ranker, spec) for ranker in self.rankers}
+
+    def values(self, ranker: str, spec: str) -> Float64Array:
+        """Values of one ranker by a full spec that its cells hold, aligned with ``qids``."""
+        folds = [(self.cell(ranker, info.name).values, len(info.qids)) for info in self.fold_infos]
+        return np.concatenate([values.get(spec, np.full(n, np.nan)) for values, n in folds])
 
     def n_counted(self, measure: str | None = None) -> int:
         """Number of queries that count for a measure, such as queries with a relevant row for AP.
@@ -197,9 +193,9 @@ class Leaderboard:
             "format": FORMAT,
             "measures": self.specs,
             "rankers": self.descriptions,
-            "folds": [plain(asdict(info)) for info in self.fold_infos],
-            "settings": plain(asdict(self.settings)),
-            "rows": plain(self.rows()),
+            "folds": [as_json(asdict(info)) for info in self.fold_infos],
+            "settings": as_json(asdict(self.settings)),
+            "rows": as_json(self.rows()),
             "cells": [cell.to_dict() for cell in self.cells],
         }
 

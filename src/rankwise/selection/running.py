@@ -13,8 +13,9 @@ from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure
 from rankwise.prediction import Predictions, labels_of, probabilities_of, scores_of
+from rankwise.runtime.json_values import as_json
 from rankwise.selection.candidates import Candidate
-from rankwise.selection.fold_result import FAILED, SKIPPED, FoldResult, plain
+from rankwise.selection.fold_result import FAILED, SKIPPED, FoldResult
 from rankwise.selection.given_scores import GivenScores, fill_given, model_rows, unfrozen
 from rankwise.selection.measured import Measurement
 from rankwise.selection.parcel import Parcel
@@ -118,8 +119,8 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
         predict_seconds=predicted - fitted,
         evaluate_seconds=time.perf_counter() - predicted,
         memory_bytes=memory.extra_bytes,
-        chosen=plain(tuned.chosen),
-        search=plain(tuned.search),
+        chosen=as_json(tuned.chosen),
+        search=as_json(tuned.search),
         ranks=predicted_ranks(tuned.estimator, test.y, told, shares),
     )
 

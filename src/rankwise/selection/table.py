@@ -164,7 +164,7 @@ def _against_baseline(
             row["ranker"],
             f"{of['diff']:+.4f}",
             _NONE if of["diff_low"] is None else f"{of['diff_low']:+.4f} to {of['diff_high']:+.4f}",
-            _p_value(of["p_corrected"]),
+            p_value(of["p_corrected"]),
             *(str(of[what]) for what in ("wins", "ties", "losses")),
         ]
         for row, of in found
@@ -199,7 +199,7 @@ def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
         row["ranker"],
         *means,
         _number(row["diff"] or None, "+.4f"),
-        _p_value(row["p_corrected"]),
+        p_value(row["p_corrected"]),
         _number(row["fit_seconds"], ".3f"),
         _number(row["predict_seconds"], ".4f"),
         _number(None if memory is None else memory / _MEGABYTE, ".0f"),
@@ -210,7 +210,8 @@ def _number(value: float | None, form: str) -> str:
     return _NONE if value is None else format(value, form)
 
 
-def _p_value(p: float | None) -> str:
+def p_value(p: float | None) -> str:
+    """Format with three digits, or as "< 0.001"."""
     if p is None:
         return _NONE
     return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rankwise._registry import BY_CLASS_NAME, REGISTRY
+from rankwise._registry import BY_CLASS_NAME, REGISTRY, find_ranker
 from rankwise.prediction import scores_of
 from rankwise.runtime.routing import check_ranker, fit_with
-from rankwise.runtime.vocabulary import did_you_mean
 from rankwise.typing import Float64Array, Matrix
-
-_RANKING_KINDS = ("ranker", "ordinal")
 
 
 def named_members(rankers: Any) -> list[tuple[str, Any]]:
@@ -67,7 +64,7 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
                 f"estimators: the name {name!r} {why}. Choose another name for the ranker."
             )
         if isinstance(ranker, str):
-            _entry(ranker, "estimators")
+            find_ranker(ranker, "estimators")
         else:
             check_ranker(name, ranker)
 
@@ -89,7 +86,7 @@ def made(
     """
     estimator: Any
     if isinstance(ranker, str):
-        entry = _entry(ranker, setting)
+        entry = find_ranker(ranker, setting)
         given = {
             name: "cv"
             if isinstance(value, str) and value == "val" and not has_validation
@@ -108,15 +105,6 @@ def made(
         if name.rpartition("__")[2] == "random_state" and value is None
     }
     return estimator.set_params(**open_seeds)
-
-
-def _entry(key: str, setting: str) -> Any:
-    entry = REGISTRY.get(key)
-    if entry is None or entry.kind not in _RANKING_KINDS:
-        keys = [key for key, known in REGISTRY.items() if known.kind in _RANKING_KINDS]
-        hint = did_you_mean(key, keys, f"Known: {keys}.")
-        raise ValueError(f"{setting}: {key!r} is not a ranker of the registry. {hint}")
-    return entry
 
 
 def fitted(

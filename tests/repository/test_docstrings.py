@@ -1,14 +1,17 @@
-"""Docstrings keep one parameter a line, and no phrase twice, as a wrong re-wrap leaves them."""
+"""Docstrings keep one parameter a line and no phrase twice; comments explain dense code."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 FILES = [path for folder in ("src", "papers/src") for path in sorted((ROOT / folder).rglob("*.py"))]
 TWO_PARAMETERS = re.compile(r"^[\w*, ]+ : .* \w+ : .+$", re.MULTILINE)
 SAID_TWICE = re.compile(r"\b([a-z]+(?:,? [a-z]+){4,}),? \1\b", re.IGNORECASE)
@@ -16,7 +19,7 @@ SAID_TWICE = re.compile(r"\b([a-z]+(?:,? [a-z]+){4,}),? \1\b", re.IGNORECASE)
 
 def docstrings(path):
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, DOCUMENTED):
             yield ast.get_docstring(node) or ""
 
 
@@ -35,3 +38,29 @@ def test_no_docstring_is_broken(pattern):
 def test_what_a_wrong_wrap_leaves_is_found():
     assert TWO_PARAMETERS.search("x : ndarray, or an object n_iter : int converged : bool")
     assert SAID_TWICE.search("Width of the kernel, as in Width of the kernel, as in rbf")
+
+
+def explained_share(folder):
+    """Lines of comments per line of code in a folder; docstrings are neither."""
+    comments, code = set(), set()
+    for path in sorted((ROOT / "src/rankwise" / folder).rglob("*.py")):
+        source = path.read_text("utf-8")
+        skipped = set()
+        for node in ast.walk(ast.parse(source)):
+            body = getattr(node, "body", None)
+            if isinstance(node, DOCUMENTED) and body and ast.get_docstring(node) is not None:
+                skipped.update(range(body[0].lineno, body[0].end_lineno + 1))
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                if not token.string.startswith(("# fmt", "# type", "# noqa")):
+                    comments.add((path, token.start[0]))
+            elif token.string.strip():
+                lines = range(token.start[0], token.end[0] + 1)
+                code.update((path, line) for line in lines if line not in skipped)
+    return len(comments) / len(code)
+
+
+@pytest.mark.parametrize("folder", ["kernels", "solvers", "trees"])
+def test_decisions_are_explained(folder):
+    """Where code is dense, comments say why, five or more per 100 lines of code."""
+    assert explained_share(folder) >= 0.05

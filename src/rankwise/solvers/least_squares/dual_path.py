@@ -48,6 +48,8 @@ class DualDecomposition:
 
     def all_weights(self, C: Float64Array) -> Float64Array:
         """``R' (R Omega R' + I/C)^-1 R y`` for every C (0 times infinity is 0), (N, n_C)."""
+        # Without a penalty any multiple of the null part fits as well; none of it has the least
+        # norm.
         finite = np.where(np.isinf(C), 0.0, C)
         return self.weights(C) + self.null[:, None] * finite
 
@@ -123,12 +125,14 @@ def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> 
     factor = problem.factor(order, groups)
     noise = cancelled(omega.diagonal(), factor)
     half = factor.apply(omega, 0, groups.n_queries)
+    # R works on rows: the transpose of R Omega is Omega R', as Omega is symmetric.
     system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)
     target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
     values, vectors = np.linalg.eigh(system)
     check_semidefinite(values, noise)
     largest = float(values.max(initial=0.0))
     cut = len(values) * np.finfo(np.float64).eps * largest
+    # If rounding could explain even the largest eigenvalue, all of them are rounding.
     null = values <= (largest if largest <= noise else cut)
     projected = vectors.T @ target
     unfelt = factor.apply_transposed(vectors[:, null] @ projected[null][:, None])[:, 0]

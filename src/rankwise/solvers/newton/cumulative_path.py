@@ -170,10 +170,14 @@ class CumulativePath(RefitPath[CumulativeFit]):
     ) -> tuple[CumulativeModel, CumulativeSolution]:
         columns, total = frame.columns, float(loss.weight.sum())
         if np.isinf(C):
+            # No penalty chooses among equal fits: dependent columns would make the Hessian
+            # singular.
             kept = columns.independent(loss.weight)
             penalty = np.zeros(len(kept))
         else:
             with np.errstate(all="ignore"):
+                # In units of the spread, and of the mean loss; one by one, as products may
+                # overflow.
                 every = 1.0 / C / total / columns.spread / columns.spread
             kept = np.flatnonzero(every < MOST_PENALTY)
             penalty = every[kept]
@@ -281,4 +285,5 @@ class _Frame:
 
     def _solved_place(self) -> Int64Array:
         """Number of classes with rows up to each threshold, shape (n_classes - 1,)."""
+        # 0 and the number of classes present are the outer ends, which no threshold solved.
         return np.searchsorted(self.present, np.arange(self.n_classes - 1), side="right")

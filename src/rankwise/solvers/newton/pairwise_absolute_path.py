@@ -107,6 +107,7 @@ class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
     def _solve(self, rows: Int64Array) -> PairwiseAbsoluteFit:
         X, y, weight = self.rows.X, self.rows.y, self.rows.sample_weight
         part = None if weight is None else weight[rows]
+        # Equal rows of a query are one row of their weight: a smaller system, the same solution.
         merged = merge_rows(X[rows], y[rows], self.rows.groups.take(rows), part)
         kept = rows[merged.rows]
         loss, lams = self.loss(merged.indptr, merged.weight), self.penalties.values
@@ -114,10 +115,12 @@ class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
             products = kernel_products(as_dense(self._values), merged.indptr, kept)
             solved = self.solver.path(loss, y[kept], products, lams)
             coefs = np.zeros((len(lams), len(y)))
+            # A merged row's coefficient goes to its members by weight: weight means repetition.
             coefs[:, rows] = _stacked(solved)[:, merged.position] * merged.share
         else:
             columns = column_products(self._values, merged.indptr, kept)
             products = columns
+            # Fewer rows than columns: a Newton step solves the system of the rows.
             if len(kept) < self._values.shape[1]:
                 K = columns.X @ columns.X.T
                 K = as_dense(K)

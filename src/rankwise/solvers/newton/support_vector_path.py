@@ -153,6 +153,8 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         weight = None if weight is None else weight[rows]
         X, y = self.rows.X[rows], self.rows.y[rows]
         merged = merge_rows(X, y, QueryGroups.single(len(rows)), weight)
+        # LIBSVM takes more steps for more rows and larger C; Newton steps solve a system of the
+        # columns.
         if self.kernel.name == "linear" and len(merged.rows) >= X.shape[1]:
             return self._on_columns(X, y, merged)
         given = self._given(X[merged.rows].astype(np.float64), rows[merged.rows])
@@ -171,6 +173,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
             elif self.kernel.name == "precomputed":
                 full = np.zeros(len(merged.rows))
                 full[support] = dual
+                # Columns of a precomputed kernel belong to the rows as given, equal ones too.
                 coef[rows] = full[merged.position] * merged.share
             else:
                 coef[supports[-1]] = dual
@@ -186,7 +189,10 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         y = y[merged.rows]
         loss = self.loss(merged.weight, self.epsilon)
         columns = column_products(X, merged.indptr, merged.rows)
+        # tol is LIBSVM's, for a row's violation of optimality; the gap asked for is a hundredth of
+        # it.
         solver = ProximalNewton(1e-2 * self.tol, self.max_iter or 1000)
+        # C g + |w|^2 / 2 is, divided by C, g + lam |w|^2 with lam = 1 / (2 C).
         results = solver.path(loss, y, columns, 0.5 / self.penalties.values)
         coefs = np.stack([np.asarray(columns.X.T @ result.x) for result in results])
         scores = np.asarray(X @ coefs.T)[merged.rows]

@@ -132,11 +132,13 @@ class ThresholdPath(RefitPath[ThresholdFit]):
         present, position = np.unique(self._merged.position[rows], return_inverse=True)
         weight = np.empty((len(present), self._weight.shape[1]))
         for column, of_rows in zip(weight.T, self._weight[rows].T, strict=True):
+            # Of a fold's rows only: merged rows are those of all rows, found once for all folds.
             column[:] = np.bincount(position, of_rows, len(present))
         taken = self._merged.rows[present]
         loss = ThresholdHinge(self.rows.y[taken].astype(np.int64), weight, self.squared)
         with single_threaded_blas():
             solutions = self.solver.path(loss, self._columns.take(taken), self.penalties.values)
+        # A threshold that no row pulls at stays at 0, which says nothing.
         weighed = weight.sum(axis=0) > 0
         cuts = [sorted_thresholds(solution.theta, weighed) for solution in solutions]
         return ThresholdFit(solutions, np.stack(cuts), self)
@@ -161,4 +163,5 @@ def sorted_thresholds(theta: Float64Array, weighed: Float64Array) -> Float64Arra
     if not len(known):
         return np.zeros(len(theta))
     below = np.searchsorted(known, np.arange(len(theta)), side="right") - 1
+    # They may come out of order; sorted, each score has one class.
     return np.sort(-theta[known[np.maximum(below, 0)]])

@@ -1,6 +1,6 @@
 """Constraints of parameters: scikit-learn's, and the intervals that most estimators need.
 
-scikit-learn calls the module of its constraints private. No other module imports it.
+scikit-learn calls the module of its constraints private, so other modules import them from here.
 """
 
 from __future__ import annotations

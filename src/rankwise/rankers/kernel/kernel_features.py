@@ -9,16 +9,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.column_ranges import far_means
 from rankwise.checks.dominant_columns import SQUARES, ColumnLimit, kernel_limit
 from rankwise.checks.max_bytes import MAX_BYTES_CONSTRAINT
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.features.kernels import (
@@ -57,7 +56,7 @@ from rankwise.streams.row_stream import RowStream
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
     "gamma": [
-        Interval(Real, 0, None, closed="neither"),
+        POSITIVE,
         "array-like",
         StrOptions({"grid", *NAMED_WIDTHS}),
         None,
@@ -69,7 +68,7 @@ KERNEL_CONSTRAINTS: dict[str, Any] = {
 APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
     **KERNEL_CONSTRAINTS,
     "approximation": [StrOptions({"nystroem"}), None],
-    "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+    "n_landmarks": [at_least(1)],
     "random_state": ["random_state"],
 }
 

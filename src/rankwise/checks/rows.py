@@ -211,17 +211,20 @@ def check_rows(
         _check_finite(table, names, allow_nan=allow_nan, name=name)
         return table
     X = plain_frame(X)
+    frame = as_frame(X)
     given: Any = X
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
-        "dtype": _float_types(X),
+        "dtype": [np.float64, np.float32],  # others become the first
         "order": "C",
         "ensure_all_finite": False,
         "accept_large_sparse": True,
     }
+    if frame is not None and all(dtype == nw.Float32 for dtype in frame.schema.values()):
+        rules["dtype"] = np.float32  # scikit-learn sees it in frames of pandas only
     try:
         if names is None:
-            names = _column_names(X)
+            names = None if frame is None else [str(column) for column in frame.columns]
             rows: Any = validate_data(estimator, given, reset=reset, **rules)
         else:
             rows = check_array(given, estimator=estimator, **rules)
@@ -357,17 +360,6 @@ def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array
     raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
 
 
-def _float_types(X: Any) -> list[type]:
-    """Dtypes to keep; any other dtype is converted to the first.
-
-    scikit-learn detects the dtype of arrays and pandas frames only. A frame of another library
-    stays float32 if every column is float32.
-    """
-    frame = as_frame(X)
-    is_float32 = frame is not None and all(dtype == nw.Float32 for dtype in frame.schema.values())
-    return [np.float32] if is_float32 else [np.float64, np.float32]
-
-
 def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
     """Raise if a column holds text or dates; called once X did not convert to numbers."""
     if is_sparse(X):
@@ -435,11 +427,6 @@ def check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
                 "The feature names should match those that were passed during fit: column "
                 f"{column} is {name!r}, it was {expected!r}."
             )
-
-
-def _column_names(X: Any) -> list[str] | None:
-    frame = as_frame(X)
-    return None if frame is None else [str(column) for column in frame.columns]
 
 
 def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: str) -> None:

@@ -20,11 +20,11 @@ from .catalog.synthetic import ordinal_square_ranks as ordinal_square_ranks
 from .catalog.yahoo_ltrc import load_yahoo_ltrc as load_yahoo_ltrc
 from .data import Fold as Fold
 from .data import FoldedData as FoldedData
+from .data import MultiLabelData as MultiLabelData
 from .data import RankingData as RankingData
 from .linting.linter import lint as lint
 from .linting.report import Finding as Finding
 from .linting.report import LintReport as LintReport
-from .multi_label_data import MultiLabelData as MultiLabelData
 from .ordered_classes import cut_into_classes as cut_into_classes
 from .ratings_task.context import SideTables as SideTables
 from .ratings_task.task import load_movielens_task as load_movielens_task

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.datasets.catalog.entries import fetch
-from rankwise.datasets.multi_label_data import MultiLabelData
+from rankwise.datasets.data import MultiLabelData
 from rankwise.datasets.readers.arff import ArffTable, Attribute, read_arff
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.typing import Matrix

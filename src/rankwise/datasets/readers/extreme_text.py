@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankwise.datasets.multi_label_data import MultiLabelData
+from rankwise.datasets.data import MultiLabelData
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.typing import Float64Array
 

@@ -24,8 +24,8 @@ from .readers import elasticsearch_scores, ranklib_scores, solr_scores
 
 NAMES = [f"f{number}" for number in range(1, 6)]
 SCORING = [key for key in (*RANKERS, *ORDINAL) if is_exportable(REGISTRY[key].path)]
-LINEAR = ["linear_regression", "ridge", "rankrls", "svr", "mprank", "rank_svm", "rank_lr",
-          "pruned_rank_svm", "ada_rank", "coordinate_ascent", "prank", "widrow_hoff",
+LINEAR = ["linear_regression", "ridge", "rankrls", "svr", "mprank", "pair_ranker", "rank_svm",
+          "rank_lr", "pruned_rank_svm", "ada_rank", "coordinate_ascent", "prank", "widrow_hoff",
           "aggregate_prank", "proportional_odds"]  # fmt: skip
 TREES = ["ranking_tree", "ranking_forest", "orboost", "rank_boost", "frank", "lambdamart",
          "lightgbm", "xgboost", "catboost"]  # fmt: skip

@@ -1,8 +1,8 @@
 from .catalog.cystic_fibrosis import CysticFibrosis as CysticFibrosis
 from .catalog.cystic_fibrosis import load_cystic_fibrosis as load_cystic_fibrosis
-from .catalog.entries import fetch as fetch
 from .catalog.entries import known_datasets as known_datasets
 from .catalog.loaders import load_dataset as load_dataset
+from .catalog.locate import fetch as fetch
 from .catalog.multi_label import load_mulan as load_mulan
 from .catalog.multi_label import read_mulan as read_mulan
 from .catalog.ordinal import OrdinalData as OrdinalData

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.datasets.catalog.entries import fetch
+from rankwise.datasets.catalog.locate import fetch
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.typing import Int64Array
 

@@ -15,9 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rankwise.datasets.catalog.locate import locate
-from rankwise.datasets.catalog.sources import known_sources
-
 CATALOG = Path(__file__).with_name("catalog.toml")
 
 
@@ -124,31 +121,6 @@ def find_set(name: str) -> DataSet:
             "Read other files with read_letor or read_table."
         )
     return known_datasets()[name]
-
-
-def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
-    """Find the files of a set, in the order of the catalog, and verify the known checksums.
-
-    Parameters
-    ----------
-    name : str
-        Name in :func:`known_datasets` or :func:`known_sources`.
-    mirror : str, optional
-        URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``).
-        Missing files are downloaded from it into the cache folder, where the loaders find them.
-        Check the entry's ``terms`` first.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is not on this machine and no mirror is given; the message says where to get it.
-    ValueError
-        If the name is unknown, or a file differs from the catalog.
-    OSError
-        If the mirror does not respond.
-    """
-    entry = known_datasets().get(name) or known_sources().get(name)
-    return locate(entry or find_set(name), mirror)
 
 
 def _entry(name: str, raw: dict[str, Any]) -> DataSet:

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rankwise.datasets.catalog.entries import DataSet, fetch, find_set
+from rankwise.datasets.catalog.entries import DataSet, find_set
+from rankwise.datasets.catalog.locate import fetch
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.svmlight import read_letor
 

@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
+from rankwise.datasets.catalog.entries import DataFile, DataSet, find_set, known_datasets
+from rankwise.datasets.catalog.sources import Source, SourceFile, known_sources
 from rankwise.runtime.folders import cache_folder, data_folders
 
 SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
-class Listed(Protocol):
-    """File of an entry: its name, its path in the publisher's archive, and its checksums."""
+def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
+    """Find the files of a set, in the order of the catalog, and verify the known checksums.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def official(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def sha256_gz(self) -> str: ...
-
-
-class Listing(Protocol):
-    """Entry of a catalog: possible locations of its files, and texts for error messages."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def how_to_get(self) -> str: ...
-    @property
-    def terms(self) -> str: ...
-    @property
-    def folders(self) -> tuple[str, ...]: ...
-    @property
-    def files(self) -> Sequence[Listed]: ...
-
-
-def locate(entry: Listing, mirror: str | None = None) -> list[Path]:
-    """Paths of the files of ``entry``, in order, with verified checksums.
+    Parameters
+    ----------
+    name : str
+        Name in :func:`known_datasets` or :func:`known_sources`.
+    mirror : str, optional
+        URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``).
+        Missing files are downloaded from it into the cache folder, where the loaders find them.
+        Check the entry's ``terms`` first.
 
     Raises
     ------
-    FileNotFoundError, ValueError, OSError
-        See :func:`rankwise.datasets.fetch`.
+    FileNotFoundError
+        If a file is not on this machine and no mirror is given; the message says where to get it.
+    ValueError
+        If the name is unknown, or a file differs from the catalog.
+    OSError
+        If the mirror does not respond.
     """
+    entry = known_datasets().get(name) or known_sources().get(name) or find_set(name)
     paths = []
     for file in entry.files:
         path = _find(entry, file)
@@ -60,7 +43,7 @@ def locate(entry: Listing, mirror: str | None = None) -> list[Path]:
     return paths
 
 
-def _find(entry: Listing, file: Listed) -> Path | None:
+def _find(entry: DataSet | Source, file: DataFile | SourceFile) -> Path | None:
     """First file at the possible locations, with a verified checksum if that is known."""
     from rankwise.datasets.catalog.checksums import (
         text_sha256,  # loads NumPy, which listings do not need
@@ -77,7 +60,7 @@ def _find(entry: Listing, file: Listed) -> Path | None:
     return path
 
 
-def _candidates(entry: Listing, file: Listed) -> list[Path]:
+def _candidates(entry: DataSet | Source, file: DataFile | SourceFile) -> list[Path]:
     return [
         root / folder / f"{name}{suffix}"
         for root in data_folders()
@@ -88,7 +71,7 @@ def _candidates(entry: Listing, file: Listed) -> list[Path]:
     ]
 
 
-def _download(entry: Listing, file: Listed, mirror: str) -> Path:
+def _download(entry: DataSet | Source, file: DataFile | SourceFile, mirror: str) -> Path:
     import pooch
 
     folder = entry.folders[0]
@@ -103,7 +86,7 @@ def _download(entry: Listing, file: Listed, mirror: str) -> Path:
     return Path(stored)
 
 
-def _raise_missing(entry: Listing, file: Listed) -> NoReturn:
+def _raise_missing(entry: DataSet | Source, file: DataFile | SourceFile) -> NoReturn:
     folder = entry.folders[0]
     roots = ", ".join(str(root) for root in data_folders())
     raise FileNotFoundError(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.datasets.catalog.entries import fetch
+from rankwise.datasets.catalog.locate import fetch
 from rankwise.datasets.data import MultiLabelData
 from rankwise.datasets.readers.arff import ArffTable, Attribute, read_arff
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.catalog.entries import fetch
+from rankwise.datasets.catalog.locate import fetch
 from rankwise.datasets.catalog.ordinal_sets import ORDINAL_SETS, OrdinalSet
 from rankwise.datasets.ordered_classes import By, cut_into_classes
 from rankwise.datasets.readers.textfiles import read_text

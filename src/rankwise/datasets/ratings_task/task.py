@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.datasets.catalog.entries import fetch
+from rankwise.datasets.catalog.locate import fetch
 from rankwise.datasets.catalog.ratings import Ratings, load_movielens
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.datasets.ratings_task import factors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -90,3 +91,12 @@ __all__ = [
     "as_dense",
     "is_sparse",
 ]
+
+
+def join_rows(parts: Sequence[Any]) -> Any:
+    """Join the rows of several matrices or arrays."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(map(is_sparse, parts)):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)

@@ -15,7 +15,6 @@ from rankwise.cli._files import (
     expanded,
     read_files,
     same_width,
-    stack,
 )
 from rankwise.cli._progress import waiting
 from rankwise.runtime.vocabulary import did_you_mean
@@ -233,6 +232,7 @@ def _part_file(folder: Path, what: str) -> Path:
 def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
     """Rotate the given files, or five parts of one table, as LETOR does."""
     from rankwise.datasets import Fold, FoldedData
+    from rankwise.datasets.data import join_data
     from rankwise.selection import letor_folds
 
     data = expanded(data)
@@ -250,7 +250,7 @@ def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
 
     def make(i: int) -> Fold:
         turn = [parts[(i + j) % k] for j in range(k)]
-        return Fold(stack(turn[: k - 2], name), turn[k - 2], turn[k - 1], f"fold{i + 1}")
+        return Fold(join_data(turn[: k - 2], name), turn[k - 2], turn[k - 1], f"fold{i + 1}")
 
     return FoldedData(name, tuple(f"fold{i + 1}" for i in range(k)), make)
 

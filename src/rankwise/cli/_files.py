@@ -188,45 +188,6 @@ def same_width(
     ]
 
 
-def stack(parts: Sequence[RankingData], name: str) -> RankingData:
-    """Stack tables with the same columns one below the other."""
-    import numpy as np
-    from scipy import sparse
-
-    if len(parts) == 1:
-        return replace(parts[0], name=name)
-    widths = {part.n_features for part in parts}
-    if len(widths) > 1:
-        raise ValueError(f"the files must have the same columns, got {sorted(widths)} features.")
-
-    def column(what: str) -> Any:
-        columns = [getattr(part, what) for part in parts]
-        return None if any(c is None for c in columns) else np.concatenate(columns)
-
-    blocks: list[Any] = [part.X for part in parts]
-    is_dense = all(isinstance(block, np.ndarray) for block in blocks)
-    return replace(
-        parts[0],
-        X=np.concatenate(blocks) if is_dense else sparse.vstack(blocks, format="csr"),
-        y=column("y"),
-        qid=column("qid"),
-        doc_ids=column("doc_ids"),
-        comments=column("comments"),
-        sample_weight=column("sample_weight"),
-        name=name,
-        score_columns=_stacked([part.score_columns for part in parts]),
-    )
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    """Stack score columns; None if a part has none."""
-    import numpy as np
-
-    if any(part is None for part in parts):
-        return None
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
 def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
     """Whether a path names tables: a folder, --sep, a header line, or else the suffix."""
     from rankwise.datasets.readers.file_formats import Format, file_format

@@ -19,10 +19,11 @@ from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_fil
 from rankwise.datasets.table_columns import Columns
 from rankwise.prediction import reads_queries, scores_of
 from rankwise.runtime.routing import call_with
-from rankwise.streams.cutter import join_ids, join_rows
+from rankwise.streams.cutter import join_ids
 from rankwise.streams.row_stream import CHUNK_ROWS, table_stream
 from rankwise.streams.sources import Chunk
 from rankwise.streams.text_files import UnjudgedLetor
+from rankwise.typing import join_rows
 
 
 @dataclass(frozen=True)

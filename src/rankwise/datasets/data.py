@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.groups import QueryGroups
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, join_rows
 
 # Number of folds that a repr names; an ellipsis stands for the rest.
 MOST_NAMES = 5
@@ -234,6 +234,33 @@ class RankingData:
             f"RankingData({name}{self.n_samples} rows, {self.n_queries} queries, "
             f"{self.n_features} features, {kind} {self.X.dtype})"
         )
+
+
+def join_data(parts: Sequence[RankingData], name: str) -> RankingData:
+    """Rows of several tables with the same columns, one below the other.
+
+    A column that a part lacks is left out.
+
+    Raises
+    ------
+    ValueError
+        If the parts differ in their number of features.
+    """
+    widths = {part.n_features for part in parts}
+    if len(widths) > 1:
+        raise ValueError(f"the files must have the same columns, got {sorted(widths)} features.")
+
+    def joined(what: str) -> Any:
+        columns = [getattr(part, what) for part in parts]
+        return None if any(column is None for column in columns) else join_rows(columns)
+
+    columns = ("X", "y", "qid", "doc_ids", "comments", "sample_weight")
+    scores: Any = [part.score_columns for part in parts]
+    whole = None
+    if None not in scores:
+        whole = {key: join_rows([columns[key] for columns in scores]) for key in scores[0]}
+    names = {"name": name, "score_columns": whole}
+    return replace(parts[0], **{what: joined(what) for what in columns}, **names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,11 +37,11 @@ from rankwise.solvers.least_squares.path_selection import (
     solve_folds,
 )
 from rankwise.streams.checked_stream import CheckedStream
-from rankwise.streams.cutter import join_ids, join_rows
+from rankwise.streams.cutter import join_ids
 from rankwise.streams.row_stream import stream
 from rankwise.tuning.folds import DEFAULT_FOLDS
 from rankwise.tuning.penalty_search import PenaltySearch, is_searched
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, join_rows
 
 LANDMARKS, QUERIES, SUMS = "landmarks", "queries", "sums"
 MEASURES, FINISHED = "measures", "finished"

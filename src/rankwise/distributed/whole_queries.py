@@ -17,7 +17,7 @@ from rankwise.checks.rows import check_fit
 from rankwise.distributed.planning import as_stream
 from rankwise.distributed.rows_of_partition import naming_partition, refuse_categories
 from rankwise.groups import QueryGroups
-from rankwise.streams.cutter import join_ids, join_rows
+from rankwise.streams.cutter import join_ids
 from rankwise.streams.matched_columns import (
     kind_of_ids,
     labels_of,
@@ -25,7 +25,7 @@ from rankwise.streams.matched_columns import (
     match_columns,
     same_kind_of_ids,
 )
-from rankwise.typing import Float64Array, Matrix, is_sparse
+from rankwise.typing import Float64Array, Matrix, is_sparse, join_rows
 
 _MIXED = "qid must be given in every partition or in none. Without it all rows are one query."
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_hash import hash_rows
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse, join_rows
 
 _ROWS_PER_CHUNK = 4096
 
@@ -165,7 +164,9 @@ class LeastRows:
         self._keys, kept = self._keys[: self._most], kept[: self._most]
         n_before = 0 if self._rows is None else self._rows.shape[0]
         new = np.sort(kept[kept >= n_before])
-        both = X[new - n_before] if self._rows is None else _stacked(self._rows, X[new - n_before])
+        both = (
+            X[new - n_before] if self._rows is None else join_rows([self._rows, X[new - n_before]])
+        )
         place = np.arange(n_before + len(new))
         place[n_before:] = new
         self._rows = both[np.searchsorted(place, kept)]
@@ -182,13 +183,6 @@ class LeastRows:
         """The rows, in the order of their keys."""
         assert self._rows is not None
         return self._rows
-
-
-def _stacked(above: Matrix, below: Matrix) -> Matrix:
-    if is_sparse(above):
-        rows: Any = sparse.vstack([above, below], format="csr")
-        return rows
-    return np.concatenate([above, as_dense(below)])
 
 
 def _multipliers(n_features: int) -> np.ndarray[Any, Any]:

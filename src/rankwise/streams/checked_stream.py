@@ -16,11 +16,11 @@ from rankwise.losses.problem import Problem
 from rankwise.metrics.default import default_score_name, is_graded
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import LeastRows
-from rankwise.streams.cutter import QueryNumbers, join_ids, join_rows, plain_id
+from rankwise.streams.cutter import QueryNumbers, join_ids, plain_id
 from rankwise.streams.matched_columns import kind_of_ids, labels_of, match_chunk, same_kind_of_ids
 from rankwise.streams.row_stream import RowStream
 from rankwise.streams.sources import Chunk
-from rankwise.typing import Int64Array, Matrix, is_sparse
+from rankwise.typing import Int64Array, Matrix, is_sparse, join_rows
 
 _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem, RowPart
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import query_chunks
-from rankwise.typing import Int64Array, is_sparse
+from rankwise.typing import Int64Array, join_rows
 
 # Fold of each of the given queries; ``first`` is the global index of the first query.
 Folds = Callable[[np.ndarray[Any, Any], int], Int64Array]
@@ -94,15 +93,6 @@ def join_ids(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     if len({part.dtype.kind for part in parts}) > 1:
         parts = [part.astype(object) for part in parts]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def join_rows(parts: Sequence[Any]) -> Any:
-    """Join the rows of several matrices or arrays."""
-    if len(parts) == 1:
-        return parts[0]
-    if is_sparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
 
 
 def plain_id(value: Any) -> Any:

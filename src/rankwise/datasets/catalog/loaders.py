@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, TypeAlias, overload
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.catalog.entries import DataSet, find_set
 from rankwise.datasets.catalog.locate import fetch
-from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.data import Fold, FoldedData, RankingData, join_data
 from rankwise.datasets.readers.svmlight import read_letor
 
 PartName: TypeAlias = Literal["all", "train", "test"]
@@ -87,10 +87,10 @@ def load_dataset(
     _check_choice(entry, fold, part)
     read = _reader(entry, dtype)
     if part == "all":
-        return _join([read(file.name) for file in entry.files], name)
+        return join_data([read(file.name) for file in entry.files], name)
     if part is not None:
         files = getattr(entry.folds[0], part)
-        return _join([read(file) for file in files], f"{name} {part}")
+        return join_data([read(file) for file in files], f"{name} {part}")
     fold_names = tuple(f"fold{number}" for number in range(1, len(entry.folds) + 1))
     folds = FoldedData(name, fold_names, lambda index: _fold(entry, index, read))
     return folds if fold is None else folds[fold - 1]
@@ -144,7 +144,7 @@ def _fold(entry: DataSet, index: int, read: Callable[[str], RankingData]) -> Fol
     files, fold_name = entry.folds[index], f"fold{index + 1}"
 
     def part(file_names: Sequence[str], what: str) -> RankingData:
-        return _join([read(name) for name in file_names], f"{entry.name} {fold_name} {what}")
+        return join_data([read(name) for name in file_names], f"{entry.name} {fold_name} {what}")
 
     train, test = part(files.train, "train"), part(files.test, "test")
     if files.vali:
@@ -165,23 +165,3 @@ def _check_rows(entry: DataSet, parts: Sequence[RankingData]) -> None:
             f"{entry.name} must have {entry.rows} rows, but the files have {n_rows}. "
             f"{entry.how_to_get} Address: {entry.address}"
         )
-
-
-def _join(parts: Sequence[RankingData], name: str) -> RankingData:
-    """Concatenate dense parts."""
-
-    def column(what: str) -> Any:
-        columns = [getattr(part, what) for part in parts]
-        return None if any(c is None for c in columns) else np.concatenate(columns)
-
-    return RankingData(
-        column("X"),
-        column("y"),
-        column("qid"),
-        column("doc_ids"),
-        None,
-        column("comments"),
-        None,
-        name,
-        parts[0].first_feature,
-    )

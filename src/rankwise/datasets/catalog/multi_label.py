@@ -17,7 +17,7 @@ from rankwise.datasets.catalog.locate import fetch
 from rankwise.datasets.data import MultiLabelData
 from rankwise.datasets.readers.arff import ArffTable, Attribute, read_arff
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
-from rankwise.typing import Matrix
+from rankwise.typing import Matrix, join_rows
 
 # Rows, features and labels of the whole set, then the rows of the training and test parts.
 MULAN_SETS: dict[str, tuple[int, int, int, int, int]] = {
@@ -68,7 +68,7 @@ def load_mulan(name: str, part: Literal["all", "train", "test"] = "all") -> Mult
     of = {"all": whole, "train": paths[-2:-1], "test": paths[-1:]}
     found = [read_mulan(path, labels=-n_labels) for path in of[part]]
     data = MultiLabelData(
-        _stacked([one.X for one in found]), _stacked([one.Y for one in found]),
+        join_rows([one.X for one in found]), join_rows([one.Y for one in found]),
         found[0].feature_names, found[0].label_names, name if part == "all" else f"{name} {part}",
     )  # fmt: skip
     expected = (dict(zip(PARTS, (rows, *of_parts), strict=True))[part], n_features)
@@ -237,11 +237,3 @@ def _columns(matrix: Matrix, chosen: NDArray[np.bool_]) -> Any:
     """Copy of some columns."""
     part = matrix[:, np.flatnonzero(chosen)]
     return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return sparse.vstack(parts, format="csr")

@@ -331,6 +331,7 @@ def test_workers_end_with_their_parent_in_the_middle_of_a_task(tmp_path, name):
 
 
 def test_what_tasks_print_goes_to_standard_error(capfd):
+    workers._retire_all()  # those that wait hold the standard error of an earlier test
     done = list(run_all(_print, lambda: iter(["noise"]), 1, _lost, isolate=True))
     assert done == ["noise"]
     captured = capfd.readouterr()

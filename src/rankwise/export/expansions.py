@@ -20,6 +20,13 @@ from rankwise.export.maps import (
     linear,
 )
 from rankwise.features.affine_powers import AffinePowers
+from rankwise.features.expansions import (
+    LandmarkExpansion,
+    LinearExpansion,
+    NodeExpansion,
+    ProductsExpansion,
+    SupportExpansion,
+)
 from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
@@ -29,18 +36,28 @@ def linear_model(estimator: Any) -> Chain:
     return (linear(estimator.coef_, getattr(estimator, "intercept_", 0.0)),)
 
 
-def hidden_nodes(estimator: Any) -> Chain:
-    """Random nodes of all draws side by side, or the model that an ELM is without nodes."""
-    if not hasattr(estimator, "hidden_weights_"):
-        return kernel_model(estimator)
-    weights, biases = estimator.hidden_weights_, estimator.hidden_biases_
-    output = estimator.output_weights_ / len(weights)
-    nodes = Nodes(
-        np.concatenate(list(weights), axis=1).astype(np.float64),
-        biases.ravel().astype(np.float64),
-        estimator.activation,
-    )
-    return nodes, linear(output)
+def fitted_expansion(estimator: Any) -> Chain:
+    """Expansion of a ranker: on columns, their products, hidden nodes, landmarks or kernels."""
+    known = estimator.expansion_
+    match known:
+        case ProductsExpansion():
+            return Terms(_pairs(known.n_features, alone_first=True)), linear(known.coef)
+        case LinearExpansion():
+            return (linear(known.coef, known.intercept),)
+        case NodeExpansion():  # random nodes of all draws side by side
+            nodes = Nodes(
+                np.concatenate(list(known.hidden_weights), axis=1).astype(np.float64),
+                known.hidden_biases.ravel().astype(np.float64),
+                known.activation,
+            )
+            return nodes, linear(known.output_weights / len(known.hidden_weights))
+        case LandmarkExpansion():
+            phi = known.nystroem
+            weights: Any = phi.whitening.astype(np.float64) @ known.output_weights
+            constant: Any = phi.offset.astype(np.float64) @ known.output_weights + known.intercept
+            return _values(phi.kernel, phi.landmarks, linear(weights, constant))
+    rows = known.X_fit if isinstance(known, SupportExpansion) else None
+    return _values(known.kernel, rows, linear(known.dual_coef, known.intercept))
 
 
 def network(estimator: Any) -> Chain:
@@ -49,27 +66,6 @@ def network(estimator: Any) -> Chain:
     pairs = zip(hidden[::2], hidden[1::2], strict=True)
     layers = [Nodes(inner, biases, estimator.activation) for inner, biases in pairs]
     return Scaled(estimator.shift_, estimator.scale_), *layers, Affine(weights, offset)
-
-
-def kernel_model(estimator: Any) -> Chain:
-    """Kernel model: linear, on landmarks, or on training rows."""
-    if hasattr(estimator, "coef_"):
-        return linear_model(estimator)
-    if hasattr(estimator, "nystroem_"):
-        phi = estimator.nystroem_
-        weights = phi.whitening.astype(np.float64) @ estimator.output_weights_
-        constant = phi.offset.astype(np.float64) @ estimator.output_weights_
-        return _values(phi.kernel, phi.landmarks, linear(weights, constant + estimator.intercept_))
-    rows = getattr(estimator, "X_fit_", None)
-    return _values(estimator.kernel_, rows, linear(estimator.dual_coef_, estimator.intercept_))
-
-
-def products_model(estimator: Any) -> Chain:
-    """RankLR; with ``degree=2`` on products of features."""
-    if estimator.degree == 1:
-        return kernel_model(estimator)
-    d = estimator.n_features_in_
-    return Terms(_pairs(d, alone_first=True)), linear(estimator.coef_)
 
 
 def polynomial(estimator: Any) -> Chain:

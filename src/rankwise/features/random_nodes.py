@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -27,7 +28,7 @@ from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Number, Rule, Word, floats
-from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, is_sparse
 
 Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"]
 WeightLaw = Literal["uniform", "normal"]
@@ -127,6 +128,20 @@ _ACTIVATE = {
     "sine": lambda z: np.sin(z, out=z),
     "hardlimit": _hardlimit_inplace,
 }
+
+
+def sum_outputs(maps: Sequence[Any], weights: Sequence[FloatArray], X: Matrix) -> Float64Array:
+    """``sum_k maps[k](X) @ weights[k]``, shape (n_rows, n_columns).
+
+    Slices of the outputs are used while they are in the cache. Large opposite weights cancel: the
+    sum is taken in the precision of the weights, whatever the type of the outputs.
+    """
+    total = np.zeros((X.shape[0], weights[0].shape[1]))
+    for lo in range(0, X.shape[0], SLICE_ROWS):
+        rows = X[lo : lo + SLICE_ROWS]
+        for phi, coef in zip(maps, weights, strict=True):
+            total[lo : lo + SLICE_ROWS] += phi(rows).astype(coef.dtype) @ coef
+    return total
 
 
 def draw_nodes(

@@ -17,7 +17,7 @@ from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRan
 from rankwise.rankers.closed_form import MEAN_GRID, SELECTION_CONSTRAINTS, closed_form
 from rankwise.rankers.linear.column_features import ColumnFeatures
 from rankwise.solvers.least_squares.non_negative import NonNegativePath
-from rankwise.structure.rules import Rule, floats
+from rankwise.structure.rules import Rule, require
 from rankwise.tuning.penalty_search import Penalty
 
 _LAM = Penalty("lam", "lam", MEAN_GRID, ("cv", "loqo", "val"), unpenalised=True)
@@ -72,10 +72,7 @@ class NonNegativeRanker(BasisExpansionRanker):
     array([1., 0.])
     """
 
-    _structure: ClassVar[dict[str, Rule]] = {
-        **LINEAR_STRUCTURE,
-        "coef_": floats("n_features_in_", low=0),
-    }
+    _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lam": _LAM.constraint,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
@@ -103,3 +100,6 @@ class NonNegativeRanker(BasisExpansionRanker):
             path=NonNegativePath,
             needs_rows="active sets are chosen on all of them",
         )
+
+    def _check_structure(self) -> None:
+        require((self.coef_ >= 0).all(), "coef_", "be >= 0", self.coef_)

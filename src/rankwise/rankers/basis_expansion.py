@@ -1,13 +1,11 @@
 """Rankers whose score is an expansion ``f(x) = sum_j w_j phi_j(x) + b`` in basis functions.
 
-The basis consists of the columns of X, random hidden nodes, Nystroem features, or kernels at
-training rows. The fitted attributes identify the basis, see ``FORMS``. A design
-(:mod:`rankwise.solvers.least_squares`) computes them from the weights.
+``expansion_`` holds the basis and the weights, see :mod:`rankwise.features.expansions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
@@ -16,49 +14,37 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.equation import Equation, fit_equation
-from rankwise.features.kernel import SLICE_ROWS, Kernel
-from rankwise.features.nystroem_map import NystroemMap
-from rankwise.features.random_nodes import NodeMap
+from rankwise.features.expansions import (
+    EXPANSIONS,
+    Expansion,
+    ExpansionAttribute,
+    LinearExpansion,
+)
 from rankwise.groups import QueryGroups
 from rankwise.rankers.stream_scores import predict_chunks, score_stream
 from rankwise.rankers.streamed import check_stream, read_head
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap
-from rankwise.solvers.least_squares.design import NodeDesign
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import (
     Number,
-    Optional,
     Part,
     Plain,
-    Rows,
     Rule,
     Sometimes,
-    floats,
-    require,
-    require_attributes,
 )
 from rankwise.tuning.penalty_search import PenaltySearch
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
-LINEAR_STRUCTURE: dict[str, Rule] = {"coef_": floats("n_features_in_"), "intercept_": Number()}
+LINEAR_STRUCTURE: dict[str, Rule] = {"expansion_": Part((LinearExpansion,))}
 
 
 class BasisExpansionRanker(Ranker):
     """Base of rankers whose scores are sums of weighted basis functions."""
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "coef_": Sometimes(floats("n_coefficients")),
-        "intercept_": Sometimes(Number()),
-        "hidden_weights_": Sometimes(floats("n_draws", "n_features_in_", "n_nodes")),
-        "hidden_biases_": Sometimes(floats("n_draws", "n_nodes")),
-        "output_weights_": Sometimes(floats("n_outputs")),
-        "nystroem_": Sometimes(Part((NystroemMap,))),
-        "kernel_": Sometimes(Part((Kernel,))),
-        "gamma_": Sometimes(Optional(Number(low=0))),
-        "dual_coef_": Sometimes(floats("n_support")),
-        "X_fit_": Sometimes(Rows("n_support", "n_features_in_")),
+        "expansion_": Part(EXPANSIONS),
         "C_": Sometimes(Number(low=0, finite=False)),
         "alpha_": Sometimes(Number(low=0, finite=False)),
         "lam_": Sometimes(Number(low=0, finite=False)),
@@ -68,16 +54,17 @@ class BasisExpansionRanker(Ranker):
     }
 
     n_features_in_: int
-    coef_: Float64Array
-    intercept_: float
-    hidden_weights_: Float64Array
-    hidden_biases_: Float64Array
-    output_weights_: Float64Array
-    nystroem_: NystroemMap
-    kernel_: Kernel
-    gamma_: float | None
-    dual_coef_: Float64Array
-    X_fit_: Matrix
+    expansion_: Expansion
+    coef_ = ExpansionAttribute()
+    intercept_ = ExpansionAttribute()
+    hidden_weights_ = ExpansionAttribute()
+    hidden_biases_ = ExpansionAttribute()
+    output_weights_ = ExpansionAttribute()
+    nystroem_ = ExpansionAttribute()
+    kernel_ = ExpansionAttribute()
+    gamma_ = ExpansionAttribute()
+    dual_coef_ = ExpansionAttribute()
+    X_fit_ = ExpansionAttribute()
     measure: str
     cv: Any
     path_: dict[str, Float64Array]
@@ -171,8 +158,8 @@ class BasisExpansionRanker(Ranker):
         is_users = callable(getattr(self, "kernel", None))
         size = rows.shape[0] if is_users else CHUNK_ROWS
         starts = range(0, rows.shape[0], size)
-        n_threads = None if len(starts) > 1 else 1
-        parts = list(thread_imap(lambda lo: self._scores(rows[lo : lo + size]), starts, n_threads))
+        n_threads, score = None if len(starts) > 1 else 1, self.expansion_.scores
+        parts = list(thread_imap(lambda lo: score(rows[lo : lo + size]), starts, n_threads))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def score(
@@ -193,69 +180,3 @@ class BasisExpansionRanker(Ranker):
         if isinstance(X, RowStream):
             return score_stream(self, X)
         return super().score(X, y, sample_weight, qid=qid)
-
-    def _scores(self, X: Matrix) -> Float64Array:
-        return next(scores for name, scores in FORMS.items() if hasattr(self, name))(self, X)
-
-    def _check_structure(self) -> None:
-        if hasattr(self, "coef_"):
-            n = self._n_coefficients()
-            require(len(self.coef_) == n, "coef_", f"have {n} entries", len(self.coef_))
-        elif hasattr(self, "hidden_weights_"):
-            require_attributes(self, "hidden_biases_", "output_weights_")
-            require(len(self.output_weights_), "output_weights_", "have a draw", "none")
-        elif hasattr(self, "nystroem_"):
-            require_attributes(self, "output_weights_", "intercept_")
-        else:
-            require_attributes(self, "dual_coef_", "kernel_", "intercept_")
-            name = self.kernel_.name
-            require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
-                    "be present unless the kernel is precomputed", name)  # fmt: skip
-            if name == "precomputed":
-                n = self.n_features_in_
-                require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
-                        len(self.dual_coef_))  # fmt: skip
-
-    def _n_coefficients(self) -> int:
-        """Number of entries of ``coef_``."""
-        return self.n_features_in_
-
-
-# Scores of each basis -----------------------------------------------------------------------------
-
-
-def _column_scores(ranker: Any, X: Matrix) -> Float64Array:
-    return np.asarray(X @ ranker.coef_, dtype=np.float64) + ranker.intercept_
-
-
-def _node_scores(ranker: Any, X: Matrix) -> Float64Array:
-    draws = zip(ranker.hidden_weights_, ranker.hidden_biases_, strict=True)
-    design = NodeDesign([NodeMap(*draw, ranker.activation).astype(X.dtype) for draw in draws])
-    read_out = design.read_out([coef[None, :] for coef in ranker.output_weights_])
-    return design.scores(X, read_out)[:, 0]
-
-
-def _landmark_scores(ranker: Any, X: Matrix) -> Float64Array:
-    weights = ranker.output_weights_[:, None]
-    return ranker.nystroem_.scores(X, weights)[:, 0] + ranker.intercept_
-
-
-def _kernel_scores(ranker: Any, X: Matrix) -> Float64Array:
-    X = X.astype(np.float64, copy=False)
-    if not hasattr(ranker, "X_fit_"):  # only with a precomputed kernel
-        return np.asarray(X @ ranker.dual_coef_) + ranker.intercept_
-    size = SLICE_ROWS if ranker.kernel_.function is None else max(1, X.shape[0])
-    parts = [
-        np.asarray(ranker.kernel_(X[lo : lo + size], ranker.X_fit_)) @ ranker.dual_coef_
-        for lo in range(0, X.shape[0], size)
-    ]
-    return np.concatenate(parts) + ranker.intercept_
-
-
-# The fitted attribute that identifies a basis, and its function for scores.
-FORMS: dict[str, Callable[[Any, Matrix], Float64Array]] = {
-    "coef_": _column_scores,
-    "hidden_weights_": _node_scores,
-    "nystroem_": _landmark_scores,
-    "dual_coef_": _kernel_scores,
-}

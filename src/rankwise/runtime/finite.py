@@ -229,7 +229,7 @@ def _is_of_a_callable(error: BaseException, method: Callable[..., Any]) -> bool:
 
 def _not_finite_attribute(estimator: Any) -> str:
     for name in COEFFICIENTS:
-        if not _is_finite(vars(estimator).get(name)):
+        if not _is_finite(getattr(estimator, name, None)):
             return f"gives values of {name} that are not finite"
     return ""
 

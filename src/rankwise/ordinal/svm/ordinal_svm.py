@@ -22,8 +22,14 @@ from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Candidates, Equation
+from rankwise.features.expansions import (
+    Expansion,
+    ExpansionAttribute,
+    LinearKernelExpansion,
+    PrecomputedExpansion,
+    SupportExpansion,
+)
 from rankwise.features.kernel import Kernel
-from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.features.kernels import (
     KERNEL_NAMES,
     NAMED_WIDTHS,
@@ -42,18 +48,7 @@ from rankwise.ordinal.searched_ordinal_ranker import SearchedOrdinalRanker
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.svm.ordinal_path import OrdinalPath
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
-from rankwise.structure.rules import (
-    Number,
-    Optional,
-    Part,
-    Rows,
-    Rule,
-    Sometimes,
-    floats,
-    integers,
-    require,
-    require_attributes,
-)
+from rankwise.structure.rules import Number, Part, Rule, integers
 from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -221,23 +216,20 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "kernel_": Part((Kernel,)),
-        "gamma_": Optional(Number(low=0)),
         "C_": Number(low=0),
-        "intercept_": Number(),
-        "coef_": Sometimes(floats("n_features_in_")),
-        "dual_coef_": Sometimes(floats("n_dual")),
-        "X_fit_": Sometimes(Rows("n_dual", "n_features_in_")),
+        "expansion_": Part((LinearKernelExpansion, PrecomputedExpansion, SupportExpansion)),
         "support_": integers("n_support", low=0),
         "dual_objective_": Number(finite=False),
         "dual_gap_": Number(finite=False),
     }
 
-    kernel_: Kernel
-    gamma_: float | None
-    coef_: Float64Array
-    dual_coef_: Float64Array
-    intercept_: float
+    expansion_: Expansion
+    kernel_ = ExpansionAttribute()
+    gamma_ = ExpansionAttribute()
+    coef_ = ExpansionAttribute()
+    dual_coef_ = ExpansionAttribute()
+    X_fit_ = ExpansionAttribute()
+    intercept_ = ExpansionAttribute()
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
         "gamma": [POSITIVE, "array-like", StrOptions({"grid", *NAMED_WIDTHS}), None],
@@ -293,25 +285,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Score that is compared with ``thresholds_``, shape (n_samples,), float64."""
         check_is_fitted(self)
-        X = check_rows(self, X)
-        if hasattr(self, "coef_"):
-            return np.asarray(X @ self.coef_, dtype=np.float64) + self.intercept_
-        columns = np.arange(X.shape[1])  # used by a precomputed kernel only
-        known: Any = getattr(self, "X_fit_", None)
-        expansion = KernelExpansion(self.kernel_, known, columns)
-        return expansion.scores(X, self.dual_coef_[:, None])[:, 0] + self.intercept_
-
-    def _check_structure(self) -> None:
-        if hasattr(self, "coef_"):
-            return
-        require_attributes(self, "dual_coef_")
-        name = self.kernel_.name
-        require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
-                "be present unless the kernel is precomputed", name)  # fmt: skip
-        if name == "precomputed":
-            n = self.n_features_in_
-            require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
-                    len(self.dual_coef_))  # fmt: skip
+        return self.expansion_.scores(check_rows(self, X))
 
     @property
     def _query_setting(self) -> str | None:

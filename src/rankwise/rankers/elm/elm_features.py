@@ -27,7 +27,6 @@ from rankwise.rankers.kernel.kernel_least_squares import leaves_out
 from rankwise.rankers.streamed import StreamedFeatures
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign, ShiftedColumns
-from rankwise.structure.rules import Rule, Sometimes, floats
 from rankwise.typing import Float64Array
 
 ELM_CONSTRAINTS: dict[str, Any] = {
@@ -39,7 +38,6 @@ ELM_CONSTRAINTS: dict[str, Any] = {
     "n_draws": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state"],
 }
-ELM_STRUCTURE: dict[str, Rule] = {"output_weights_": Sometimes(floats("n_draws", "n_nodes"))}
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from rankwise.checks.dominant_columns import node_limit
 from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_validation
+from rankwise.features.expansions import NodeExpansion
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -35,6 +36,7 @@ from rankwise.rankers.streamed import check_rereadable, read_head, stream_folds,
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID, complex_penalties
+from rankwise.solvers.least_squares.design import NodeDesign
 from rankwise.solvers.least_squares.stabilised import (
     StabilisedFit,
     fit_query_folds,
@@ -45,7 +47,7 @@ from rankwise.solvers.least_squares.stabilised import (
 )
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import Plain, Rule, Sometimes, floats, require
+from rankwise.structure.rules import Part, Plain, Rule, Sometimes, floats
 from rankwise.tuning.folds import content_folds, deal_queries, row_splits
 from rankwise.tuning.penalty_search import Penalty, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -149,9 +151,7 @@ class ELMRank(BasisExpansionRanker):
     _structure: ClassVar[dict[str, Rule]] = {
         "lam_": floats("n_draws", low=0, numbers="not NaN"),
         "C_": floats("n_draws", low=0, numbers="not NaN"),
-        "hidden_weights_": floats("n_draws", "n_features_in_", "n_nodes"),
-        "hidden_biases_": floats("n_draws", "n_nodes"),
-        "output_weights_": floats("n_draws", "n_nodes"),
+        "expansion_": Part((NodeExpansion,)),
         "path_": Plain(),
         "cv_results_": Sometimes(Plain()),
     }
@@ -254,16 +254,10 @@ class ELMRank(BasisExpansionRanker):
             chosen = fit.errors.argmin(axis=1)
             self.cv_results_ = {"lam": lam, "C": C, "squared_error": fit.errors.reshape(shape)}
         self.lam_, self.C_ = lam[chosen // len(C)], C[chosen % len(C)]
-        self.hidden_weights_ = np.stack([nodes.weights for nodes in maps])
-        self.hidden_biases_ = np.stack([nodes.biases for nodes in maps])
-        self.output_weights_ = np.stack(
-            [coef[best] for coef, best in zip(fit.coefs, chosen, strict=True)]
-        )
+        coefs = [coef[best] for coef, best in zip(fit.coefs, chosen, strict=True)]
+        self.expansion_ = NodeDesign(maps).expansion(coefs)
         self.path_ = {"lam": lam, "C": C, "coef": np.stack(fit.coefs).reshape(*shape, -1)}
         return self
-
-    def _check_structure(self) -> None:
-        require(len(self.output_weights_), "output_weights_", "have a draw", "none")
 
     def _fit_way(
         self,

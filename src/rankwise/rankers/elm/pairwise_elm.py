@@ -22,9 +22,8 @@ from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, ELM_STRUCTURE, elm
+from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, elm
 from rankwise.rankers.partial_fit import PartialFit
-from rankwise.structure.rules import Rule
 
 
 class PairwiseELM(PartialFit, BasisExpansionRanker):
@@ -124,7 +123,6 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _structure: ClassVar[dict[str, Rule]] = ELM_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **ELM_CONSTRAINTS,
         "graph": [StrOptions(set(GRAPHS))],

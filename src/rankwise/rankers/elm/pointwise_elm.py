@@ -20,9 +20,8 @@ from rankwise.equation import Equation
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, ELM_STRUCTURE, elm
+from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, elm
 from rankwise.rankers.partial_fit import PartialFit
-from rankwise.structure.rules import Rule
 
 
 class PointwiseELM(PartialFit, BasisExpansionRanker):
@@ -109,7 +108,6 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
     array([4, 1, 3, 2])
     """
 
-    _structure: ClassVar[dict[str, Rule]] = ELM_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = ELM_CONSTRAINTS
 
     def __init__(

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.equation import Equation
+from rankwise.features.expansions import ProductsExpansion
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
@@ -36,15 +37,15 @@ from rankwise.solvers.newton.pair_descent import PairDescent
 from rankwise.solvers.newton.score_newton import ScoreNewton
 from rankwise.solvers.newton.score_path import ScoreSolver
 from rankwise.structure.rules import Rule
-from rankwise.typing import Float64Array, Matrix, is_sparse
+from rankwise.typing import is_sparse
 
 
 @dataclass(frozen=True, eq=False)
 class ProductsDesign(MapDesign):
     """Design with the columns of a :class:`ProductsMap`."""
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
-        return {"coef_": coefs[0], "intercept_": 0.0}
+    def expansion(self, coefs: Coefs) -> ProductsExpansion:
+        return ProductsExpansion(self.maps[0].n_features, coefs[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,12 +279,3 @@ class RankLR(BasisExpansionRanker):
             solver = PairDescent(self.n_steps, seed)
         features = LogisticFeatures(kernel_features, self.degree, self.solver)
         return pair_equation(features, loss, solver, "logistic losses")
-
-    def _n_coefficients(self) -> int:
-        n = int(self.n_features_in_)
-        return n if self.degree == 1 else ProductsMap(n).n_features_out
-
-    def _scores(self, X: Matrix) -> Float64Array:
-        if self.degree == 1:
-            return super()._scores(X)
-        return ProductsMap(self.n_features_in_).rows(X) @ self.coef_

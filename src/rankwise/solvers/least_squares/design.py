@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from rankwise.features.expansions import LandmarkExpansion, LinearExpansion, NodeExpansion
 from rankwise.features.nystroem_map import NystroemMap
-from rankwise.features.random_nodes import SLICE_ROWS, NodeMap
+from rankwise.features.random_nodes import NodeMap, sum_outputs
 from rankwise.solvers.least_squares.dual_path import DualPath, dual_path
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, fold_grams
 from rankwise.structure.rules import (
@@ -70,8 +71,8 @@ class Design(Protocol):
         """Training columns for iterative solvers: those of the first draw."""
         ...
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
-        """Fitted attributes of the model with these weights, one array (n_columns,) per draw."""
+    def expansion(self, coefs: Coefs) -> Any:
+        """The fitted scores with these weights, one array (n_columns,) per draw."""
         ...
 
     def path_coef(self, coefs: Coefs) -> Float64Array:
@@ -194,11 +195,11 @@ class LinearDesign:
     def training_values(self, X: Matrix) -> Matrix:
         return X
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+    def expansion(self, coefs: Coefs) -> LinearExpansion:
         raw = self.read_out([coef[None, :] for coef in coefs])[0]
         constant = raw[len(self.columns.shift)] if self.columns.ones else 0.0
         weights = self.columns.on_rows(raw).copy()
-        return {"coef_": weights, "intercept_": float(constant - self.columns.shift @ weights)}
+        return LinearExpansion(weights, float(constant - self.columns.shift @ weights))
 
     def path_coef(self, coefs: Coefs) -> Float64Array:
         raw = self.read_out(coefs)
@@ -252,15 +253,7 @@ class MapDesign:
         return [np.ascontiguousarray(coef.T / len(self.maps), dtype=dtype) for coef in coefs]
 
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
-        # Slices of the columns are used while they are in the cache. Large opposite weights
-        # cancel: the sum is taken in the precision of the weights, whatever the type of the
-        # columns.
-        total = np.zeros((X.shape[0], read_out[0].shape[1]))
-        for lo in range(0, X.shape[0], SLICE_ROWS):
-            rows = X[lo : lo + SLICE_ROWS]
-            for phi, weights in zip(self.maps, read_out, strict=True):
-                total[lo : lo + SLICE_ROWS] += phi(rows).astype(weights.dtype) @ weights
-        return total
+        return sum_outputs(self.maps, read_out, X)
 
     def block(self, X: Matrix, draw: int) -> FloatArray:
         return self.maps[draw].rows(X)
@@ -268,8 +261,8 @@ class MapDesign:
     def training_values(self, X: Matrix) -> FloatArray:
         return self.block(X, 0)
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
-        raise TypeError(f"{type(self).__name__} must define attributes.")
+    def expansion(self, coefs: Coefs) -> Any:
+        raise TypeError(f"{type(self).__name__} must define expansion.")
 
     def path_coef(self, coefs: Coefs) -> Float64Array:
         return coefs[0]
@@ -283,12 +276,13 @@ class NodeDesign(MapDesign):
         "maps": Many(Part((NodeMap, NystroemMap))),
     }
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
-        return {
-            "hidden_weights_": np.stack([nodes.weights for nodes in self.maps]),
-            "hidden_biases_": np.stack([nodes.biases for nodes in self.maps]),
-            "output_weights_": np.stack(list(coefs)),
-        }
+    def expansion(self, coefs: Coefs) -> NodeExpansion:
+        return NodeExpansion(
+            np.stack([nodes.weights for nodes in self.maps]),
+            np.stack([nodes.biases for nodes in self.maps]),
+            np.stack(list(coefs)),
+            self.maps[0].activation,
+        )
 
     def path_coef(self, coefs: Coefs) -> Float64Array:
         return np.stack(list(coefs))
@@ -304,12 +298,5 @@ class LandmarkDesign(MapDesign):
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
         return self.maps[0].scores(X, read_out[0].astype(np.float64, copy=False))
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
-        nystroem: NystroemMap = self.maps[0]
-        return {
-            "nystroem_": nystroem,
-            "kernel_": nystroem.kernel,
-            "gamma_": nystroem.kernel.gamma,
-            "intercept_": 0.0,
-            "output_weights_": coefs[0],
-        }
+    def expansion(self, coefs: Coefs) -> LandmarkExpansion:
+        return LandmarkExpansion(self.maps[0], coefs[0], 0.0)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankwise.features.expansions import PrecomputedExpansion, SupportExpansion
 from rankwise.features.kernel import SLICE_ROWS, Kernel
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.groups import QueryGroups
@@ -60,20 +61,15 @@ class KernelDesign:
         assert self.K is not None
         return self.K
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
-        """Fitted attributes of the model with these coefficients."""
-        found = {
-            "kernel_": self.kernel,
-            "gamma_": self.kernel.gamma,
-            "dual_coef_": coefs[0],
-            "intercept_": 0.0,
-        }
+    def expansion(self, coefs: Coefs) -> PrecomputedExpansion:
+        """The fitted scores with these coefficients."""
+        coef = coefs[0]
         if self.kernel.name != "precomputed":
-            found["X_fit_"] = self.X
-        elif self.kept is not None:  # rows of zero weight still have columns
-            found["dual_coef_"] = np.zeros(len(self.kept))
-            found["dual_coef_"][self.kept] = coefs[0]
-        return found
+            return SupportExpansion(self.kernel, coef, 0.0, self.X)
+        if self.kept is not None:  # rows of zero weight still have columns
+            coef = np.zeros(len(self.kept))
+            coef[self.kept] = coefs[0]
+        return PrecomputedExpansion(self.kernel, coef, 0.0)
 
     def path_coef(self, coefs: Coefs) -> Float64Array:
         """Solutions as ``path_["coef"]`` holds them."""
@@ -108,16 +104,11 @@ class KernelDesign:
 class KernelColumnsDesign(MapDesign):
     """Kernels at landmarks as basis functions with separate weights; ``maps`` holds the columns."""
 
-    def attributes(self, coefs: Coefs) -> dict[str, Any]:
-        """Fitted attributes of the model with these coefficients."""
+    def expansion(self, coefs: Coefs) -> SupportExpansion:
+        """The fitted scores with these coefficients."""
         columns: KernelColumns = self.maps[0]
-        return {
-            "kernel_": columns.kernel,
-            "gamma_": columns.kernel.gamma,
-            "X_fit_": columns.landmarks.astype(np.float64, copy=False),
-            "dual_coef_": coefs[0],
-            "intercept_": 0.0,
-        }
+        X_fit = columns.landmarks.astype(np.float64, copy=False)
+        return SupportExpansion(columns.kernel, coefs[0], 0.0, X_fit)
 
 
 # Weighted columns, or an expansion over the training rows.

@@ -73,10 +73,11 @@ class PathFit:
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
-        found = self.design.attributes([coef[index] for coef in self.coefs])
+        expansion = self.design.expansion([coef[index] for coef in self.coefs])
         if self.constants is not None:
-            found["intercept_"] += float(self.constants[index])
-        return found
+            intercept = expansion.intercept + float(self.constants[index])
+            expansion = replace(expansion, intercept=intercept)
+        return {"expansion_": expansion}
 
     def path(self) -> dict[str, Float64Array]:
         """All solutions, as ``path_`` holds them."""

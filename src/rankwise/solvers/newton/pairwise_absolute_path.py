@@ -34,7 +34,7 @@ class PairwiseAbsoluteFit:
         source, result = self.source, self.results[index]
         lam = float(source.penalties.values[index])
         return {
-            **source.design.attributes([self.coefs[index]]),
+            "expansion_": source.design.expansion([self.coefs[index]]),
             "objective_": source.objective(self.coefs[index], lam),
             "dual_gap_": result.stop_value,
             "n_iter_": result.n_iter,

@@ -73,7 +73,7 @@ class ScoreFit(Generic[AnyLoss]):
         """Fitted attributes of the solution at one value of the grid."""
         result = self.results[index]
         return {
-            **self.design.attributes([self.coefs[index]]),
+            "expansion_": self.design.expansion([self.coefs[index]]),
             "objective_": result.objective,
             "dual_gap_": result.stop_value,
             "n_iter_": result.n_iter,

@@ -9,6 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVR
 
+from rankwise.features.expansions import (
+    Expansion,
+    LinearKernelExpansion,
+    PrecomputedExpansion,
+    SupportExpansion,
+)
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.groups import QueryGroups
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
@@ -52,26 +58,27 @@ class SupportVectorFit:
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
-        rows, kernel, coef = self.source.rows, self.source.kernel, self.coefs[index]
-        found = {
-            "kernel_": kernel,
-            "gamma_": kernel.gamma,
+        return {
+            "expansion_": self._expansion(index),
             "epsilon_": self.source.epsilon,
-            "intercept_": float(self.intercepts[index]),
             "n_iter_": self.results[index].n_iter,
         }
+
+    def _expansion(self, index: int) -> Expansion:
+        rows, kernel, coef = self.source.rows, self.source.kernel, self.coefs[index]
+        intercept = float(self.intercepts[index])
         if kernel.name == "linear":
-            return {**found, "coef_": coef}
+            return LinearKernelExpansion(coef, intercept, kernel)
         if kernel.name != "precomputed":
             support = self.supports[index]
             X_fit = rows.X[support].astype(np.float64)
-            return {**found, "X_fit_": X_fit, "dual_coef_": coef[support]}
+            return SupportExpansion(kernel, coef[support], intercept, X_fit)
         if rows.kept is None:
-            return {**found, "dual_coef_": coef}
+            return PrecomputedExpansion(kernel, coef, intercept)
         # Rows of zero weight still have columns.
         dual_coef = np.zeros(len(rows.kept))
         dual_coef[rows.kept] = coef
-        return {**found, "dual_coef_": dual_coef}
+        return PrecomputedExpansion(kernel, dual_coef, intercept)
 
     def path(self) -> dict[str, Float64Array]:
         """All solutions, as ``path_`` holds them."""

@@ -9,6 +9,12 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.column_ranges import far_means
+from rankwise.features.expansions import (
+    Expansion,
+    LinearKernelExpansion,
+    PrecomputedExpansion,
+    SupportExpansion,
+)
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.groups import QueryGroups
@@ -60,23 +66,23 @@ class OrdinalFit:
         solution, kernel = result.x, expansion.kernel
         support = np.flatnonzero(solution.coef)
         found = {
-            "kernel_": kernel,
-            "gamma_": kernel.gamma,
             "thresholds_": self.thresholds[index],
-            "intercept_": float(self.intercepts[index]),
             "support_": expansion.columns[support],
             "dual_objective_": solution.dual_objective,
             "objective_": solution.objective,
             "dual_gap_": solution.gap,
             "n_iter_": result.n_iter,
         }
+        coef, intercept = solution.coef[support], float(self.intercepts[index])
+        scores: Expansion = SupportExpansion(kernel, coef, intercept, expansion.X[support])
         if kernel.name == "linear":
-            return {**found, "coef_": np.asarray(expansion.X.T @ solution.coef)}
-        if kernel.name == "precomputed":
+            coef = np.asarray(expansion.X.T @ solution.coef)
+            scores = LinearKernelExpansion(coef, intercept, kernel)
+        elif kernel.name == "precomputed":
             dual_coef = np.zeros(expansion.X.shape[1])
-            dual_coef[expansion.columns[support]] = solution.coef[support]
-            return {**found, "dual_coef_": dual_coef}
-        return {**found, "dual_coef_": solution.coef[support], "X_fit_": expansion.X[support]}
+            dual_coef[expansion.columns[support]] = coef
+            scores = PrecomputedExpansion(kernel, dual_coef, intercept)
+        return {**found, "expansion_": scores}
 
     def path(self) -> dict[str, Float64Array]:
         """All solutions, as ``path_`` holds them."""

@@ -1,0 +1,256 @@
+"""Fitted scores ``f(x) = sum_j w_j phi_j(x) + b``, one class per basis.
+
+The basis consists of the columns of X, their products, random hidden nodes, Nystroem features, or
+kernels at training rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from rankwise.features.kernel import SLICE_ROWS, Kernel
+from rankwise.features.nystroem_map import NystroemMap
+from rankwise.features.products_map import ProductsMap
+from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, sum_outputs
+from rankwise.structure.rules import Number, Part, Rows, Rule, Word, floats, require
+from rankwise.typing import Float64Array, Matrix
+
+
+class Expansion(Protocol):
+    """A weighted sum of basis functions."""
+
+    def scores(self, X: Matrix) -> Float64Array:
+        """Score of every row, float64."""
+        ...
+
+
+class ExpansionAttribute:
+    """Public attribute of an estimator that its ``expansion_`` holds, without the underscore.
+
+    It exists if the expansion has it: ``coef_`` only if columns are weighted, for example.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name.rstrip("_")
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        try:
+            return getattr(model.expansion_, self._name)
+        except AttributeError:
+            message = f"{type(model).__name__!r} object has no attribute '{self._name}_'"
+            raise AttributeError(message) from None
+
+    def __set__(self, model: Any, value: Any) -> None:
+        model.expansion_ = replace(model.expansion_, **{self._name: value})
+
+
+class OfKernel:
+    """Mixin of expansions that come from a kernel."""
+
+    kernel: Any
+
+    @property
+    def gamma(self) -> float | None:
+        """Width of the kernel."""
+        return self.kernel.gamma
+
+
+@dataclass(frozen=True, eq=False)
+class LinearExpansion:
+    """Weighted columns of X.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_features,)
+    intercept : float
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef": floats("n_features_in_"),
+        "intercept": Number(),
+    }
+
+    coef: Float64Array
+    intercept: float
+
+    def scores(self, X: Matrix) -> Float64Array:
+        """Score of every row."""
+        return np.asarray(X @ self.coef, dtype=np.float64) + self.intercept
+
+
+@dataclass(frozen=True, eq=False)
+class LinearKernelExpansion(OfKernel, LinearExpansion):
+    """Weighted columns of X as the solution with a linear kernel.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {"kernel": Part((Kernel,))}
+
+    kernel: Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class ProductsExpansion:
+    """Weighted columns of X and products of every two of them.
+
+    Attributes
+    ----------
+    n_features : int
+    coef : ndarray of shape (n_features (n_features + 3) / 2,)
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "n_features": Number("i", low=1, size="n_features_in_"),
+        "coef": floats("n_coefficients"),
+    }
+
+    n_features: int
+    coef: Float64Array
+    intercept: ClassVar[float] = 0.0
+
+    def scores(self, X: Matrix) -> Float64Array:
+        """Score of every row."""
+        return ProductsMap(self.n_features).rows(X) @ self.coef
+
+    def _check_structure(self) -> None:
+        n = ProductsMap(self.n_features).n_features_out
+        require(len(self.coef) == n, "coef", f"have {n} entries", len(self.coef))
+
+
+@dataclass(frozen=True, eq=False)
+class NodeExpansion:
+    """Random hidden nodes; scores are averaged over draws.
+
+    Attributes
+    ----------
+    hidden_weights : ndarray of shape (n_draws, n_features, n_nodes)
+    hidden_biases : ndarray of shape (n_draws, n_nodes)
+    output_weights : ndarray of shape (n_draws, n_nodes)
+    activation : str
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "hidden_weights": floats("n_draws", "n_features_in_", "n_nodes"),
+        "hidden_biases": floats("n_draws", "n_nodes"),
+        "output_weights": floats("n_draws", "n_nodes"),
+        "activation": Word(ACTIVATIONS),
+    }
+
+    hidden_weights: Float64Array
+    hidden_biases: Float64Array
+    output_weights: Float64Array
+    activation: str
+
+    def scores(self, X: Matrix) -> Float64Array:
+        """Score of every row."""
+        draws = zip(self.hidden_weights, self.hidden_biases, strict=True)
+        maps = [NodeMap(*draw, self.activation).astype(X.dtype) for draw in draws]
+        weights = [coef[:, None] / len(maps) for coef in self.output_weights]
+        return sum_outputs(maps, weights, X)[:, 0]
+
+    def _check_structure(self) -> None:
+        require(len(self.output_weights), "output_weights", "have a draw", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkExpansion(OfKernel):
+    """Nystroem features.
+
+    Attributes
+    ----------
+    nystroem : NystroemMap
+    output_weights : ndarray of shape (n_landmarks,)
+    intercept : float
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "nystroem": Part((NystroemMap,)),
+        "output_weights": floats("n_outputs"),
+        "intercept": Number(),
+    }
+
+    nystroem: NystroemMap
+    output_weights: Float64Array
+    intercept: float
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel between landmarks."""
+        return self.nystroem.kernel
+
+    def scores(self, X: Matrix) -> Float64Array:
+        """Score of every row."""
+        return self.nystroem.scores(X, self.output_weights[:, None])[:, 0] + self.intercept
+
+
+@dataclass(frozen=True, eq=False)
+class PrecomputedExpansion(OfKernel):
+    """Weighted values of a precomputed kernel with all rows of the fit.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    dual_coef : ndarray of shape (n_samples,)
+    intercept : float
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "kernel": Part((Kernel,)),
+        "dual_coef": floats("n_features_in_"),
+        "intercept": Number(),
+    }
+
+    kernel: Kernel
+    dual_coef: Float64Array
+    intercept: float
+
+    def scores(self, X: Matrix) -> Float64Array:
+        """Score of every row."""
+        return np.asarray(X.astype(np.float64, copy=False) @ self.dual_coef) + self.intercept
+
+
+@dataclass(frozen=True, eq=False)
+class SupportExpansion(PrecomputedExpansion):
+    """Weighted kernels at known rows.
+
+    Attributes
+    ----------
+    X_fit : ndarray or CSR of shape (n_support, n_features), float64
+        Known rows.
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "dual_coef": floats("n_support"),
+        "X_fit": Rows("n_support", "n_features_in_"),
+    }
+
+    X_fit: Matrix
+
+    def scores(self, X: Matrix) -> Float64Array:
+        """Score of every row; a kernel of the user is called once."""
+        X = X.astype(np.float64, copy=False)
+        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
+        parts = [
+            np.asarray(self.kernel(X[lo : lo + size], self.X_fit)) @ self.dual_coef
+            for lo in range(0, X.shape[0], size)
+        ]
+        return np.concatenate(parts) + self.intercept
+
+
+EXPANSIONS = (
+    LinearExpansion,
+    LinearKernelExpansion,
+    ProductsExpansion,
+    NodeExpansion,
+    LandmarkExpansion,
+    PrecomputedExpansion,
+    SupportExpansion,
+)

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from rankwise.checks.dominant_columns import node_limit
 from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_validation
+from rankwise.equation import forget
 from rankwise.features.expansions import NodeExpansion
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
@@ -32,7 +33,13 @@ from rankwise.features.random_nodes import (
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.problem import Problem
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.streamed import check_rereadable, read_head, stream_folds, stream_grams
+from rankwise.rankers.streamed import (
+    check_folds,
+    check_rereadable,
+    read_head,
+    stream_folds,
+    stream_grams,
+)
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID, complex_penalties
@@ -225,8 +232,7 @@ class ELMRank(BasisExpansionRanker):
             If an argument is invalid; the message gives its name, the rule, the value and a remedy.
         """
         self._validate_params()
-        if hasattr(self, "cv_results_"):
-            del self.cv_results_
+        forget(self)
         limit = node_limit(self.activation)
         if isinstance(X, RowStream):
             self._check_stream(X, X_val is not None)
@@ -314,11 +320,7 @@ class ELMRank(BasisExpansionRanker):
         """Raise ValueError if the search needs all rows in memory."""
         if self._grids(has_validation)[0] != "cv":
             return
-        if not (self.cv is None or isinstance(self.cv, Integral)):
-            raise ValueError(
-                f"cv must be a number of folds for a stream, got {self.cv!r}. Pass an int, or fit "
-                "rows in memory."
-            )
+        check_folds(self.cv)
         check_rereadable(rows, "lam, C", (self.lam, self.C))
 
     def _problem(self, data: FitData) -> Problem:

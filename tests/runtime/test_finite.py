@@ -98,9 +98,11 @@ def _line(rng):
 def test_a_model_whose_numbers_are_too_large_is_named_and_not_the_rows(rng, value):
     X, model = _line(rng)
     model.coef_ = np.full(2, value)
-    with pytest.raises(RangeError, match=r"coef_ of the model has values from .*1e\+308"):
+    with pytest.raises(
+        RangeError, match=r"expansion_\.coef of the model has values from .*1e\+308"
+    ):
         model.predict(X * 9)
-    with pytest.raises(RangeError, match=r"predict .* ranker\.coef_ of the model has values"):
+    with pytest.raises(RangeError, match=r"predict .* ranker\.expansion_\.coef of the model has"):
         _Outer(model).predict(X * 9)
 
 
@@ -125,7 +127,9 @@ class _Outer(FiniteResults):
 def test_a_column_of_an_estimator_within_is_not_blamed(rng):
     X, model = _line(rng)
     model.coef_ = np.full(2, 1e200)
-    with pytest.raises(RangeError, match=r"^LinearRegressionRanker.predict .*\. ranker\.coef_ of"):
+    with pytest.raises(
+        RangeError, match=r"^LinearRegressionRanker.predict .*\. ranker\.expansion_\.coef of"
+    ):
         _Outer(model).predict(X)
 
 

@@ -45,6 +45,8 @@ class NonNegativeRanker(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     coef_ : ndarray of shape (n_features_in_,)
         All >= 0.
     intercept_ : float

@@ -120,6 +120,8 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     classes_ : ndarray of shape (n_classes,)
         Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64

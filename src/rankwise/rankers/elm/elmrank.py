@@ -105,6 +105,8 @@ class ELMRank(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     lam_, C_ : ndarray of shape (n_draws,)
         Given or chosen penalties of each draw.
     hidden_weights_ : ndarray of shape (n_draws, n_features_in_, n_nodes)

@@ -76,6 +76,8 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     C_ : float
         The given or chosen C.
     hidden_weights_ : ndarray of shape (n_draws, n_features_in_, n_nodes)

@@ -79,6 +79,8 @@ class CLSRRank(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     lam_ : float
         The given or chosen lam.
     dual_coef_ : ndarray of shape (n_samples,) or (n_landmarks,)

@@ -25,6 +25,7 @@ from rankwise.features.kernels import (
     MEDIAN_ROWS,
     NAMED_WIDTHS,
     gamma_candidates,
+    resolve_kernel,
     resolve_kernel_of_fit,
     searched_gamma,
 )
@@ -165,6 +166,14 @@ class KernelFeatures(StreamedFeatures):
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """One design for each width, without storing its matrix."""
+        if self.is_linear:
+            # Checks the parameters: a linear kernel has no width that the rows determine.
+            resolve_kernel("linear", rows.X[:1], self.gamma, self.kernel_params)
+            shift = np.zeros(rows.X.shape[1])
+            if self.intercept and rows.X.shape[0] >= rows.X.shape[1]:
+                shift = far_means(rows.X[:CHUNK_ROWS])
+            yield {}, LinearDesign(ShiftedColumns(shift, ones=False))
+            return
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
             found = {} if self.searched == (None,) else {"gamma": gamma}
             yield found, self._design(rows, gamma)
@@ -216,11 +225,6 @@ class KernelFeatures(StreamedFeatures):
 
     def _design(self, rows: FitData, gamma: float | str | None) -> AnyDesign:
         kernel = self.resolve(rows, gamma)
-        if self.is_linear:
-            shift = np.zeros(rows.X.shape[1])
-            if self.intercept and rows.X.shape[0] >= rows.X.shape[1]:
-                shift = far_means(rows.X[:CHUNK_ROWS])
-            return LinearDesign(ShiftedColumns(shift, ones=False))
         if self._has_landmarks:
             return LandmarkDesign([self.landmarks(rows, kernel)])
         if self.approximation == "landmarks":

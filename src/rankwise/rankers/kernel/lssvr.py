@@ -67,6 +67,8 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     C_ : float
         The given or chosen C.
     dual_coef_ : ndarray of shape (n_samples,)

@@ -84,6 +84,8 @@ class RankRLS(PartialFit, BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     alpha_ : float
         The given or chosen alpha.
     dual_coef_ : ndarray of shape (n_samples,)

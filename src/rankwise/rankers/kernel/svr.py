@@ -77,6 +77,8 @@ class SVRRanker(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i) + b``. For "precomputed":
         coefficients of all training rows.

@@ -88,6 +88,8 @@ class SVRank(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     lam_ : float
         The given or chosen lam.
     objective_ : float

@@ -31,6 +31,8 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     coef_ : ndarray of shape (n_features_in_,)
         Minimum-norm solution: eigenvalues of the centred Gram matrix below a relative 1e-12 are
         dropped. Columns are first divided by powers of two near their largest values if these

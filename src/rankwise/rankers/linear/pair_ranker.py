@@ -87,6 +87,8 @@ class PairRanker(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the columns ("linear").
     dual_coef_, X_fit_ : ndarray of shape (n_samples,), ndarray or CSR

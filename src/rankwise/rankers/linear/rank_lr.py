@@ -159,6 +159,8 @@ class RankLR(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     coef_ : ndarray of shape (n_features_in_,), or (n_features_in_ (n_features_in_ + 3) / 2,)
         Weights of the columns (linear kernel); with ``degree=2``, those of the features come before
         those of the products.

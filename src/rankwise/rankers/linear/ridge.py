@@ -41,6 +41,8 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     coef_ : ndarray of shape (n_features_in_,)
         Coefficients c.
     intercept_ : float

@@ -83,6 +83,8 @@ class PrunedRankSVM(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     pairs_kept_ : int
         Number of selected pairs of the training rows; equal rows count once.
     pairs_share_ : float

@@ -88,6 +88,8 @@ class RankSVM(BasisExpansionRanker):
 
     Attributes
     ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the columns (linear kernel).
     dual_coef_, X_fit_ : ndarray of shape (n_samples,), ndarray or CSR

@@ -20,7 +20,7 @@ from rankwise import (
     SVRRanker,
     stream,
 )
-from rankwise.features.expansions import EXPANSIONS
+from rankwise.features.score_expansions import EXPANSIONS
 
 
 @pytest.fixture

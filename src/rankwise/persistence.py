@@ -56,13 +56,13 @@ FORMAT = 1
 MAX_BYTES = 2**33
 HEADER = "rankwise.json"
 RESULT_TYPES = (
-    "rankwise.features.expansions.LandmarkExpansion",
-    "rankwise.features.expansions.LinearExpansion",
-    "rankwise.features.expansions.LinearKernelExpansion",
-    "rankwise.features.expansions.NodeExpansion",
-    "rankwise.features.expansions.PrecomputedExpansion",
-    "rankwise.features.expansions.ProductsExpansion",
-    "rankwise.features.expansions.SupportExpansion",
+    "rankwise.features.score_expansions.LandmarkExpansion",
+    "rankwise.features.score_expansions.LinearExpansion",
+    "rankwise.features.score_expansions.LinearKernelExpansion",
+    "rankwise.features.score_expansions.NodeExpansion",
+    "rankwise.features.score_expansions.PrecomputedExpansion",
+    "rankwise.features.score_expansions.ProductsExpansion",
+    "rankwise.features.score_expansions.SupportExpansion",
     "rankwise.features.kernel.Kernel",
     "rankwise.features.nystroem_map.NystroemMap",
     "rankwise.features.polynomial_terms.TermMap",

@@ -20,14 +20,14 @@ from rankwise.export.maps import (
     linear,
 )
 from rankwise.features.affine_powers import AffinePowers
-from rankwise.features.expansions import (
+from rankwise.features.kernel import Kernel
+from rankwise.features.score_expansions import (
     LandmarkExpansion,
     LinearExpansion,
     NodeExpansion,
     ProductsExpansion,
     SupportExpansion,
 )
-from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 

@@ -1,6 +1,6 @@
 """Rankers whose score is an expansion ``f(x) = sum_j w_j phi_j(x) + b`` in basis functions.
 
-``expansion_`` holds the basis and the weights, see :mod:`rankwise.features.expansions`.
+``expansion_`` holds the basis and the weights, see :mod:`rankwise.features.score_expansions`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.equation import Equation, fit_equation
-from rankwise.features.expansions import (
+from rankwise.features.score_expansions import (
     EXPANSIONS,
     Expansion,
     ExpansionAttribute,

@@ -22,13 +22,6 @@ from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Candidates, Equation
-from rankwise.features.expansions import (
-    Expansion,
-    ExpansionAttribute,
-    LinearKernelExpansion,
-    PrecomputedExpansion,
-    SupportExpansion,
-)
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import (
     KERNEL_NAMES,
@@ -36,6 +29,13 @@ from rankwise.features.kernels import (
     gamma_candidates,
     resolve_kernel_of_fit,
     searched_gamma,
+)
+from rankwise.features.score_expansions import (
+    Expansion,
+    ExpansionAttribute,
+    LinearKernelExpansion,
+    PrecomputedExpansion,
+    SupportExpansion,
 )
 from rankwise.losses.ordinal_costs import (
     COSTS,

@@ -21,7 +21,6 @@ from rankwise.checks.dominant_columns import node_limit
 from rankwise.checks.parameter_constraints import StrOptions, at_least
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.equation import forget
-from rankwise.features.expansions import NodeExpansion
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -30,6 +29,7 @@ from rankwise.features.random_nodes import (
     WeightLaw,
     draw_nodes,
 )
+from rankwise.features.score_expansions import NodeExpansion
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.problem import Problem
 from rankwise.rankers.basis_expansion import BasisExpansionRanker

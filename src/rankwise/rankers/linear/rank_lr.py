@@ -19,8 +19,8 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.equation import Equation
-from rankwise.features.expansions import ProductsExpansion
 from rankwise.features.products_map import ProductsMap
+from rankwise.features.score_expansions import ProductsExpansion
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.losses.pairwise_logistic import PairwiseLogistic

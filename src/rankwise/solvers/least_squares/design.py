@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rankwise.features.expansions import LandmarkExpansion, LinearExpansion, NodeExpansion
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.features.random_nodes import NodeMap, sum_outputs
+from rankwise.features.score_expansions import LandmarkExpansion, LinearExpansion, NodeExpansion
 from rankwise.solvers.least_squares.dual_path import DualPath, dual_path
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, fold_grams
 from rankwise.structure.rules import (

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankwise.features.expansions import PrecomputedExpansion, SupportExpansion
 from rankwise.features.kernel import SLICE_ROWS, Kernel
 from rankwise.features.kernel_columns import KernelColumns
+from rankwise.features.score_expansions import PrecomputedExpansion, SupportExpansion
 from rankwise.groups import QueryGroups
 from rankwise.solvers.least_squares.centred_kernel import centre_kernel, is_semidefinite
 from rankwise.solvers.least_squares.design import Coefs, Design, MapDesign

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVR
 
-from rankwise.features.expansions import (
+from rankwise.features.kernel import Kernel, check_symmetric
+from rankwise.features.score_expansions import (
     Expansion,
     LinearKernelExpansion,
     PrecomputedExpansion,
     SupportExpansion,
 )
-from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.groups import QueryGroups
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
 from rankwise.rows.fit_data import FitData

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.column_ranges import far_means
-from rankwise.features.expansions import (
+from rankwise.features.kernel import Kernel
+from rankwise.features.kernel_expansion import KernelExpansion
+from rankwise.features.score_expansions import (
     Expansion,
     LinearKernelExpansion,
     PrecomputedExpansion,
     SupportExpansion,
 )
-from rankwise.features.kernel import Kernel
-from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData

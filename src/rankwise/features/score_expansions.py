@@ -49,8 +49,8 @@ class ExpansionAttribute:
         model.expansion_ = replace(model.expansion_, **{self._name: value})
 
 
-class OfKernel:
-    """Mixin of expansions that come from a kernel."""
+class KernelBased:
+    """Mixin of expansions that a kernel gives."""
 
     kernel: Any
 
@@ -84,7 +84,7 @@ class LinearExpansion:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearKernelExpansion(OfKernel, LinearExpansion):
+class LinearKernelExpansion(KernelBased, LinearExpansion):
     """Weighted columns of X as the solution with a linear kernel.
 
     Attributes
@@ -161,7 +161,7 @@ class NodeExpansion:
 
 
 @dataclass(frozen=True, eq=False)
-class LandmarkExpansion(OfKernel):
+class LandmarkExpansion(KernelBased):
     """Nystroem features.
 
     Attributes
@@ -192,7 +192,7 @@ class LandmarkExpansion(OfKernel):
 
 
 @dataclass(frozen=True, eq=False)
-class PrecomputedExpansion(OfKernel):
+class PrecomputedExpansion(KernelBased):
     """Weighted values of a precomputed kernel with all rows of the fit.
 
     Attributes

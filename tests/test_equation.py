@@ -1,17 +1,25 @@
 """The one fit of searched estimators: what it publishes, forgets and warns of."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import rankwise
 from rankwise import (
+    CLSRRank,
     ELMRank,
+    LSRRank,
     LSSVRanker,
+    MPRank,
     OrdinalSVM,
     PairRanker,
     PairwiseELM,
+    PointwiseELM,
     PolyOrdinalSVM,
     ProportionalOdds,
+    PrunedRankSVM,
     RankLR,
     RankRLS,
     RankSVM,
@@ -107,3 +115,18 @@ def test_extreme_targets_of_a_stream_are_those_of_a_fit_in_memory(rng):
     chunks = [(X[lo : lo + 3000], y[lo : lo + 3000], qid[lo : lo + 3000]) for lo in (0, 3000, 6000)]
     streamed = RidgeRanker().fit(stream(chunks))
     np.testing.assert_allclose(streamed.coef_, whole.coef_, rtol=1e-9)
+
+
+def test_searched_estimators_have_no_fit_of_their_own():
+    own = [RankSVM, RankLR, PrunedRankSVM, PairRanker, SVRank, SVRRanker, MPRank, LSRRank, LSSVRanker,
+           CLSRRank, RankRLS, RidgeRanker, PairwiseELM, PointwiseELM, OrdinalSVM, PolyOrdinalSVM,
+           ProportionalOdds]  # fmt: skip
+    assert [cls.__name__ for cls in own if "fit" in vars(cls)] == []
+
+
+def test_searches_are_made_in_one_file():
+    package = Path(rankwise.__file__).parent
+    found = [
+        path for path in package.rglob("*.py") if "PenaltySearch.of(" in path.read_text("utf-8")
+    ]
+    assert [path.name for path in found] == ["equation.py"]

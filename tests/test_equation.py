@@ -118,9 +118,9 @@ def test_extreme_targets_of_a_stream_are_those_of_a_fit_in_memory(rng):
 
 
 def test_searched_estimators_have_no_fit_of_their_own():
-    own = [RankSVM, RankLR, PrunedRankSVM, PairRanker, SVRank, SVRRanker, MPRank, LSRRank, LSSVRanker,
-           CLSRRank, RankRLS, RidgeRanker, PairwiseELM, PointwiseELM, OrdinalSVM, PolyOrdinalSVM,
-           ProportionalOdds]  # fmt: skip
+    own = [RankSVM, RankLR, PrunedRankSVM, PairRanker, SVRank, SVRRanker, MPRank, LSRRank,
+           LSSVRanker, CLSRRank, RankRLS, RidgeRanker, PairwiseELM, PointwiseELM, OrdinalSVM,
+           PolyOrdinalSVM, ProportionalOdds]  # fmt: skip
     assert [cls.__name__ for cls in own if "fit" in vars(cls)] == []
 
 

@@ -89,7 +89,7 @@ def test_all_others_are_refused(judged, entry):
         defaults = entry.load()()
     except ImportError:
         pytest.skip(f"needs the extra {entry.extra}")
-    kernels = ["linear", "rbf"] if hasattr(defaults, "kernel") else [None]
+    kernels = ["linear", "rbf"] if "kernel" in defaults.get_params() else [None]
     for kernel in kernels:
         ranker = type(defaults)() if kernel is None else type(defaults)(kernel=kernel)
         how = ["", "random nodes"] if kernel is None else [f'kernel="{kernel}"']

@@ -72,6 +72,16 @@ def test_a_fit_learns_nothing_from_the_one_before_it(rows):
         assert not hasattr(ranker, name)
 
 
+def test_a_subclass_keeps_what_it_sets_before_the_fit(rows):
+    class Noted(RankSVM):
+        def fit(self, X, y, **options):
+            self.seen_ = len(X)
+            return super().fit(X, y, **options)
+
+    X, y, qid = rows
+    assert Noted().fit(X, y, qid=qid).seen_ == 60
+
+
 FORMS = {
     "LinearExpansion": RidgeRanker(),
     "LinearKernelExpansion": SVRRanker("linear"),

@@ -24,12 +24,11 @@ from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import structure_of
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.penalty_search import Choice, Path, Penalty, PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
-# Fitted attributes without the underscore at the end: sums that the next batch adds to.
-BATCH_STATE = ("_running", "_stream_design")
 Designs = Iterable[tuple[Mapping[str, Any], Any]]
 Validation = tuple[FrameLike | None, ArrayLike | None, ArrayLike | QueryGroups | None]
 
@@ -184,8 +183,8 @@ def _solve(equation: Equation, search: PenaltySearch, rows: FitData) -> Choice[A
 
 
 def forget(model: Any) -> None:
-    """Remove all fitted attributes: a fit learns nothing from the one before it."""
-    for name in [name for name in vars(model) if name.endswith("_") or name in BATCH_STATE]:
+    """Remove the fitted attributes of the class: a fit learns nothing from the one before it."""
+    for name in structure_of(type(model)).keys() & vars(model).keys():
         delattr(model, name)
 
 

@@ -25,7 +25,7 @@ def _heavy_share(values, weights, n_bins):
     """
     share, bins_left, light = np.inf, n_bins, 0.0
     for _ in range(n_bins):
-        heavy = 0
+        n_heavy = 0
         light = 0.0
         start = 0
         while start < len(values):
@@ -35,15 +35,15 @@ def _heavy_share(values, weights, n_bins):
                 weight += weights[end] if len(weights) > 0 else 1.0
                 end += 1
             if weight >= share:
-                heavy += 1
+                n_heavy += 1
             else:
                 light += weight
             start = end
         # No more values became heavy. Each round takes heavy ones out, which lowers the share of
         # the rest, so there are at most n_bins rounds.
-        if n_bins - heavy == bins_left and share < np.inf:
+        if n_bins - n_heavy == bins_left and share < np.inf:
             break
-        bins_left = n_bins - heavy
+        bins_left = n_bins - n_heavy
         if bins_left == 0:
             break
         share = light / bins_left / SLACK
@@ -115,7 +115,7 @@ def write_codes(X, cuts, n_cuts, out):
     ``cuts`` has one row of 255 entries per column of ``X``, padded with infinity.
     """
     for j in range(X.shape[1]):
-        mine = cuts[j]
+        column_cuts = cuts[j]
         missing = n_cuts[j] + 1
         for i in range(X.shape[0]):
             value = X[i, j]
@@ -124,5 +124,5 @@ def write_codes(X, cuts, n_cuts, out):
             code = np.uint64(0)
             for bit in range(8):
                 step = np.uint64(128 >> bit)
-                code += step if mine[code + step - np.uint64(1)] < value else np.uint64(0)
+                code += step if column_cuts[code + step - np.uint64(1)] < value else np.uint64(0)
             out[j, i] = missing if value != value else code

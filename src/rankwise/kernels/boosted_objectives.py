@@ -13,14 +13,14 @@ SMALLEST_POWER = 1e-290
 
 
 @njit(fastmath=REASSOCIATE)
-def _against(power, weight, slopes, curvatures, n_below, mine, heavy):
+def _against(power, weight, slopes, curvatures, n_below, own_power, own_weight):
     """Add the pairs of one row with rows of lower labels; return its slope and curvature."""
     slope = curvature = 0.0
     for t in range(n_below):
         # exp(f_t - f) / (1 + exp(f_t - f)) with both exponentials relative to the query's best.
-        inverse = 1.0 / (mine + power[t])
-        wrong = heavy * weight[t] * power[t] * inverse
-        second = wrong * mine * inverse
+        inverse = 1.0 / (own_power + power[t])
+        wrong = own_weight * weight[t] * power[t] * inverse
+        second = wrong * own_power * inverse
         slope -= wrong
         curvature += second
         slopes[t] += wrong

@@ -213,8 +213,8 @@ def _scan(
         n = n_bins[feature]
         cells = _column(histograms, node[SLOT], feature)
         if nominal is not None and nominal[feature]:
-            mine = nodes[k : k + 1]
-            m = order_categories(histograms, mine, feature, n, unit, limits[L2], order)
+            node_slice = nodes[k : k + 1]
+            m = order_categories(histograms, node_slice, feature, n, unit, limits[L2], order)
             if m == 0:
                 continue
             _gather(cells, n, order, m, gathered[0])

@@ -40,8 +40,8 @@ def fold_products(left, target, scale, y, rows, size, out):
                     reached += entry[c]
                 if len(entry) > r:
                     # What neither U nor the intercept reaches: its eigenvalue is 0.
-                    one = 1.0 if i == j else 0.0
-                    entry[r] = one - scale[rows[i]] * scale[rows[j]] - reached
+                    identity = 1.0 if i == j else 0.0
+                    entry[r] = identity - scale[rows[i]] * scale[rows[j]] - reached
                 p += 1
         for i in range(start, start + size):
             a = left[rows[i]]

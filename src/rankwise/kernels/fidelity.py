@@ -29,7 +29,7 @@ def fidelity_point(
         start = query_ptr[q]
         for k in range(start + 1, query_ptr[q + 1]):
             for i in range(layer_ptr[k], layer_ptr[k + 1]):
-                inverse, mine = 1.0 / E[i], 0.0
+                inverse, own_slope = 1.0 / E[i], 0.0
                 for layer in range(start, k):
                     pair = scale[q] * weight[i]
                     if len(table) > 0:
@@ -42,10 +42,10 @@ def fidelity_point(
                         s = math.sqrt(r)
                         value += pair * weight[j] * (x * r / (1.0 + s))  # 1 - s
                         push = pair * weight[j] * 0.5 * (x * r) * s
-                        mine += push
+                        own_slope += push
                         slope[j] -= push
-                slope[i] += mine
-                total += mine
+                slope[i] += own_slope
+                total += own_slope
     return value, total
 
 
@@ -57,7 +57,7 @@ def fidelity_split(E, weight, grades, table, layer_ptr, query_ptr, scale, querie
         start = query_ptr[q]
         for k in range(start + 1, query_ptr[q + 1]):
             for i in range(layer_ptr[k], layer_ptr[k + 1]):
-                inverse, mine = 1.0 / E[i], 0.0
+                inverse, own_slope = 1.0 / E[i], 0.0
                 for layer in range(start, k):
                     pair = scale[q] * weight[i]
                     if len(table) > 0:
@@ -66,11 +66,11 @@ def fidelity_split(E, weight, grades, table, layer_ptr, query_ptr, scale, querie
                         if side[j] != side[i]:
                             x = E[j] * inverse
                             r = 1.0 / (1.0 + x)
-                            mine += pair * weight[j] * 0.5 * (x * r) * math.sqrt(r)
+                            own_slope += pair * weight[j] * 0.5 * (x * r) * math.sqrt(r)
                 if side[i]:
-                    right += mine
+                    right += own_slope
                 else:
-                    wrong += mine
+                    wrong += own_slope
     return right, wrong
 
 

@@ -16,7 +16,7 @@ def relevant_ranks(y, scores, indptr, rel, out):
     for q in range(len(indptr) - 1):
         lo = indptr[q]
         size = indptr[q + 1] - lo
-        mine = scores[lo : lo + size]
+        query_scores = scores[lo : lo + size]
         labels = y[lo : lo + size]
         n_relevant = 0
         precisions = 0.0
@@ -25,14 +25,14 @@ def relevant_ranks(y, scores, indptr, rel, out):
         for i in range(size):
             if labels[i] >= rel:
                 n_relevant += 1
-                score = mine[i]
+                score = query_scores[i]
                 c = 0
                 r = 0
                 # Comparisons are added as numbers: no branch, so the loop is vectorised.
                 for j in range(size):
                     # Rows of equal score count as ranked above: ties are ranked last.
-                    c += mine[j] >= score
-                    r += (mine[j] >= score) & (labels[j] >= rel)
+                    c += query_scores[j] >= score
+                    r += (query_scores[j] >= score) & (labels[j] >= rel)
                 precisions += r / c
                 deepest = max(deepest, c)
                 above += c - r

@@ -259,43 +259,43 @@ def measure_gradients(
             gradients[i] = hessians[i] = 0.0
         if query_weight[q] == 0.0:
             continue
-        mine, rows = scores[start:end], order[start:end]
+        query_scores, rows = scores[start:end], order[start:end]
         # The last round's order: a new tree moves few rows far.
-        _sort(mine, rows)
-        heavy, grades = weights[start:end], gains[start:end]
+        _sort(query_scores, rows)
+        row_weights, grades = weights[start:end], gains[start:end]
         n_weighted = 0
         for i in range(n):
-            n_weighted += heavy[i] != 1.0
+            n_weighted += row_weights[i] != 1.0
             slopes[i] = curvatures[i] = 0.0
         weighted = n_weighted > 0
-        depth = _terms(kind, grades, heavy, rows, discounts, above, below, factors)
+        depth = _terms(kind, grades, row_weights, rows, discounts, above, below, factors)
         # Exponentials are relative to the best score: none overflows, and those that underflow get
         # a floor, so that no sum of two is 0.
-        highest = mine[rows[0]]
+        highest = query_scores[rows[0]]
         # Equal scores, as at the start, carry no information about how sure the model is.
-        damped = normalised and highest != mine[rows[n - 1]]
+        damped = normalised and highest != query_scores[rows[n - 1]]
         total = 0.0
         # Lower rows of pairs in tiles that stay in the cache, whatever the length of the query.
         for tile in range(0, n, TILE):
             width = TILE if n - tile > TILE else n - tile
             for t in range(width):
                 row = rows[tile + t]
-                power = np.exp(mine[row] - highest)
-                buffer[SCORE + t] = mine[row]
+                power = np.exp(query_scores[row] - highest)
+                buffer[SCORE + t] = query_scores[row]
                 buffer[POWER + t] = power if power > SMALLEST_POWER else SMALLEST_POWER
                 buffer[GAIN + t] = grades[row]
-                buffer[WEIGHT + t] = heavy[row]
+                buffer[WEIGHT + t] = row_weights[row]
                 buffer[BELOW + t] = below[tile + t]
                 buffer[SLOPE + t] = buffer[CURVATURE + t] = 0.0
             # Upper rows: within the cut-off, and above the last row of the tile. For rows before
             # the tile, r + 1 - tile is negative and all of the tile is below them.
             for r in range(depth if depth < tile + width else tile + width):
                 row = rows[r]
-                power = np.exp(mine[row] - highest)
+                power = np.exp(query_scores[row] - highest)
                 slope, curvature, size = _pair_row(
-                    buffer, mine[row], power if power > SMALLEST_POWER else SMALLEST_POWER,
-                    grades[row], above[r], factors[r] * heavy[row], r + 1 - tile, width, damped,
-                    weighted,
+                    buffer, query_scores[row], power if power > SMALLEST_POWER else SMALLEST_POWER,
+                    grades[row], above[r], factors[r] * row_weights[row], r + 1 - tile, width,
+                    damped, weighted,
                 )  # fmt: skip
                 slopes[r] += slope
                 curvatures[r] += curvature
@@ -341,22 +341,22 @@ def neighbour_gradients(
         start, end = indptr[q], indptr[q + 1]
         if query_weight[q] == 0.0:
             continue
-        mine, heavy, rows = gains[start:end], weights[start:end], order[: end - start]
+        grades, row_weights, rows = gains[start:end], weights[start:end], order[: end - start]
         for draw in range(n_draws):
             for i in range(end - start):
                 drawn[i] = scores[start + i] + noise[draw, start + i]
             _sort_anew(drawn, rows, keys, spare)
-            depth = _terms(kind, mine, heavy, rows, discounts, above, below, factors)
+            depth = _terms(kind, grades, row_weights, rows, discounts, above, below, factors)
             for r in range(min(depth, end - start - 1)):
                 i, j = rows[r], rows[r + 1]
-                if mine[i] == mine[j]:
+                if grades[i] == grades[j]:
                     continue
                 # The measure changes by the drawn ranking, the loss below is at the scores without
                 # noise.
-                change = abs(mine[i] - mine[j]) * abs(above[r] - below[r + 1]) * factors[r]
-                change *= heavy[i] * heavy[j] * query_weight[q] / n_draws
+                change = abs(grades[i] - grades[j]) * abs(above[r] - below[r + 1]) * factors[r]
+                change *= row_weights[i] * row_weights[j] * query_weight[q] / n_draws
                 upper, lower = start + i, start + j
-                if mine[i] < mine[j]:
+                if grades[i] < grades[j]:
                     upper, lower = lower, upper
                 wrong = 1.0 / (1.0 + np.exp(min(scores[upper] - scores[lower], 700.0)))
                 gradients[upper] -= wrong * change

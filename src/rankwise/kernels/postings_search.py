@@ -76,8 +76,8 @@ def search_postings(
         n_found = 0
         for place in range(bounds[q], bounds[q + 1]):
             factor = factors[place]
-            mine = slice(starts[terms[place]], starts[terms[place] + 1])
-            at, weight = unsigned[mine], weights[mine]
+            postings = slice(starts[terms[place]], starts[terms[place] + 1])
+            at, weight = unsigned[postings], weights[postings]
             if is_dense:
                 for i in range(len(at)):
                     sums[at[i]] += factor * weight[i] + 0.0

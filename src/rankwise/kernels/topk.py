@@ -47,7 +47,7 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
     for q in range(len(indptr) - 1):
         lo = indptr[q]
         size = indptr[q + 1] - lo
-        mine = bits[lo : lo + size]
+        query_bits = bits[lo : lo + size]
         few = depth > 0 and size >= 2 * lanes
         # Enough low bits for a row number; they replace the last bits of the score.
         low = 1
@@ -56,7 +56,7 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
         low -= 1
         if size <= COUNT_UP_TO or few:
             for i in range(size):
-                b = mine[i]
+                b = query_bits[i]
                 # -0.0 equals 0.0.
                 if b == ~ALL_BUT_SIGN:
                     b = np.int64(0)
@@ -182,20 +182,20 @@ def best_grades(grades, indptr, n_grades, top, out):
     """
     counts = np.empty(n_grades, np.int64)
     for q in range(len(indptr) - 1):
-        mine = grades[indptr[q] : indptr[q + 1]]
+        query_grades = grades[indptr[q] : indptr[q + 1]]
         if n_grades > FEW_GRADES:
             counts[:] = 0
-            for i in range(len(mine)):
+            for i in range(len(query_grades)):
                 # Unsigned, as there is no test for negative indices then.
-                counts[np.uint64(mine[i])] += 1
+                counts[np.uint64(query_grades[i])] += 1
         position = top[q]
         end = top[q + 1]
         grade = n_grades - 1
         while position < end:
             if n_grades <= FEW_GRADES:
                 count = 0
-                for i in range(len(mine)):
-                    count += mine[i] == grade
+                for i in range(len(query_grades)):
+                    count += query_grades[i] == grade
             else:
                 count = counts[grade]
             stop = min(end, position + count)
@@ -239,9 +239,9 @@ def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
     """
     for q in range(len(indptr) - 1):
         n_relevant = 0
-        mine = grades[indptr[q] : indptr[q + 1]]
-        for i in range(len(mine)):
-            n_relevant += mine[i] >= rel
+        query_grades = grades[indptr[q] : indptr[q + 1]]
+        for i in range(len(query_grades)):
+            n_relevant += query_grades[i] >= rel
         first_ranks = ranked[top[q] : top[q + 1]]
         n = len(first_ranks)
         if cutoff > 0:

@@ -24,10 +24,10 @@ def mark_sorted(order, y, weight, splits, go_left, n_left, counts):
     counts[:] = 0.0
     for a in range(len(splits)):
         lo, hi, place, side = splits[a, 0], splits[a, 1], splits[a, 3], splits[a, 4]
-        mine = order[splits[a, 2]]
+        column = order[splits[a, 2]]
         n_left[a] = 0
         for i in range(lo, hi):
-            entry = mine[i]
+            entry = column[i]
             row = entry & ROW
             # Missing rows stand last in the column, beyond any place.
             left = np.int64(side == 1 if entry & MISSING else i <= place)
@@ -45,11 +45,11 @@ def mark_coded(rows, codes, y, weight, segments, lines, lefts, go_left, n_left, 
     """
     counts[:] = 0.0
     for a in range(len(segments)):
-        mine = codes[lines[a]]
+        column_codes = codes[lines[a]]
         n_left[a] = 0
         for i in range(segments[a, 0], segments[a, 1]):
             row = rows[i] & np.uint64(0xFFFFFFFF)
-            left = np.int64(lefts[a, mine[row]] == 1)
+            left = np.int64(lefts[a, column_codes[row]] == 1)
             go_left[row] = left
             n_left[a] += left
             counts[a, 1 - left, y[row]] += weight[row] if len(weight) > 0 else 1.0

@@ -200,13 +200,13 @@ def path_values(blocks, indptr, feature, threshold, left, right, missing_left, v
                 for p in range(size - 1, -1, -1):
                     if feature[lo + p] < 0:
                         continue
-                    one, two = left[lo + p], right[lo + p]
-                    before = above[lo + one]
+                    first, second = left[lo + p], right[lo + p]
+                    before = above[lo + first]
                     both = passed[before] if before >= 0 else whole
                     _carry_up(
-                        down[one], down[two], both, passed[one], passed[two], table[q, one, 3],
-                        table[q, one, 4], table[q, two, 3], table[q, two, 4], down[p],
-                        out[b, feature[lo + p]],
+                        down[first], down[second], both, passed[first], passed[second],
+                        table[q, first, 3], table[q, first, 4], table[q, second, 3],
+                        table[q, second, 4], down[p], out[b, feature[lo + p]],
                     )  # fmt: skip
 
 
@@ -218,14 +218,14 @@ def _carry_down(product, both, passed, start, slope, step, out):
 
 
 @njit(fastmath=REASSOCIATE)
-def _carry_up(one, two, both, passed_one, passed_two, slope_one, step_one, slope_two, step_two,
-              total, out):  # fmt: skip
+def _carry_up(first, second, both, passed_first, passed_second, slope_first, step_first,
+              slope_second, step_second, total, out):  # fmt: skip
     """Sum over the leaves below a node, and add their contribution to the node's feature."""
     for r in range(len(out)):
-        out[r] += one[r] * (slope_one * both[r] + step_one * passed_one[r]) + two[r] * (
-            slope_two * both[r] + step_two * passed_two[r]
+        out[r] += first[r] * (slope_first * both[r] + step_first * passed_first[r]) + second[r] * (
+            slope_second * both[r] + step_second * passed_second[r]
         )
-        total[r] = one[r] + two[r]
+        total[r] = first[r] + second[r]
 
 
 @njit
@@ -268,17 +268,17 @@ def _distinct(masks, slots, stamps, stamp, keys, number):
 @njit
 def _narrow(before, side, is_left, bit, is_new, out):
     """Write the sets of passing features after one more edge; return their union."""
-    one = np.uint64(1) << np.uint64(bit)
+    flag = np.uint64(1) << np.uint64(bit)
     union = np.uint64(0)
     passing = 1.0 if is_left else 0.0
     for i in range(len(before)):
         mask = before[i]
         if bit < MOST_BITS:
             if side[i] != passing:
-                mask &= ~one
+                mask &= ~flag
             # A feature tested before passes only if it passed there too: its bit is not set again.
             elif is_new:
-                mask |= one
+                mask |= flag
         out[i] = mask
         union |= mask
     return union
@@ -382,8 +382,8 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
                 for k in range(n_keys):
                     lacking = full ^ keys[k]
                     w = _bits(lacking)
-                    mine = shares[k]
-                    mine[:d] = 0.0
+                    key_shares = shares[k]
+                    key_shares[:d] = 0.0
                     taken = 0.0
                     for other in range(n_others):
                         gained = full ^ keys_other[other]
@@ -398,11 +398,11 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
                             each = scale * counts[other] * worth[u, w]
                             for j in range(d):
                                 if (gained >> np.uint64(j)) & np.uint64(1):
-                                    mine[j] += each
+                                    key_shares[j] += each
                     if w > 0:
                         for j in range(d):
                             if (lacking >> np.uint64(j)) & np.uint64(1):
-                                mine[j] -= scale * taken
+                                key_shares[j] -= scale * taken
                 for j in range(d):
                     line = out[path[j], x_lo:x_hi]
                     for i in range(n):
@@ -419,7 +419,7 @@ def add_long_path(rows, background, leaf, lo, feature, threshold, left, missing_
     such a leaf, and it takes two seconds to compile.
     """
     n, m = rows.shape[1], background.shape[1]
-    mine, others = np.ones((d, n), np.bool_), np.ones((d, m), np.bool_)
+    passed, passed_other = np.ones((d, n), np.bool_), np.ones((d, m), np.bool_)
     side, side_other = np.empty(n), np.empty(m)
     path = np.empty(d, np.int64)
     node = leaf
@@ -431,25 +431,25 @@ def add_long_path(rows, background, leaf, lo, feature, threshold, left, missing_
                categories, zero_missing, side)  # fmt: skip
         _sides(background[feature[up]], up, threshold, missing_left, nominal, category_indptr,
                categories, zero_missing, side_other)  # fmt: skip
-        mine[bit[lo + node]] &= side == passing
-        others[bit[lo + node]] &= side_other == passing
+        passed[bit[lo + node]] &= side == passing
+        passed_other[bit[lo + node]] &= side_other == passing
         node = parent[lo + node]
     scale = values[lo + leaf] / m
     for i in range(n):
         for k in range(m):
             u, w = 0, 0
             for j in range(d):
-                if mine[j, i] and not others[j, k]:
+                if passed[j, i] and not passed_other[j, k]:
                     u += 1
-                elif others[j, k] and not mine[j, i]:
+                elif passed_other[j, k] and not passed[j, i]:
                     w += 1
-                elif not mine[j, i]:
+                elif not passed[j, i]:
                     u = -1
                     break
             if u < 0:
                 continue
             for j in range(d):
-                if mine[j, i] and not others[j, k]:
+                if passed[j, i] and not passed_other[j, k]:
                     out[path[j], i] += scale * worth[u, w]
-                elif others[j, k] and not mine[j, i]:
+                elif passed_other[j, k] and not passed[j, i]:
                     out[path[j], i] -= scale * worth[w, u]

@@ -39,28 +39,28 @@ def one_gain(kind, total, left, i, n_left, n):
     """Gain of moving the class weights ``left[:, i]`` out of ``total``, without distances."""
     n_right = n - n_left
     # All in one loop over classes: Gini without N, which is equal before and after a split.
-    own, mine, others = 0.0, 0.0, 0.0  # impurity of the node, its left and right child
+    impurity, impurity_left, impurity_right = 0.0, 0.0, 0.0
     below, below_left = 0.0, 0.0
     for k in range(len(total)):
         right = total[k] - left[k, i]
         if kind == GINI:
-            own -= total[k] * total[k]
-            mine -= left[k, i] * left[k, i]
-            others -= right * right
+            impurity -= total[k] * total[k]
+            impurity_left -= left[k, i] * left[k, i]
+            impurity_right -= right * right
         elif kind == ENTROPY:
-            own -= total[k] * np.log2(total[k] / n) if total[k] > 0 else 0.0
-            mine -= left[k, i] * np.log2(left[k, i] / n_left) if left[k, i] > 0 else 0.0
-            others -= right * np.log2(right / n_right) if right > 0 else 0.0
+            impurity -= total[k] * np.log2(total[k] / n) if total[k] > 0 else 0.0
+            impurity_left -= left[k, i] * np.log2(left[k, i] / n_left) if left[k, i] > 0 else 0.0
+            impurity_right -= right * np.log2(right / n_right) if right > 0 else 0.0
         else:
             below += total[k]
             below_left += left[k, i]
             below_right = below - below_left
-            own += min(below, n - below)
-            mine += min(below_left, n_left - below_left)
-            others += min(below_right, n_right - below_right)
+            impurity += min(below, n - below)
+            impurity_left += min(below_left, n_left - below_left)
+            impurity_right += min(below_right, n_right - below_right)
     if kind == GINI:
-        return own / n - (mine / n_left + others / n_right)
-    return own - (mine + others)
+        return impurity / n - (impurity_left / n_left + impurity_right / n_right)
+    return impurity - (impurity_left + impurity_right)
 
 
 @njit
@@ -81,20 +81,20 @@ def write_gains(criterion, total, left, room, m):
         gains[i] = 0.0
     whole = 0.0
     for k in range(n_classes if kind <= DISTANCES else 0):
-        mine = left[k, :m]
+        class_left = left[k, :m]
         whole += total[k]
         if kind == RANKS:
             for i in range(len(gains)):
-                below[i] += mine[i]
+                below[i] += class_left[i]
                 beside = whole - below[i]
                 # C_k (N - C_k) of the node less those of its children leaves the pairs that the
                 # split separates.
                 gains[i] += below[i] * (n - n_left[i] - beside) + beside * (n_left[i] - below[i])
         else:
             for j in range(n_classes):
-                others, distance = left[j, :m], D[k, j]
+                other_left, distance = left[j, :m], D[k, j]
                 for i in range(len(gains)):
-                    gains[i] += mine[i] * distance * (total[j] - others[i])
+                    gains[i] += class_left[i] * distance * (total[j] - other_left[i])
     for i in range(len(gains)):
         n_right = n - n_left[i]
         if not (n_left[i] >= least and n_right >= least and n_left[i] > 0 and n_right > 0):
@@ -319,7 +319,7 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
             n_bins = columns[j, 2] + 2
             n_cells = n_bins * n_classes
             first = columns[j, 1]
-            mine = codes[columns[j, 0]]
+            column_codes = codes[columns[j, 0]]
             wanted = (
                 pair[3] >= 0 and found[pair[3], j, 0] >= 0,
                 pair[4] >= 0 and found[pair[4], j, 0] >= 0,
@@ -331,7 +331,7 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
                     cells = both[s, :n_cells]
                     for i in range(n_cells):
                         cells[i] = 0
-                    _count_rows(rows[pair[s] : pair[s + 1]], mine, weight, n_bins, cells)
+                    _count_rows(rows[pair[s] : pair[s + 1]], column_codes, weight, n_bins, cells)
             if from_parent:
                 parent = parents[pair[5], first : first + n_cells]
                 small = both[smaller, :n_cells]

@@ -118,10 +118,10 @@ class Splits:
 
     def where(self, nodes: NDArray[np.bool_], others: Splits) -> Splits:
         """Take these splits for ``nodes``, and ``others`` for the remaining nodes."""
-        mine = _part(self, nodes)
+        part = _part(self, nodes)
         fields = {name: values.copy() for name, values in _part(others, slice(None)).items()}
         for name, values in fields.items():
-            values[nodes] = mine[name]
+            values[nodes] = part[name]
         return replace(others, **fields)
 
 

@@ -60,14 +60,14 @@ class NominalColumns:
         def search(line: int) -> None:
             # Nodes that did not draw this column keep a gain of 0.
             nodes = slice(None) if allowed is None else allowed[:, self.features[line]]
-            mine = np.empty((len(segments[nodes]), self.n_categories[line] + 1), dtype=np.uint8)
-            best = np.empty(len(mine))
+            subsets = np.empty((len(segments[nodes]), self.n_categories[line] + 1), dtype=np.uint8)
+            best = np.empty(len(subsets))
             search_subsets(
                 rows, self.codes[line], y, weight, segments[nodes], ties[nodes], criterion,
-                mine, best,
+                subsets, best,
             )  # fmt: skip
             gains[line, nodes] = best
-            marks[line, nodes, : mine.shape[1]] = mine
+            marks[line, nodes, : subsets.shape[1]] = subsets
 
         thread_map(search, range(len(self.features)))
         return gains, marks

@@ -131,12 +131,12 @@ class SortedRows:
 
         def scan(line: int) -> None:
             nodes = slice(None) if allowed is None else allowed[:, columns.features[line]]
-            mine = np.empty((len(segments[nodes]), 3))
+            splits = np.empty((len(segments[nodes]), 3))
             scan_sorted(
                 self._order[line], self._y, self._weight, segments[nodes], totals[nodes],
-                ties[nodes], self._criterion, mine,
+                ties[nodes], self._criterion, splits,
             )  # fmt: skip
-            found[line, nodes] = mine
+            found[line, nodes] = splits
 
         thread_map(scan, range(len(columns.features)), self._n_threads(segments))
         gains = np.zeros((columns.X.shape[1], len(segments)))

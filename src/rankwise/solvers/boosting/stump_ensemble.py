@@ -153,8 +153,8 @@ class StumpEnsemble(SignEnsemble):
         pieces = [
             # Below all thresholds every stump counts against its direction; each threshold passed
             # turns one around, which is twice its step.
-            np.concatenate([[0.0], 2.0 * np.cumsum(mine)]) - mine.sum()
-            for mine in np.split(steps, indptr[1:-1])
+            np.concatenate([[0.0], 2.0 * np.cumsum(column_steps)]) - column_steps.sum()
+            for column_steps in np.split(steps, indptr[1:-1])
         ]
         missing = np.bincount(place, self.missing * self.steps, minlength=len(used))
         return used, indptr, thresholds, np.concatenate([np.empty(0), *pieces]), missing

@@ -163,8 +163,8 @@ def accumulate(
                 # known.
                 if len(both) > 1 and not is_precise(n_seen + part.n_rows, both[0].p):
                     del both[0]
-                for one in both:
-                    yield from one.tasks(part)
+                for sums in both:
+                    yield from sums.tasks(part)
             n_seen += part.n_rows
 
     with closing(thread_imap(lambda task: task(), tasks(), n_threads)) as results:

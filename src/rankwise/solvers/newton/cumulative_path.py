@@ -279,8 +279,8 @@ class _Frame:
         place = self._solved_place()
         known = np.flatnonzero((place > 0) & (place <= n_solved))
         rows = np.concatenate([kept, d + known])
-        of = np.concatenate([np.arange(n_kept), n_kept + place[known] - 1])
-        result[np.ix_(rows, rows)] = (back @ covariance @ back.T)[np.ix_(of, of)]
+        places = np.concatenate([np.arange(n_kept), n_kept + place[known] - 1])
+        result[np.ix_(rows, rows)] = (back @ covariance @ back.T)[np.ix_(places, places)]
         return result
 
     def _solved_place(self) -> Int64Array:

@@ -36,7 +36,7 @@ class ColumnLimit:
 
     Attributes
     ----------
-    of : {"size", "spread"}
+    quantity : {"size", "spread"}
         "size": root mean square; "spread": standard deviation, for estimators that centre the
         columns.
     ratio : float
@@ -49,7 +49,7 @@ class ColumnLimit:
         Advice shown instead of scaling the columns in a pipeline.
     """
 
-    of: Literal["size", "spread"]
+    quantity: Literal["size", "spread"]
     ratio: float
     harm: str
     unit: float | None = None
@@ -123,7 +123,7 @@ def dominant_columns(X: Any, limit: ColumnLimit) -> NDArray[np.int64]:
     """Columns beyond the limit, the largest first."""
     rows = X[:: -(-X.shape[0] // MOST_ROWS)]
     largest, ranges, means, variances = _moments(rows)
-    squares = variances if limit.of == "spread" else variances + means**2
+    squares = variances if limit.quantity == "spread" else variances + means**2
     half_sizes, half_ranges = 0.5 * largest * np.sqrt(squares), 0.5 * largest * ranges
     half_typical = _lower_median(half_ranges) if limit.unit is None else 0.5 * limit.unit
     beyond = np.flatnonzero(half_sizes / limit.ratio > half_typical)

@@ -88,7 +88,11 @@ def _every(word: str) -> list[tuple[str, Any]]:
     from rankwise._registry import REGISTRY
 
     if word == ALL:
-        return [(key, key) for key, of in REGISTRY.items() if of.kind == "ranker" and not of.extra]
+        return [
+            (key, key)
+            for key, entry in REGISTRY.items()
+            if entry.kind == "ranker" and not entry.extra
+        ]
     return [_candidate(word)]
 
 

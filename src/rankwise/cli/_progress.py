@@ -107,18 +107,18 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
-def _bar(of: Progress) -> Any:
+def _bar(status: Progress) -> Any:
     from rich import progress
     from rich.console import Console
     from rich.text import Text
 
     class TimeLeft(progress.ProgressColumn):
         def render(self, task: progress.Task) -> Text:
-            return Text(of.left())
+            return Text(status.left())
 
     class Compiling(progress.ProgressColumn):
         def render(self, task: progress.Task) -> Text:
-            return Text(of.compiling())
+            return Text(status.compiling())
 
     return progress.Progress(
         progress.SpinnerColumn(),

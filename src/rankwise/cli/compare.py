@@ -237,7 +237,7 @@ class _Ahead:
         if not all(self._seconds.values()):
             return running and f"running {running}", None
         n_folds = total // len(self._rankers)
-        rest = sum((n_folds - len(of)) * mean(of) for of in self._seconds.values())
+        rest = sum((n_folds - len(seconds)) * mean(seconds) for seconds in self._seconds.values())
         now = time.monotonic()
         self._end = min(self._end, now + rest / max(1, self._n_jobs))
         return running and f"running {running}", max(0.0, self._end - now)

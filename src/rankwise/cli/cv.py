@@ -97,9 +97,9 @@ def _print(board: Leaderboard, ranker: str) -> None:
     )
 
 
-def _with_interval(of: dict[str, Any]) -> str:
-    half = None if of["low"] is None else (of["high"] - of["low"]) / 2
-    return number(of["mean"]) + ("" if half is None else f" ± {half:.4f}")
+def _with_interval(summary: dict[str, Any]) -> str:
+    half = None if summary["low"] is None else (summary["high"] - summary["low"]) / 2
+    return number(summary["mean"]) + ("" if half is None else f" ± {half:.4f}")
 
 
 def _settings(chosen: dict[str, Any]) -> str:

@@ -211,7 +211,7 @@ def _rows(
     models = [system for system in systems.values() if hasattr(system, "predict")]
     widths = [model.n_features_in_ for model in models if hasattr(model, "n_features_in_")]
     named = [model.feature_names_in_ for model in models if hasattr(model, "feature_names_in_")]
-    names = list(dict.fromkeys(str(name) for of in named for name in of))
+    names = list(dict.fromkeys(str(name) for features in named for name in features))
     table = _quietly(
         load_table, data, max(widths, default=None), columns, names if len(named) else None
     )
@@ -248,38 +248,38 @@ def _as_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "queries": len(qids),
         "measures": {
-            one.spec: {
-                "mean": one.mean,
-                "interval": one.interval,
-                "counted": one.counted,
-                "convention": one.convention,
+            result.spec: {
+                "mean": result.mean,
+                "interval": result.interval,
+                "counted": result.counted,
+                "convention": result.convention,
             }
-            for one in found
+            for result in found
         },
     }
     if per_query:
         facts["qids"] = qids
-        facts["per_query"] = {one.spec: one.values for one in found}
+        facts["per_query"] = {result.spec: result.values for result in found}
     return facts
 
 
 def _print(found: list[_Found], qids: Any, per_query: bool) -> None:
     if per_query:
-        names = [one.spec for one in found]
+        names = [result.spec for result in found]
         lines = [
-            [str(qid), *(number(float(one.values[i])) for one in found)]
+            [str(qid), *(number(float(result.values[i])) for result in found)]
             for i, qid in enumerate(qids)
         ]
         print_table(["query", *names], lines, right=names)
     lines = [
         [
-            one.spec,
-            number(one.mean),
-            "–" if one.interval is None else " – ".join(map(number, one.interval)),
-            f"{one.counted} of {len(qids)}",
-            one.convention,
+            result.spec,
+            number(result.mean),
+            "–" if result.interval is None else " – ".join(map(number, result.interval)),
+            f"{result.counted} of {len(qids)}",
+            result.convention,
         ]
-        for one in found
+        for result in found
     ]
     columns = ["measure", "mean", "95 % interval", "queries", "convention"]
     print_table(columns, lines, right=columns[1:4])

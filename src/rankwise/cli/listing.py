@@ -70,7 +70,7 @@ def _measures() -> list[dict[str, Any]]:
     from rankwise.metrics._table import ALIASES, MEASURES
 
     return [
-        {"name": name, "aliases": [alias for alias, of in ALIASES.items() if of == name]}
+        {"name": name, "aliases": [alias for alias, target in ALIASES.items() if target == name]}
         for name in MEASURES
     ]
 
@@ -79,8 +79,8 @@ def _presets() -> list[dict[str, Any]]:
     from rankwise.metrics.presets import PRESETS
 
     return [
-        {"name": name, "measures": {measure: dict(sets) for measure, sets in of.items()}}
-        for name, of in PRESETS.items()
+        {"name": name, "measures": {measure: dict(sets) for measure, sets in measures.items()}}
+        for name, measures in PRESETS.items()
     ]
 
 

@@ -57,7 +57,7 @@ _COMMANDS = {
 for _name, _command in _COMMANDS.items():
     # A paragraph is one line: typer keeps the line ends of docstrings on narrow terminals.
     _paragraphs = cleandoc(_command.__doc__ or "").split("\n\n")
-    app.command(_name, help="\n\n".join(" ".join(of.split()) for of in _paragraphs))(_command)
+    app.command(_name, help="\n\n".join(" ".join(text.split()) for text in _paragraphs))(_command)
 
 
 def _print_version(wanted: bool) -> None:

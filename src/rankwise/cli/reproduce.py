@@ -112,7 +112,7 @@ def reproduce(
         if not json:
             _print(found, written)
     if json:
-        print_json({"experiments": [one.to_dict() for one in done]})
+        print_json({"experiments": [reproduction.to_dict() for reproduction in done]})
     elif experiment == ALL:
         _print_summary(done)
     _exit_if_failed(done, failed)
@@ -157,12 +157,12 @@ def _print_summary(done: list[Reproduction]) -> None:
         ["experiment", *verdicts, "cells", "seconds"],
         [
             [
-                one.key,
-                *(str(one.counts().get(verdict, 0)) for verdict in verdicts),
-                f"{len(one.with_status('done'))}/{len(one.outcomes)}",
-                f"{one.seconds:.0f}",
+                reproduction.key,
+                *(str(reproduction.counts().get(verdict, 0)) for verdict in verdicts),
+                f"{len(reproduction.with_status('done'))}/{len(reproduction.outcomes)}",
+                f"{reproduction.seconds:.0f}",
             ]
-            for one in done
+            for reproduction in done
         ],
         right=(*verdicts, "cells", "seconds"),
     )
@@ -170,12 +170,12 @@ def _print_summary(done: list[Reproduction]) -> None:
 
 def _exit_if_failed(done: list[Reproduction], failed: list[str]) -> None:
     """Exit with 1 if a cell or an experiment failed, with 2 if no cell has its data."""
-    broken = [cell for one in done for cell in one.with_status("failed")]
+    broken = [cell for reproduction in done for cell in reproduction.with_status("failed")]
     if broken:
         say(f"error: {len(broken)} cells failed: {broken[0].name}: {broken[0].message}")
     if broken or failed:
         raise typer.Exit(FAILED)
-    if not any(one.with_status("done") for one in done):
-        lines = [message for one in done for message in one.missing.values()]
+    if not any(reproduction.with_status("done") for reproduction in done):
+        lines = [message for reproduction in done for message in reproduction.missing.values()]
         say(f"error: no cell has its data. {' '.join(lines)}")
         raise typer.Exit(USAGE)

@@ -71,16 +71,19 @@ class RankingData:
             what: getattr(self, what)
             for what in ("y", "qid", "doc_ids", "comments", "sample_weight")
         }
-        scores = {f"score_columns[{name!r}]": of for name, of in (self.score_columns or {}).items()}
+        scores = {
+            f"score_columns[{name!r}]": column
+            for name, column in (self.score_columns or {}).items()
+        }
         for what, column in (columns | scores).items():
             if column is not None and len(column) != self.X.shape[0]:
                 raise ValueError(
                     f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
                 )
-        if self.missed is not None and not (of := np.isin(self.missed.qid, self.qid)).all():
+        if self.missed is not None and not (has_rows := np.isin(self.missed.qid, self.qid)).all():
             raise ValueError(
                 f"missed must hold documents of queries that have rows, got query "
-                f"{str(self.missed.qid[int(np.argmin(of))])!r}. Leave out its documents."
+                f"{str(self.missed.qid[int(np.argmin(has_rows))])!r}. Leave out its documents."
             )
 
     @classmethod

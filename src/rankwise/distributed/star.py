@@ -132,14 +132,14 @@ class Star:
         """Admit a program that proves knowledge of the key; drop all others."""
         guest.settimeout(SECONDS_TO_GREET)
         try:
-            mine = secrets.token_bytes(_NONCE)
-            guest.sendall(mine)
-            number, theirs = _received(guest, _NUMBER), _received(guest, _NONCE)
+            host_nonce = secrets.token_bytes(_NONCE)
+            guest.sendall(host_nonce)
+            number, guest_nonce = _received(guest, _NUMBER), _received(guest, _NONCE)
             if not hmac.compare_digest(
-                _received(guest, _DIGEST), self._proof(b"guest", number, mine, theirs)
+                _received(guest, _DIGEST), self._proof(b"guest", number, host_nonce, guest_nonce)
             ):
                 raise ConnectionError("the key is wrong.")
-            guest.sendall(self._proof(b"host", number, mine, theirs))
+            guest.sendall(self._proof(b"host", number, host_nonce, guest_nonce))
         except OSError:
             guest.close()
         else:
@@ -159,10 +159,12 @@ class Star:
                     raise
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         try:
-            theirs, mine = _received(spoke, _NONCE), secrets.token_bytes(_NONCE)
+            host_nonce, guest_nonce = _received(spoke, _NONCE), secrets.token_bytes(_NONCE)
             number = self._place.number.to_bytes(_NUMBER, "big")
-            spoke.sendall(number + mine + self._proof(b"guest", number, theirs, mine))
-            proof = self._proof(b"host", number, theirs, mine)
+            spoke.sendall(
+                number + guest_nonce + self._proof(b"guest", number, host_nonce, guest_nonce)
+            )
+            proof = self._proof(b"host", number, host_nonce, guest_nonce)
             if not hmac.compare_digest(_received(spoke, _DIGEST), proof):
                 raise ConnectionError(
                     f"another program listens at {self._place.host}:{self._place.port}."

@@ -41,10 +41,10 @@ class GramEdge(Edge):
 
     def joined(self, other: GramEdge) -> GramEdge:
         """The sums of these rows and of those that follow."""
-        both = [OpenQuery(mine.shift, mine.target_shift) for mine in self.opened]
-        for query, mine, theirs in zip(both, self.opened, other.opened, strict=True):
-            query.merge_inplace(mine)
-            query.merge_inplace(theirs)
+        both = [OpenQuery(query.shift, query.target_shift) for query in self.opened]
+        for query, first, second in zip(both, self.opened, other.opened, strict=True):
+            query.merge_inplace(first)
+            query.merge_inplace(second)
         return replace(self, opened=both)
 
     def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Gram]:
@@ -201,7 +201,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
     both = replace(
         a,
         totals=[
-            [mine + theirs for mine, theirs in zip(*folds, strict=True)]
+            [left + right for left, right in zip(*folds, strict=True)]
             for folds in zip(a.totals, b.totals, strict=True)
         ],
         ids={**a.ids, **b.ids},
@@ -209,7 +209,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
         n_samples=a.n_samples + b.n_samples,
         graded=a.graded and b.graded,
         has_qid=b.has_qid if a.has_qid is None else a.has_qid,
-        draws=tuple(mine.joined(theirs) for mine, theirs in zip(a.draws, b.draws, strict=True)),
+        draws=tuple(left.joined(right) for left, right in zip(a.draws, b.draws, strict=True)),
     )
     ranges: list[Range] = []
     for part in sorted((*a.ranges, *b.ranges), key=lambda part: part.first):

@@ -166,12 +166,12 @@ def same_columns(parts: Sequence[Any], tasks: Any) -> list[Any]:
         return list(parts)
     first, (columns, _, sparse) = next(iter(forms.items()))
     for number, (others, _, other_sparse) in forms.items():
-        for one, other, kinds in (
+        for trait, other_trait, kinds in (
             (columns is None, others is None, ("column names", "none")),
             (sparse, other_sparse, ("dense rows", "sparse ones")),
         ):
-            if one != other:
-                has, has_other = kinds[::-1] if one else kinds
+            if trait != other_trait:
+                has, has_other = kinds[::-1] if trait else kinds
                 raise ValueError(
                     f"partitions must have the same form, got {has} in partition {first} and "
                     f"{has_other} in partition {number}. Convert them."
@@ -235,4 +235,4 @@ def whole_parts(parts: Sequence[Any], tasks: Any) -> list[Any]:
     for part, places in zip(parts, moves(ids), strict=True):
         for place, some in places.items():
             pieces[place].append(part if len(places) == 1 else tasks.call(Part.take, part, some))
-    return [mine[0] if len(mine) == 1 else tasks.call(join_parts, *mine) for mine in pieces]
+    return [group[0] if len(group) == 1 else tasks.call(join_parts, *group) for group in pieces]

@@ -126,7 +126,7 @@ class Reproduction:
             "versions": dict(self.versions),
             "missing": dict(self.missing),
             "cells": [
-                {key: of for key, of in asdict(outcome).items() if key != "value"}
+                {key: value for key, value in asdict(outcome).items() if key != "value"}
                 for outcome in self.outcomes
             ],
             "values": self.rows(),

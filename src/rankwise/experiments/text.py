@@ -80,7 +80,9 @@ def problem_lines(reproduction: Reproduction) -> list[str]:
     for name, message in reproduction.missing.items():
         n = sum(outcome.message == message for outcome in left_out)
         lines.append(f"{name}: {n} cell{'' if n == 1 else 's'} left out. {message}")
-    return lines + [f"{one.name} failed: {one.message}" for one in reproduction.with_status(FAILED)]
+    return lines + [
+        f"{outcome.name} failed: {outcome.message}" for outcome in reproduction.with_status(FAILED)
+    ]
 
 
 class _Notes:
@@ -186,11 +188,15 @@ def _laid_out(
     """Align numbers, spreads and marks, with the heading above the numbers."""
     empty = _Entry("", "", "", "", "")
     found = [entries.get((row, column), empty) for row in rows]
-    number = max(max(len(one.ours), len(one.paper)) for one in found)
-    spread = max(max(len(one.error), len(one.paper_error)) for one in found)
-    marks = max(len(one.marks) for one in found)
-    ours = [f"{one.ours:>{number}}{one.error:<{spread}} {one.marks:<{marks}}" for one in found]
-    paper = [f"{one.paper:>{number}}{one.paper_error:<{spread}} {'':{marks}}" for one in found]
+    number = max(max(len(entry.ours), len(entry.paper)) for entry in found)
+    spread = max(max(len(entry.error), len(entry.paper_error)) for entry in found)
+    marks = max(len(entry.marks) for entry in found)
+    ours = [
+        f"{entry.ours:>{number}}{entry.error:<{spread}} {entry.marks:<{marks}}" for entry in found
+    ]
+    paper = [
+        f"{entry.paper:>{number}}{entry.paper_error:<{spread}} {'':{marks}}" for entry in found
+    ]
     wide = max(len(column), *map(len, ours))
     head = f"{column:>{number + spread}}".ljust(wide) if len(column) < wide else column
     lines = [(a.rjust(wide), b.rjust(wide)) for a, b in zip(ours, paper, strict=True)]

@@ -362,5 +362,6 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
 
 
 def _flat(lists: list[list[int]]) -> tuple[Int64Array, Int64Array]:
-    bounds = np.cumsum([0, *(len(one) for one in lists)])
-    return np.array([x for one in lists for x in one], dtype=np.int64), bounds.astype(np.int64)
+    bounds = np.cumsum([0, *(len(numbers) for numbers in lists)])
+    flat = np.array([x for numbers in lists for x in numbers], dtype=np.int64)
+    return flat, bounds.astype(np.int64)

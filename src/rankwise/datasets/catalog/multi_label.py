@@ -65,10 +65,10 @@ def load_mulan(name: str, part: Literal["all", "train", "test"] = "all") -> Mult
     rows, n_features, n_labels, *of_parts = MULAN_SETS[name]
     paths = fetch(f"mulan-{name}")
     whole = paths if len(paths) == 2 else paths[:1]  # published in two parts, some also as a whole
-    of = {"all": whole, "train": paths[-2:-1], "test": paths[-1:]}
-    found = [read_mulan(path, labels=-n_labels) for path in of[part]]
+    paths_of_part = {"all": whole, "train": paths[-2:-1], "test": paths[-1:]}
+    found = [read_mulan(path, labels=-n_labels) for path in paths_of_part[part]]
     data = MultiLabelData(
-        join_rows([one.X for one in found]), join_rows([one.Y for one in found]),
+        join_rows([table.X for table in found]), join_rows([table.Y for table in found]),
         found[0].feature_names, found[0].label_names, name if part == "all" else f"{name} {part}",
     )  # fmt: skip
     expected = (dict(zip(PARTS, (rows, *of_parts), strict=True))[part], n_features)

@@ -123,9 +123,9 @@ def _constant_in_train(
 
 def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
     """Queries, rows and documents shared by two parts of a fold."""
-    for one, other in itertools.combinations(parts, 2):
-        where = f"{fold_name} {one.name} and {other.name}".strip()
-        ids = dict.fromkeys(one.groups.ids.tolist())
+    for part, other in itertools.combinations(parts, 2):
+        where = f"{fold_name} {part.name} and {other.name}".strip()
+        ids = dict.fromkeys(part.groups.ids.tolist())
         shared = [q for q in other.groups.ids.tolist() if q in ids]
         if shared:
             yield Finding(
@@ -133,15 +133,15 @@ def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
                 tuple(map(str, shared[:N_EXAMPLES])),
                 "training queries are tested again (or two queries have the same id)",
             )  # fmt: skip
-        rows = np.isin(other.hashes.rows, one.hashes.rows) & (other.hashes.rows != 0)
+        rows = np.isin(other.hashes.rows, part.hashes.rows) & (other.hashes.rows != 0)
         if rows.any():
             yield Finding(
                 "warning", "rows equal to a row of the other part", where, int(rows.sum()),
                 len(rows), tuple(map(other.row, np.flatnonzero(rows)[:N_EXAMPLES].tolist())),
                 "the other part shows their features with a label",
             )  # fmt: skip
-        if one.doc_ids is not None and other.doc_ids is not None:
-            first, second = np.unique(one.doc_ids), np.unique(other.doc_ids)
+        if part.doc_ids is not None and other.doc_ids is not None:
+            first, second = np.unique(part.doc_ids), np.unique(other.doc_ids)
             documents = np.intersect1d(first, second, assume_unique=True)
             documents = documents[documents != ""]
             if len(documents):

@@ -104,14 +104,14 @@ def own_columns(
     if tables.flags is not None:
         sums, counts = _by_flag(context, tables.flags, everyone)
         means, shares = sums / (counts + OWN_PRIOR), counts / context.user_counts[:, None]
-        of = tables.flags[items]
-        some = of.any(axis=1)
-        n_flags = np.maximum(of.sum(axis=1), 1)
-        yield "user flags residual mean", (means[users] * of).sum(axis=1) / n_flags
-        yield "user flags residual max", _reduced(np.max, means[users], of, some, -np.inf)
-        yield "user flags residual min", _reduced(np.min, means[users], of, some, np.inf)
-        yield "user flags share mean", (shares[users] * of).sum(axis=1) / n_flags
-        yield "user flags share max", _reduced(np.max, shares[users], of, some, -np.inf)
+        flags = tables.flags[items]
+        some = flags.any(axis=1)
+        n_flags = np.maximum(flags.sum(axis=1), 1)
+        yield "user flags residual mean", (means[users] * flags).sum(axis=1) / n_flags
+        yield "user flags residual max", _reduced(np.max, means[users], flags, some, -np.inf)
+        yield "user flags residual min", _reduced(np.min, means[users], flags, some, np.inf)
+        yield "user flags share mean", (shares[users] * flags).sum(axis=1) / n_flags
+        yield "user flags share max", _reduced(np.max, shares[users], flags, some, -np.inf)
     if tables.year is not None:
         decade = (tables.year // 10 - tables.year.min() // 10).astype(np.int64)
         n = int(decade.max()) + 1
@@ -134,9 +134,9 @@ def own_columns(
         described["year"] = tables.year
     for name, column in described.items():
         x = (column - column[context.items].mean()) / (column[context.items].std() or 1.0)
-        of = x[context.items]
-        products = np.bincount(context.users, of * context.residuals, context.n_users)
-        squares = np.bincount(context.users, of**2, context.n_users)
+        values = x[context.items]
+        products = np.bincount(context.users, values * context.residuals, context.n_users)
+        squares = np.bincount(context.users, values**2, context.n_users)
         yield f"user slope on {name}", (products / (squares + _SLOPE_PRIOR))[users] * x[items]
     yield "baseline", context.baseline(users, items)
 
@@ -144,11 +144,11 @@ def own_columns(
 def _by_flag(context: Context, flags: Any, codes: Int64Array) -> tuple[Float64Array, Float64Array]:
     """Sums of residuals and counts by group of users and flag, shape (n_groups, n_flags)."""
     n = int(codes.max()) + 1
-    of = flags[context.items]
+    rated_flags = flags[context.items]
     group = codes[context.users]
     columns = [
         (np.bincount(group[has], context.residuals[has], n), np.bincount(group[has], minlength=n))
-        for has in of.T
+        for has in rated_flags.T
     ]
     sums, counts = zip(*columns, strict=True)
     return np.stack(sums, axis=1), np.stack(counts, axis=1).astype(np.float64)
@@ -159,9 +159,9 @@ def _flags_mean(
 ) -> Float64Array:
     assert tables.flags is not None
     sums, counts = _by_flag(context, tables.flags, codes)
-    of = tables.flags[items]
+    flags = tables.flags[items]
     means = sums / (counts + CELL_PRIOR)
-    return (means[codes[users]] * of).sum(axis=1) / np.maximum(of.sum(axis=1), 1)
+    return (means[codes[users]] * flags).sum(axis=1) / np.maximum(flags.sum(axis=1), 1)
 
 
 def _lift(
@@ -175,7 +175,7 @@ def _lift(
     return np.log((own[cells[users] * n + items] + 1.0) / (expected + 1.0))
 
 
-def _reduced(reduce: Any, values: Any, of: Any, some: Any, empty: float) -> Float64Array:
+def _reduced(reduce: Any, values: Any, flags: Any, some: Any, empty: float) -> Float64Array:
     """Reduction over the flags of each pair; 0 without flags."""
-    found = reduce(np.where(of, values, empty), axis=1)
+    found = reduce(np.where(flags, values, empty), axis=1)
     return np.where(some, found, 0.0)

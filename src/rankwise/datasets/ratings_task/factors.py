@@ -81,7 +81,7 @@ def rotate_factors(factors: Factors) -> Factors:
     P, Q : ndarray of the shapes given
         Rotated factors; zero-padded if there are fewer users or items than factors.
     """
-    (left, upper), (right, lower) = (np.linalg.qr(one) for one in factors)
+    (left, upper), (right, lower) = (np.linalg.qr(matrix) for matrix in factors)
     U, S, Vt = np.linalg.svd(upper @ lower.T, full_matrices=False)
     found = left @ U * np.sqrt(S), right @ Vt.T * np.sqrt(S)
     missing = factors[0].shape[1] - len(S)

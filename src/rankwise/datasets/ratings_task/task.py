@@ -136,7 +136,7 @@ def ratings_task(
         feature_names=list(named),
         name=f"{ratings.name} task" if ratings.name else "ratings task",
     )
-    train, vali, test = (rows.take(of) for of in found)
+    train, vali, test = (rows.take(places) for places in found)
     return Fold(train, vali, test)
 
 
@@ -176,16 +176,16 @@ def movielens_tables(ratings: Ratings, size: Literal["100k", "1m"] = "1m") -> Si
         people = {int(user): rest for user, *rest in (line.split("::") for line in of_users)}
         films = {int(film): rest for film, *rest in (line.split("::") for line in of_films)}
         found = [people[user] for user in ratings.user_ids.tolist()]
-        gender, age, occupation = ([of[k] for of in found] for k in range(3))
+        gender, age, occupation = ([record[k] for record in found] for k in range(3))
         genres = [set(films[film][1].split("|")) for film in ratings.item_ids.tolist()]
         years = [_year(films[film][0]) for film in ratings.item_ids.tolist()]
         names = tuple(sorted(set().union(*genres)))
-        flags = np.array([[name in of for name in names] for of in genres])
+        flags = np.array([[name in film_genres for name in names] for film_genres in genres])
     else:
         people = {int(user): rest for user, *rest in (line.split("|") for line in of_users)}
         films = {int(film): rest for film, *rest in (line.split("|") for line in of_films)}
         found = [people[user] for user in ratings.user_ids.tolist()]
-        age, gender, occupation = ([of[k] for of in found] for k in range(3))
+        age, gender, occupation = ([record[k] for record in found] for k in range(3))
         years = [_year(films[film][0]) for film in ratings.item_ids.tolist()]
         marks = [films[film][4:] for film in ratings.item_ids.tolist()]
         flags = np.array(marks) == "1"
@@ -193,7 +193,7 @@ def movielens_tables(ratings: Ratings, size: Literal["100k", "1m"] = "1m") -> Si
     year = np.array(years)
     year[np.isnan(year)] = np.nanmedian(year)
     return SideTables(
-        np.array([of == "M" for of in gender]).astype(np.int64),
+        np.array([letter == "M" for letter in gender]).astype(np.int64),
         np.array(age).astype(np.float64),
         np.unique(np.array(occupation), return_inverse=True)[1].astype(np.int64),
         year,
@@ -220,8 +220,8 @@ def _columns(context: Context, tables: SideTables, users: Any, items: Any) -> An
             for number in range(N_PRODUCTS):
                 yield f"factors {rank} product {number + 1}", found[:, number]
     for name, values in (("residuals", context.residuals), ("rated", np.ones(len(context.items)))):
-        of = factors.singular(context.matrix(values))
-        yield f"svd of {name}", factors.products(of, users, items).sum(axis=1)
+        svd = factors.singular(context.matrix(values))
+        yield f"svd of {name}", factors.products(svd, users, items).sum(axis=1)
     yield from neighbour_columns(context, users, items)
 
 

@@ -167,7 +167,7 @@ def _attribute(path: Path, number: int, line: str) -> Attribute:
             f"{path}, line {number}: the categories of {name!r} must read {{a,b,c}}, with quotes "
             f"around names that hold blanks, commas or braces, got {kind[:60]!r}."
         )
-    attribute = Attribute(name, tuple(_unquoted(of) for of in _CATEGORY.findall(kind)))
+    attribute = Attribute(name, tuple(_unquoted(category) for category in _CATEGORY.findall(kind)))
     if len(set(attribute.values.values())) < len(attribute.categories):
         raise ValueError(f"{path}, line {number}: {name!r} has a category twice.")
     if "?" in attribute.categories:
@@ -183,7 +183,7 @@ def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Flo
     names = [str(i) for i in range(len(attributes))]
     if not data.strip():
         return np.empty((0, len(names)))
-    kinds = [pa.string() if of.is_coded else pa.float64() for of in attributes]
+    kinds = [pa.string() if attribute.is_coded else pa.float64() for attribute in attributes]
     try:
         table = csv.read_csv(
             pa.BufferReader(data),
@@ -241,7 +241,7 @@ def _sparse_rows(path: Path, attributes: Sequence[Attribute], data: bytes, line:
             raise ValueError(f"{path}, line {number}: an index is given twice.")
     rows = np.repeat(np.arange(len(counts)), counts)
     shape = (len(counts), len(attributes))
-    left_out = np.array([next(iter(of.values.values()), 0.0) for of in attributes])
+    left_out = np.array([next(iter(attribute.values.values()), 0.0) for attribute in attributes])
     if left_out.any():
         matrix = _dense_of(path, left_out, shape)
         matrix[rows, columns] = values

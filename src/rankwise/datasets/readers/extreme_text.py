@@ -85,8 +85,8 @@ def read_extreme(
         raise ValueError(f"{path} must have the {n} rows stated in line 1, got {len(lines)}.")
     parts = [_parted(path, row, line) for row, line in enumerate(lines)]
     labels, features = [labels for labels, _ in parts], [features for _, features in parts]
-    n_labels = np.array([of.count(b",") + 1 if of else 0 for of in labels], dtype=np.int64)
-    n_pairs = np.array([of.count(b":") for of in features], dtype=np.int64)
+    n_labels = np.array([text.count(b",") + 1 if text else 0 for text in labels], dtype=np.int64)
+    n_pairs = np.array([text.count(b":") for text in features], dtype=np.int64)
     of_labels = _numbers(b" ".join(labels).replace(b",", b" "))
     pairs = _numbers(b" ".join(features).replace(b":", b" "))
     Y = _csr(path, n_labels, of_labels, np.ones(len(of_labels), dtype=np.int64), (n, k), "label")

@@ -119,9 +119,9 @@ def find_files(path: PathLike | Sequence[PathLike]) -> list[Path]:
     FileNotFoundError, IsADirectoryError, ValueError
         If a file is missing, is a folder, or none is named.
     """
-    one = isinstance(path, str | os.PathLike)
+    is_single = isinstance(path, str | os.PathLike)
     found: list[Path] = []
-    for item in [path] if one else list(path):  # type: ignore[list-item,arg-type]
+    for item in [path] if is_single else list(path):  # type: ignore[list-item,arg-type]
         name = os.fspath(item)
         matches = [name]
         if not os.path.exists(name) and glob.has_magic(name):

@@ -126,7 +126,7 @@ def chain_of(estimator: Any) -> Chain:
         return chain_of(estimator.best_estimator_)
     if hasattr(estimator, "steps"):
         parts = [chain_of(step) for _, step in estimator.steps if step not in (None, "passthrough")]
-        return merged(tuple(one for part in parts for one in part))
+        return merged(tuple(step for part in parts for step in part))
     reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
     if reader is None:
         raise ExportError(

@@ -119,8 +119,8 @@ def _(step: Sum, graph: Graph, x: str) -> str:
     columns = []
     for chain in step.chains:
         column = x
-        for one in chain:
-            column = write(one, graph, column)
+        for inner_step in chain:
+            column = write(inner_step, graph, column)
         columns.append(column)
     joined = graph.node("Concat", *columns, axis=1)
     above = graph.node("Sub", joined, graph.constant(step.levels))

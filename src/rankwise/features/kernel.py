@@ -165,9 +165,9 @@ def check_symmetric(K: FloatArray, kernel: Any) -> None:
     slices = [slice(lo, lo + _SQUARE) for lo in range(0, len(K), _SQUARE)]
 
     def agree(above: slice, left: slice) -> bool:
-        one, other = K[above, left], K[left, above].T
+        block, other = K[above, left], K[left, above].T
         bound = 1e-8 * (largest + np.abs(other))
-        return bool((np.abs(one - other) <= bound).all())
+        return bool((np.abs(block - other) <= bound).all())
 
     if not all(agree(slices[i], slices[j]) for i in range(len(slices)) for j in range(i + 1)):
         raise ValueError(

@@ -172,8 +172,8 @@ def scale_gamma(X: Matrix, weight: Float64Array | None = None) -> float:
     values = X.astype(np.float64, copy=False)
     if is_sparse(values):
         mean, square = (
-            float(np.average(np.asarray(of.mean(axis=1)).ravel(), weights=weight))
-            for of in (values, values.multiply(values))
+            float(np.average(np.asarray(matrix.mean(axis=1)).ravel(), weights=weight))
+            for matrix in (values, values.multiply(values))
         )
         variance = square - mean**2
     else:

@@ -153,7 +153,7 @@ class ProbabilisticFusion(JudgedFusion):
         n_relevant = np.array([counts[query] for query in rows.groups.ids.tolist()], dtype=float)
         rule, settings = self._rule()
         lists = _lists(rows, rows.scores, (grades > 0).astype(np.float64), n_relevant)
-        found = [rule.estimate(one, settings) for one in lists]
+        found = [rule.estimate(ranking, settings) for ranking in lists]
         estimates = np.zeros((len(found), max(map(len, found))))
         for row, values in zip(estimates, found, strict=True):
             row[: len(values)] = values
@@ -167,8 +167,8 @@ class ProbabilisticFusion(JudgedFusion):
         lists = _lists(pool, values, np.zeros(len(pool)), np.zeros(pool.groups.n_queries))
         parts = np.full(pool.ranks.shape, rule.missing)
         with np.errstate(over="ignore", invalid="ignore"):  # pool.run refuses what overflowed
-            for column, (one, estimates) in enumerate(zip(lists, self.estimates_, strict=True)):
-                found = _mean_of_ties(one.tie, rule.score(estimates, one, settings))
+            for column, (ranking, estimates) in enumerate(zip(lists, self.estimates_, strict=True)):
+                found = _mean_of_ties(ranking.tie, rule.score(estimates, ranking, settings))
                 parts[pool.ranks[:, column] > 0, column] = found
             return sum_systems(parts)
 

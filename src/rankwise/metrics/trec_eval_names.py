@@ -50,7 +50,7 @@ TREC_EVAL_NAMES: dict[str, str] = {
     name.lower(): name for name in (*WHOLE, *(f"{cut}_k" for cut in CUT))
 }
 _FORM = re.compile(r"\s*(?P<name>\w+?)(?:[_.](?P<number>\d+(?:\.\d+)?))?\s*", re.ASCII)
-_WHOLE, _CUT, _OTHER = ({name.lower(): name for name in of} for of in (WHOLE, CUT, _OTHERS))
+_WHOLE, _CUT, _OTHER = ({name.lower(): name for name in names} for names in (WHOLE, CUT, _OTHERS))
 
 
 def spec_of_trec_eval(text: str) -> str | None:

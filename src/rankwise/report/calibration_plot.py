@@ -70,11 +70,12 @@ def plot_calibration(
     if not named:
         raise ValueError("found must hold at least one estimator, got an empty mapping.")
     shown = {
-        name: _calibration(one, X, y, n_bins) for name, one in list(named.items())[:MOST_PANELS]
+        name: _calibration(source, X, y, n_bins)
+        for name, source in list(named.items())[:MOST_PANELS]
     }
     figure, grid = panels(len(shown), height=2.75)
-    for axes, (name, one) in zip(grid, shown.items(), strict=False):
-        _draw(axes, one)
+    for axes, (name, curve) in zip(grid, shown.items(), strict=False):
+        _draw(axes, curve)
         axes.set_title(name, fontsize=FONT, loc="left", color=light("ink"))
     return figure
 
@@ -106,24 +107,25 @@ def _pooled(folds: list[list[dict[str, Any]]]) -> Calibration:
     return Calibration(np.array([*labels, np.inf]), lines, _LEVEL)
 
 
-def _calibration(one: Any, X: FrameLike | None, y: ArrayLike | None, n_bins: int) -> Calibration:
-    if isinstance(one, Calibration):
-        return one
-    if isinstance(one, np.ndarray) and y is not None:
-        return calibration(y, one, n_bins=n_bins, level=_LEVEL)
+def _calibration(source: Any, X: FrameLike | None, y: ArrayLike | None, n_bins: int) -> Calibration:
+    if isinstance(source, Calibration):
+        return source
+    if isinstance(source, np.ndarray) and y is not None:
+        return calibration(y, source, n_bins=n_bins, level=_LEVEL)
     if X is None or y is None:
         raise TypeError(
-            f"plot_calibration needs X and y with a {type(one).__name__}. Pass rows that were not "
-            "used to fit it and their classes, or rankwise.metrics.calibration(y, probabilities)."
+            f"plot_calibration needs X and y with a {type(source).__name__}. Pass rows that were "
+            "not used to fit it and their classes, or "
+            "rankwise.metrics.calibration(y, probabilities)."
         )
-    shares = probabilities_of(one, X)
+    shares = probabilities_of(source, X)
     if shares is None:
         raise TypeError(
             "plot_calibration takes an ordinal estimator with predict_proba, got "
-            f"{type(one).__name__}. Set probability=True if it has that parameter, or pass "
+            f"{type(source).__name__}. Set probability=True if it has that parameter, or pass "
             "rankwise.metrics.calibration(y, probabilities)."
         )
-    return calibration(y, shares, innermost(one).classes_, n_bins=n_bins, level=_LEVEL)
+    return calibration(y, shares, innermost(source).classes_, n_bins=n_bins, level=_LEVEL)
 
 
 def _draw(axes: Axes, found: Calibration) -> None:

@@ -125,9 +125,9 @@ def _learning(curve: LearningCurve | fusion.LearningCurve) -> PageFigure:
 
 def _effects(effects: Sequence[FeatureEffect]) -> PageFigure:
     said = "; ".join(
-        f"{one.name} from {number(one.mean[0], 2)} to {number(one.mean[-1], 2)}, "
-        f"at most {number(one.mean.max(), 2)}"
-        for one in effects
+        f"{effect.name} from {number(effect.mean[0], 2)} to {number(effect.mean[-1], 2)}, "
+        f"at most {number(effect.mean.max(), 2)}"
+        for effect in effects
     )
     return _figure(
         "feature-effects",
@@ -168,8 +168,9 @@ def _differences(board: Leaderboard) -> PageFigure | None:
         return None
     best, measure = board.best, board.measures[0]
     said = "; ".join(
-        f"{one.ranker}: better on {one.better}, equal on {one.equal}, worse on {one.worse} queries"
-        for one in found
+        f"{difference.ranker}: better on {difference.better}, equal on {difference.equal}, "
+        f"worse on {difference.worse} queries"
+        for difference in found
     )
     return _figure(
         "differences",
@@ -240,9 +241,10 @@ def _confusion(board: Leaderboard) -> PageFigure | None:
     if not found:
         return None
     said = "; ".join(
-        f"{name}: mean absolute rank loss {number(one.mae)}, {100 * one.accuracy:.0f} % correct, "
-        f"{100 * one.within(1):.0f} % at most one rank off"
-        for name, one in found.items()
+        f"{name}: mean absolute rank loss {number(confusion.mae)}, "
+        f"{100 * confusion.accuracy:.0f} % correct, "
+        f"{100 * confusion.within(1):.0f} % at most one rank off"
+        for name, confusion in found.items()
     )
     return _figure(
         "confusion",
@@ -259,8 +261,8 @@ def _scores(board: Leaderboard) -> PageFigure | None:
     if not found:
         return None
     said = "; ".join(
-        f"{one.name} cuts at " + ", ".join(f"{value:.3g}" for value in one.thresholds)
-        for one in found
+        f"{ranker.name} cuts at " + ", ".join(f"{value:.3g}" for value in ranker.thresholds)
+        for ranker in found
     )
     return _figure(
         "thresholds",
@@ -277,7 +279,9 @@ def _calibration(board: Leaderboard) -> PageFigure | None:
     found = calibrations(board)
     if not found:
         return None
-    said = "; ".join(f"{name}: mean error {number(one.error, 3)}" for name, one in found.items())
+    said = "; ".join(
+        f"{name}: mean error {number(curve.error, 3)}" for name, curve in found.items()
+    )
     return _figure(
         "calibration",
         "Calibration",

@@ -77,9 +77,11 @@ def plot_learning_curve(
 def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = None) -> Growth:
     """Numbers shown by :func:`plot_learning_curve`; raises the same error."""
     if isinstance(curve, fusion.LearningCurve):
-        of = {"learned": curve.learned, curve.rule: curve.baseline}
-        ends = {name: np.quantile(values, [0.025, 0.975], axis=1).T for name, values in of.items()}
-        means = {name: values.mean(axis=1) for name, values in of.items()}
+        curves = {"learned": curve.learned, curve.rule: curve.baseline}
+        ends = {
+            name: np.quantile(values, [0.025, 0.975], axis=1).T for name, values in curves.items()
+        }
+        means = {name: values.mean(axis=1) for name, values in curves.items()}
         return Growth(curve.n_judged, means, ends, curve.measure, [])
     if not isinstance(curve, LearningCurve):
         raise TypeError(
@@ -89,7 +91,7 @@ def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = No
     measure = curve.measure if measure is None else measure
     last = curve.boards[-1]
     highlighted = [name for name in (last.best, last.settings.baseline) if name is not None]
-    means = {n: of for n, of in curve.means(measure).items() if not np.isnan(of).all()}
+    means = {n: values for n, values in curve.means(measure).items() if not np.isnan(values).all()}
     intervals = curve.intervals(measure)
     return Growth(curve.sizes, means, {n: intervals[n] for n in means}, measure, highlighted)
 

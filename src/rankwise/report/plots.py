@@ -81,26 +81,26 @@ def _draw_curves(found: Curves) -> Figure:
 
 def _draw_differences(found: list[Differences], measure: str) -> Figure:
     figure, grid = panels(len(found), height=1.9)
-    limit = max(float(np.abs(one.values).max(initial=0.0)) for one in found) or 1.0
-    for axes, one in zip(grid, found, strict=False):
-        values, edges = step_line(one.values)
+    limit = max(float(np.abs(difference.values).max(initial=0.0)) for difference in found) or 1.0
+    for axes, difference in zip(grid, found, strict=False):
+        values, edges = step_line(difference.values)
         for what, kept in (("better", values > 0), ("worse", values < 0)):
             if kept.any():
                 ends = edges[:-1][kept].min(), edges[1:][kept].max()
                 inside = (edges >= ends[0]) & (edges <= ends[1])
                 axes.stairs(values[kept], edges[inside], fill=True, color=light(what), linewidth=0)
         axes.axhline(0, color=light("ink"), linewidth=0.8)
-        axes.set_title(one.ranker, fontsize=FONT, loc="left", color=light("ink"))
+        axes.set_title(difference.ranker, fontsize=FONT, loc="left", color=light("ink"))
         axes.set_ylim(-1.05 * limit, 1.05 * limit)
-        axes.set_xlim(0, max(len(one.values), 1))
+        axes.set_xlim(0, max(len(difference.values), 1))
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.text(
-            0.97, 0.95, f"better on {one.better}", transform=axes.transAxes, ha="right", va="top",
-            fontsize=FONT - 1, color=light("better"),
+            0.97, 0.95, f"better on {difference.better}", transform=axes.transAxes, ha="right",
+            va="top", fontsize=FONT - 1, color=light("better"),
         )  # fmt: skip
         axes.text(
-            0.03, 0.05, f"worse on {one.worse}", transform=axes.transAxes, ha="left", va="bottom",
-            fontsize=FONT - 1, color=light("worse"),
+            0.03, 0.05, f"worse on {difference.worse}", transform=axes.transAxes, ha="left",
+            va="bottom", fontsize=FONT - 1, color=light("worse"),
         )  # fmt: skip
         style(axes)
     figure.supylabel(f"{measure} minus the best's", fontsize=FONT, color=light("ink"))

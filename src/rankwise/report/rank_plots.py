@@ -59,11 +59,11 @@ def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
     >>> figure.savefig("confusion.svg")  # doctest: +SKIP
     """
     named = dict(found) if isinstance(found, Mapping) else {"": found}
-    for one in named.values():
-        if not isinstance(one, Confusion):
+    for confusion in named.values():
+        if not isinstance(confusion, Confusion):
             raise TypeError(
                 "found must be a Confusion or a mapping from names to them, got "
-                f"{type(one).__name__}. Pass rankwise.metrics.confusion(y_true, y_pred)."
+                f"{type(confusion).__name__}. Pass rankwise.metrics.confusion(y_true, y_pred)."
             )
     if not named:
         raise ValueError(
@@ -72,8 +72,8 @@ def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
         )
     shown = list(named.items())[:MOST_PANELS]
     figure, grid = panels(len(shown), height=2.75)
-    for axes, (name, one) in zip(grid, shown, strict=False):
-        _draw_confusion(axes, one)
+    for axes, (name, confusion) in zip(grid, shown, strict=False):
+        _draw_confusion(axes, confusion)
         axes.set_title(name, fontsize=FONT, loc="left", color=light("ink"))
     return figure
 
@@ -113,11 +113,11 @@ def plot_thresholds(estimator: Any, X: FrameLike, y: ArrayLike) -> Figure:
 def draw_thresholds(found: Sequence[Densities]) -> Figure:
     """Draw one panel each, at most twelve."""
     shown = list(found)[:MOST_PANELS]
-    rows = max(len(one.classes) for one in shown)
+    rows = max(len(ranker.classes) for ranker in shown)
     figure, grid = panels(len(shown), height=0.75 + _ROW * (rows + 1))
-    for axes, one in zip(grid, shown, strict=False):
-        _draw_thresholds(axes, one)
-        axes.set_title(one.name, fontsize=FONT, loc="left", color=light("ink"))
+    for axes, ranker in zip(grid, shown, strict=False):
+        _draw_thresholds(axes, ranker)
+        axes.set_title(ranker.name, fontsize=FONT, loc="left", color=light("ink"))
     return figure
 
 

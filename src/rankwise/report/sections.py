@@ -25,7 +25,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
     rows = board.rows()
     finished = [row for row in rows if row["rank"]]
     place = _places(finished)
-    counts = {one.ranker: one for one in differences(board)}
+    counts = {difference.ranker: difference for difference in differences(board)}
     return {
         "measure": board.measures[0],
         "others": board.measures[1:],

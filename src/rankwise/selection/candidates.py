@@ -84,8 +84,8 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
     else:
-        one = isinstance(rankers, str | Run) or hasattr(rankers, "fit")
-        several: Any = [rankers] if one else rankers
+        is_single = isinstance(rankers, str | Run) or hasattr(rankers, "fit")
+        several: Any = [rankers] if is_single else rankers
         listed: list[Any] = list(several)
         named = [(_own_name(ranker), ranker) for ranker in listed]
     if not named:

@@ -249,8 +249,8 @@ class Leaderboard:
         for row in self.rows(measure):
             statistics = {
                 f"{name} {what}": value
-                for name, of in row["measures"].items()
-                for what, value in of.items()
+                for name, summary in row["measures"].items()
+                for what, value in summary.items()
                 if what not in ("undefined", "folds")
             }
             kept = ("rank", "ranker", "status")
@@ -343,8 +343,8 @@ class Leaderboard:
             **by_measure[measure],
             "measures": by_measure,
             "against_baseline": {
-                name: {what: getattr(of[ranker], what) for what in OF_DIFFERENCE}
-                for name, of in self._against_baseline.items()
+                name: {what: getattr(by_ranker[ranker], what) for what in OF_DIFFERENCE}
+                for name, by_ranker in self._against_baseline.items()
             },
             "fit_seconds": _median([c.fit_seconds for c in cells]),
             "predict_seconds": _median([c.predict_seconds for c in cells]),

@@ -106,7 +106,7 @@ def standings(
         level=confidence,
         random_state=random_state,
     )
-    found = {name: Standing(folds=of) for name, of in folds.items()}
+    found = {name: Standing(folds=fold_values) for name, fold_values in folds.items()}
     for row in table:
         if not math.isnan(row.mean):
             is_best = row is table[0] if baseline is None else row.name == baseline

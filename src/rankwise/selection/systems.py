@@ -144,7 +144,7 @@ def evaluate_systems(
     if isinstance(data, str | Path | Mapping) or (are_runs and unnamed and is_frame(data)):
         data = read_judgements(data)
     if not isinstance(data, Qrels):
-        columns = [of.name for of in known.values() if isinstance(of, ColumnScores)]
+        columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]
         words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IgnoredColumnsWarning)  # models know their columns
@@ -201,8 +201,8 @@ def _of_runs(
     qrels = data if isinstance(data, Qrels) else Qrels.from_data(data)
     asked = np.unique(qrels.qid)
     answered = {name: np.isin(asked, np.unique(run.qid)) for name, run in runs.items()}
-    for name, of in answered.items():
-        if not of.any():
+    for name, mask in answered.items():
+        if not mask.any():
             raise ValueError(f"{name} and the judgments have no query in common.")
     kept = np.ones(len(asked), bool) if all_queries else np.any([*answered.values()], axis=0)
     rows = np.isin(qrels.qid, asked[kept])

@@ -162,13 +162,15 @@ def _against_baseline(
         [
             "",
             row["ranker"],
-            f"{of['diff']:+.4f}",
-            _NONE if of["diff_low"] is None else f"{of['diff_low']:+.4f} to {of['diff_high']:+.4f}",
-            p_value(of["p_corrected"]),
-            *(str(of[what]) for what in ("wins", "ties", "losses")),
+            f"{difference['diff']:+.4f}",
+            _NONE
+            if difference["diff_low"] is None
+            else f"{difference['diff_low']:+.4f} to {difference['diff_high']:+.4f}",
+            p_value(difference["p_corrected"]),
+            *(str(difference[what]) for what in ("wins", "ties", "losses")),
         ]
-        for row, of in found
-        if of is not None and row["ranker"] != baseline
+        for row, difference in found
+        if difference is not None and row["ranker"] != baseline
     ]
     if not lines:
         return ["", f"Nothing is tested against the baseline {baseline}: too little finished.", ""]
@@ -189,10 +191,10 @@ def _against_baseline(
 def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
     means = []
     for name in measures:
-        of = row["measures"][name]
+        low, mean, high = (row["measures"][name][what] for what in ("low", "mean", "high"))
         # Where the measure ends, the interval is cut on one side.
-        half = None if of["low"] is None else max(of["high"] - of["mean"], of["mean"] - of["low"])
-        means.append(_number(of["mean"], ".4f") + ("" if half is None else f" ± {half:.4f}"))
+        half = None if low is None else max(high - mean, mean - low)
+        means.append(_number(mean, ".4f") + ("" if half is None else f" ± {half:.4f}"))
     memory = row["memory_bytes"]
     return [
         str(row["rank"]),

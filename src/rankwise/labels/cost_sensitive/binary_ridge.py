@@ -97,8 +97,8 @@ class QuestionMoments:
         self.by_class: Float64Array | None = None
         if contrasts.group is not None:
             weight = np.ones(X.shape[0]) if contrasts.weight is None else contrasts.weight
-            rows_of = [contrasts.group == one for one in range(len(contrasts.values))]
-            self.by_class = np.array([weighted_moments(X[of], weight[of]) for of in rows_of])
+            rows_of = [contrasts.group == index for index in range(len(contrasts.values))]
+            self.by_class = np.array([weighted_moments(X[rows], weight[rows]) for rows in rows_of])
 
     def of(self, question: int) -> tuple[Float64Array, Float64Array]:
         """``sum_n w_n [x_n 1] [x_n 1]'`` and ``sum_n w_n t_n [x_n 1]`` of a question."""

@@ -73,7 +73,7 @@ def fit_one_sided_ridge(
             ConvergenceWarning,
             stacklevel=4,
         )
-    theta = np.array([one for one, _, _ in solved])
+    theta = np.array([solution for solution, _, _ in solved])
     return *_back(theta[:, :-1], theta[:, -1], rotation, centre), steps
 
 

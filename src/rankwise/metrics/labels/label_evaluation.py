@@ -122,12 +122,16 @@ def evaluate_labels(
     truth = check_indicator(Y, _n_rows(Y))
     means: dict[str, float] = {}
     per_row: dict[str, Float64Array] = {}
-    sets = {spec: of for spec, of in parsed.items() if isinstance(of, SetMeasure)}
-    ranks = {spec: of for spec, of in parsed.items() if not isinstance(of, SetMeasure)}
+    sets = {spec: measure for spec, measure in parsed.items() if isinstance(measure, SetMeasure)}
+    ranks = {
+        spec: measure for spec, measure in parsed.items() if not isinstance(measure, SetMeasure)
+    }
     if sets:
         _measure_sets(truth, predicted, sets, means, per_row)
-    weighted = {s: of for s, of in ranks.items() if isinstance(of, PropensityPrecision)}
-    plain = {s: of for s, of in ranks.items() if s not in weighted}
+    weighted = {
+        s: measure for s, measure in ranks.items() if isinstance(measure, PropensityPrecision)
+    }
+    plain = {s: measure for s, measure in ranks.items() if s not in weighted}
     checked = _check_scores(truth, scores, ranks) if ranks else None
     if plain:
         values = _by_row(truth, checked, list(plain.values()))
@@ -170,8 +174,14 @@ def _by_row(values: SparseMatrix, scores: Any, measures: Sequence[Measure]) -> l
     may_miss = is_sparse(scores)
     blocks = _union_blocks(values, scores) if may_miss else _dense_blocks(values, scores)
     parts = [
-        compute(measures, of.values, of.scores, QueryGroups.from_sizes(of.sizes), may_miss=may_miss)
-        for of in blocks
+        compute(
+            measures,
+            rows.values,
+            rows.scores,
+            QueryGroups.from_sizes(rows.sizes),
+            may_miss=may_miss,
+        )
+        for rows in blocks
     ]
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 

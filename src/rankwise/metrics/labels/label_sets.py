@@ -131,7 +131,9 @@ class MicroF1(MacroF1):
 
     def of_labels(self, labels: SetCounts) -> float:
         """F1 of the pooled counts."""
-        pooled = (np.atleast_1d(of.sum()) for of in (labels.true, labels.predicted, labels.both))
+        pooled = (
+            np.atleast_1d(counts.sum()) for counts in (labels.true, labels.predicted, labels.both)
+        )
         return float(SetCounts(*pooled).f1(self.empty)[0])
 
 

@@ -247,9 +247,9 @@ def _table(
             first = np.full(len(second), to)
         p_values = _pair_p_values(columns, pairs, first, second, method, sampled)
         plain, corrected = np.full((2, len(names)), math.nan)
-        of = first == to
-        plain[second[of]] = p_values[of]
-        corrected[second[of]] = _OF_P_VALUES[correction](p_values)[of]
+        reference_pairs = first == to
+        plain[second[reference_pairs]] = p_values[reference_pairs]
+        corrected[second[reference_pairs]] = _OF_P_VALUES[correction](p_values)[reference_pairs]
         critical = t_quantile(pairs.freedom[to], 1 - (1 - level) / max(1, len(first)))
     differences = pairs.mean[:, to]
     half = critical * pairs.error[to]

@@ -289,9 +289,9 @@ class BoostedRanker(CategoricalInput, Ranker):
             "random_state": seed,
         }
         translated = {
-            theirs: values[ours]
-            for ours, theirs in library.names.items()
-            if values[ours] is not None
+            library_name: values[name]
+            for name, library_name in library.names.items()
+            if values[name] is not None
         }
         params = {**translated, **(self.params or {})}
         if self.params:

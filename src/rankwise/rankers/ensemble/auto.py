@@ -245,12 +245,12 @@ class AutoRanker(Ranker):
     def report(self) -> str:
         """Table of the models tried, their held-out scores, and the models kept."""
         check_is_fitted(self)
-        width = max(len("trial"), *(len(one["trial"]) for one in self.history_))
+        width = max(len("trial"), *(len(row["trial"]) for row in self.history_))
         lines = [f"{'trial':<{width}}   held out   seconds"]
-        for one in self.history_:
-            mark = "kept" if one["kept"] else ""
+        for row in self.history_:
+            mark = "kept" if row["kept"] else ""
             lines.append(
-                f"{one['trial']:<{width}} {one['value']:>10.4f} {one['seconds']:>9.2f}   {mark}"
+                f"{row['trial']:<{width}} {row['value']:>10.4f} {row['seconds']:>9.2f}   {mark}"
             )
         kept = ", ".join(self.families_)
         lines.append(f"{'blend':<{width}} {self.values_['blend']:>10.4f}   of {kept}")
@@ -369,11 +369,11 @@ class AutoRanker(Ranker):
         blends: dict[str, Blend] = {}
         self.values_: dict[str, float] = {}
         for family in FAMILIES:
-            of = {k: m for k, m in enumerate(members) if m.trial.family == family}
-            alone = [Blend(m.scores, {k: 1.0}) for k, m in of.items() if m.scales.any()]
+            family_members = {k: m for k, m in enumerate(members) if m.trial.family == family}
+            alone = [Blend(m.scores, {k: 1.0}) for k, m in family_members.items() if m.scales.any()]
             if alone:
                 blends[family] = held.blend(alone)
-                self.values_[family] = max(member.value for member in of.values())
+                self.values_[family] = max(member.value for member in family_members.values())
                 self.values_[f"{family} all"] = held.value(blends[family].scores)
         smooth = [blends[family] for family in ("linear", "nodes") if family in blends]
         halves = [held.blend(smooth)] if smooth else []

@@ -154,12 +154,12 @@ class HeldOut:
 
     def blend(self, blends: Sequence[Blend]) -> Blend:
         """Equal-weight mean of the members that are :meth:`kept`."""
-        kept = [blends[place] for place in self.kept([one.scores for one in blends])]
-        mean = np.mean([one.scores for one in kept], axis=0)
+        kept = [blends[place] for place in self.kept([blend.scores for blend in blends])]
+        mean = np.mean([blend.scores for blend in kept], axis=0)
         scale = spread(mean, self._groups) or 1.0
         weights: dict[int, float] = {}
-        for one in kept:
-            for number, weight in one.weights.items():
+        for blend in kept:
+            for number, weight in blend.weights.items():
                 weights[number] = weights.get(number, 0.0) + weight / (len(kept) * scale)
         return Blend(mean / scale, weights)
 
@@ -188,7 +188,7 @@ class HeldOut:
                 break
             mean = without[best]
             del places[best]
-        alone = [self.values(one) for one in scores]
+        alone = [self.values(member_scores) for member_scores in scores]
         best = int(np.argmax([np.nanmean(values) for values in alone]))
         return [best] if is_clearly_better(alone[best], mean) else places
 

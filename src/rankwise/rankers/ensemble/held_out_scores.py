@@ -58,7 +58,7 @@ class HeldOutScores:
         order = np.argsort(-np.nan_to_num(self.values(measure), nan=-np.inf), kind="stable")
         kept = np.sort(order[:n_best])
         names = list(self.models[0])
-        models = [{names[k]: of[names[k]] for k in kept} for of in self.models]
+        models = [{names[k]: fold_models[names[k]] for k in kept} for fold_models in self.models]
         return HeldOutScores(self.scores[:, kept], self.y, self.qid, models)
 
 

@@ -24,14 +24,17 @@ def named_members(rankers: Any) -> list[tuple[str, Any]]:
     """
     if not isinstance(rankers, list | tuple):
         return []
-    pairs = [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in rankers]
-    derived = [_name(one) if name is None else name for name, one in pairs]
+    pairs = [
+        ranker if isinstance(ranker, tuple) and len(ranker) == 2 else (None, ranker)
+        for ranker in rankers
+    ]
+    derived = [_name(ranker) if name is None else name for name, ranker in pairs]
     many = {name for name, times in Counter(derived).items() if times > 1}
     seen: Counter[str] = Counter()
     named = []
-    for (given, one), name in zip(pairs, derived, strict=True):
+    for (given, ranker), name in zip(pairs, derived, strict=True):
         seen[name] += 1
-        named.append((f"{name}-{seen[name]}" if given is None and name in many else name, one))
+        named.append((f"{name}-{seen[name]}" if given is None and name in many else name, ranker))
     return named
 
 

@@ -238,8 +238,8 @@ class StackingRanker(MembersMixin, Ranker):
         columns = self._columns(self._scaled(held.scores, held.groups))
         if validation is not None:
             ids = validation["qid_val"]
-            of = None if ids is None else QueryGroups.from_qid(ids, len(ids))
-            scaled = self._member_columns(validation["X_val"], of)
+            groups = None if ids is None else QueryGroups.from_qid(ids, len(ids))
+            scaled = self._member_columns(validation["X_val"], groups)
             validation = {**validation, "X_val": self._columns(scaled)}
         offered = {"qid": held.qid, "groups": held.qid}
         fit_with(self.final_estimator_, columns, held.y, offered, validation)

@@ -8,7 +8,7 @@ import pytest
 
 import rankwise
 from rankwise import RankBoost, evaluate
-from rankwise.datasets import load_dataset, load_lambdarank
+from rankwise.datasets import load_dataset
 from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import layer_pairs
 from rankwise.losses.pair_weights import pair_table
@@ -223,7 +223,7 @@ def test_too_many_labels_for_a_table(rng):
 @pytest.mark.filterwarnings("ignore::rankwise.metrics.TiedScoresWarning")
 def test_judged_rows_are_ranked_better_than_by_their_best_feature():
     """Real judgements that are bundled; the feature is chosen on the training rows."""
-    train, test = load_lambdarank(1).train, load_lambdarank(1).test
+    train, test = load_dataset("lambdarank", fold=1).train, load_dataset("lambdarank", fold=1).test
 
     def quality(rows, scores):
         return evaluate(rows.y, scores, rows.qid, ["nDCG@10"])["nDCG@10"]

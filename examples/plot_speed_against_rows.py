@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwise import LambdaMART, PairwiseELM, RankBoost, RidgeRanker
 from rankwise.report.axes import panels, style
-from rankwise.report.lines import draw_lines
+from rankwise.report.line_plots import draw_lines
 
 sizes = [1_000, 3_000, 10_000, 30_000]
 rankers = {

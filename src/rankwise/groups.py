@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.runtime.column_values import as_array
+from rankwise.runtime.column_values import convert_to_array
 from rankwise.structure.rules import Optional, Plain, Rule, integers, require
 
 
@@ -251,7 +251,7 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
         # NumPy would convert [1, "a"] to strings, so 1 and "1" would be the same query.
         array = np.fromiter(qid, dtype=object, count=len(qid))
     else:
-        array = as_array(qid)
+        array = convert_to_array(qid)
         if array.dtype == np.float16 or array.dtype == np.longdouble:
             array = array.astype(np.float64)
         if array.dtype.kind == "f" and isinstance(qid, list | tuple) and {*map(type, qid)} == {int}:

@@ -11,7 +11,7 @@ cannot extend this list; other types are reported and never imported.
 The numbers in a file are not trusted either, because compiled code uses the child, feature and
 category numbers of a tree without checks. Every class therefore declares the structure of its
 fitted state (:mod:`rankwise.structure.rules`), and ``load`` checks the whole model against these
-rules (:mod:`rankwise.structure.models`) before it is used. Trees of the boosting adapters are
+rules (:mod:`rankwise.structure.model_check`) before it is used. Trees of the boosting adapters are
 checked before their library parses them.
 
 References
@@ -48,7 +48,7 @@ from rankwise.structure.archives import (
     check_array_files,
     check_loaders,
 )
-from rankwise.structure.models import check_model
+from rankwise.structure.model_check import check_model
 from rankwise.structure.reader import read_plain
 from rankwise.structure.rules import StructureError
 
@@ -84,8 +84,8 @@ RESULT_TYPES = (
     "rankwise.solvers.boosting.perceptron_ensemble.PerceptronEnsemble",
     "rankwise.solvers.boosting.stump_ensemble.StumpEnsemble",
     "rankwise.ordinal.score_calibration.ScoreCalibration",
-    "rankwise.trees.columns.ColumnTable",
-    "rankwise.trees.ensemble.TreeEnsemble",
+    "rankwise.trees.column_table.ColumnTable",
+    "rankwise.trees.tree_ensemble.TreeEnsemble",
     "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
 )
@@ -172,11 +172,11 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     """
     path = Path(path)
     check_folder(path)
-    write_file(path, to_bytes(estimator))
+    write_file(path, dump_bytes(estimator))
     return path
 
 
-def to_bytes(estimator: BaseEstimator) -> bytes:
+def dump_bytes(estimator: BaseEstimator) -> bytes:
     """Content of a model file."""
     import skops.io  # imports PyTorch if it is installed, which takes seconds
     from skops.io.exceptions import UnsupportedTypeException
@@ -242,10 +242,10 @@ def load(
         If the model needs an extra that is not installed.
     FileNotFoundError
     """
-    return from_bytes(_bytes_of(path), path, trusted, max_bytes)
+    return load_bytes(_bytes_of(path), path, trusted, max_bytes)
 
 
-def from_bytes(
+def load_bytes(
     data: bytes,
     path: str | os.PathLike[str],
     trusted: Sequence[type | Callable[..., Any]] = (),

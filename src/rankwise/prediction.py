@@ -11,9 +11,9 @@ import sklearn
 from rankwise.checks.classes import class_positions
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.queries import warn_of_one_query
-from rankwise.checks.rows import collected
+from rankwise.checks.rows import materialise
 from rankwise.groups import QueryGroups
-from rankwise.runtime.routing import accepted, call_with
+from rankwise.runtime.routing import call_with, select_accepted
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
@@ -70,7 +70,7 @@ def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -
     >>> rankwise.scores(model, X).round(2)
     array([0.3, 1.1, 1.9, 2.7])
     """
-    return scores_of(estimator, collected(X), qid)
+    return scores_of(estimator, materialise(X), qid)
 
 
 def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
@@ -218,7 +218,7 @@ def reads_queries(estimator: Any, method: str | None = None) -> bool:
         reads = len(before) > 0 and reads_queries(before, "transform")
         return reads or reads_queries(estimator[-1], method)
     with sklearn.config_context(enable_metadata_routing=True):
-        return bool(accepted(estimator, method, {"qid": None}))
+        return bool(select_accepted(estimator, method, {"qid": None}))
 
 
 def innermost(estimator: Any) -> Any:

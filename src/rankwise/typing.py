@@ -65,7 +65,7 @@ def is_sparse(X: object) -> TypeIs[SparseMatrix]:
     return sparse.issparse(X)
 
 
-def as_canonical(X: Matrix) -> Any:
+def canonicalise(X: Matrix) -> Any:
     """X with one entry per cell of a sparse matrix; copied only if some cell has several."""
     if not is_sparse(X) or X.has_canonical_format:
         return X
@@ -74,7 +74,7 @@ def as_canonical(X: Matrix) -> Any:
     return summed
 
 
-def as_dense(X: Matrix) -> NDArray[Any]:
+def densify(X: Matrix) -> NDArray[Any]:
     """X as an ndarray; an ndarray is returned unchanged."""
     return X.toarray() if is_sparse(X) else X
 
@@ -87,8 +87,8 @@ __all__ = [
     "Int64Array",
     "Matrix",
     "SparseMatrix",
-    "as_canonical",
-    "as_dense",
+    "canonicalise",
+    "densify",
     "is_sparse",
 ]
 

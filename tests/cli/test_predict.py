@@ -170,7 +170,7 @@ def test_chunks_do_not_change_the_scores(
         getattr(frame, f"to_{kind}")(new, index=False)
         words, session = IDS, frame.session
     seen = []
-    predicted = _scoring.predicted
+    predicted = _scoring.predict_rows
     monkeypatch.setattr(
         _scoring, "predicted", lambda *given: (seen.append(p) or p for p in predicted(*given))
     )

@@ -8,7 +8,7 @@ import pytest
 
 from rankwise.cli import _completion as completion
 from rankwise.experiments import reproduce
-from rankwise.experiments.registry import HOW_TO_GET, Entry, experiments
+from rankwise.experiments.registry import HOW_TO_GET, ExperimentEntry, experiments
 from tests.experiments import slow
 from tests.experiments.conftest import toy  # noqa: F401
 
@@ -22,7 +22,9 @@ def rankwise_toy(rankwise, toy):  # noqa: F811
 @pytest.fixture
 def both(rankwise_toy, monkeypatch, tmp_path):
     """A second experiment, one of whose cells fails."""
-    monkeypatch.setitem(experiments(), "slow", Entry("tests.experiments.slow:Slow", "Squares", ""))
+    monkeypatch.setitem(
+        experiments(), "slow", ExperimentEntry("tests.experiments.slow:Slow", "Squares", "")
+    )
     monkeypatch.setenv(slow.LOG, str(tmp_path / "log"))
     monkeypatch.setenv("RANKWISE_TEST_CELLS", "1,bad")
     return rankwise_toy
@@ -88,7 +90,9 @@ def test_all_goes_on_after_a_failure_and_ends_with_a_summary(both):
 
 
 def test_an_experiment_that_cannot_even_start_does_not_stop_all(both, monkeypatch):
-    monkeypatch.setitem(experiments(), "slow", Entry("tests.experiments.nothing:N", "", ""))
+    monkeypatch.setitem(
+        experiments(), "slow", ExperimentEntry("tests.experiments.nothing:N", "", "")
+    )
     run = both("reproduce", "all", "--quick")
     assert run.code == 1
     assert "error: slow: ModuleNotFoundError" in run.err

@@ -17,10 +17,10 @@ from rankwise.datasets import (
     ratings_task,
 )
 from rankwise.datasets.ratings_task import factors
-from rankwise.datasets.ratings_task.columns import group_columns, item_columns, own_columns
 from rankwise.datasets.ratings_task.context import Context, shrunk_mean
 from rankwise.datasets.ratings_task.implicit import draw_unseen, implicit_columns
 from rankwise.datasets.ratings_task.neighbours import neighbour_columns, similar
+from rankwise.datasets.ratings_task.rating_features import group_columns, item_columns, own_columns
 from rankwise.datasets.ratings_task.split import context_mask, part_of_users, splitmix64
 
 

@@ -20,7 +20,7 @@ from tests.distributed.deaths import (
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
-from rankwise.distributed import fit, ranks  # noqa: E402
+from rankwise.distributed import fit, processes  # noqa: E402
 
 EXTRAS = {"LightGBMRanker": "lightgbm", "XGBoostRanker": "xgboost"}
 
@@ -124,7 +124,7 @@ def on_one_machine(judged):
 @pytest.fixture
 def impatient(monkeypatch):
     """LightGBM's program beside a dead one may never end: restart its worker at once."""
-    monkeypatch.setattr(ranks, "SECONDS_TO_END", 0.5)
+    monkeypatch.setattr(processes, "SECONDS_TO_END", 0.5)
 
 
 def assert_same_trees(fitted, whole):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.experiments.registry import Entry, experiments
+from rankwise.experiments.registry import ExperimentEntry, experiments
 
-TOY = Entry("tests.experiments.toy:Toy", "Means of numbers", "Nobody, 1 (2000)", ("absent",))
+TOY = ExperimentEntry(
+    "tests.experiments.toy:Toy", "Means of numbers", "Nobody, 1 (2000)", ("absent",)
+)
 
 
 @pytest.fixture

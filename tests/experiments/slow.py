@@ -10,11 +10,11 @@ from typing import Any
 
 from rankwise.experiments import (
     Cell,
-    Entry,
     Experiment,
+    ExperimentEntry,
     Reproduction,
     Results,
-    Table,
+    ResultTable,
     Value,
     reproduce,
 )
@@ -40,9 +40,9 @@ class Slow(Experiment):
             raise RuntimeError("this cell\nalways fails")
         return {"square": int(cell.name) ** 2}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         values = [Value(name, "square", of["square"]) for name, of in results.items()]
-        return [Table("squares", "Squares", values)]
+        return [ResultTable("squares", "Squares", values)]
 
     def protocol(self) -> str:
         return "Square."
@@ -51,7 +51,7 @@ class Slow(Experiment):
 def run(store: str, log: str, n_jobs: int | str = 1, **settings: Any) -> Reproduction:
     """Run it with its starts in ``log``."""
     os.environ[LOG] = log
-    experiments()["slow"] = Entry("tests.experiments.slow:Slow", "Squares", "")
+    experiments()["slow"] = ExperimentEntry("tests.experiments.slow:Slow", "Squares", "")
     try:
         return reproduce("slow", store=store, n_jobs=int(n_jobs), **settings)
     finally:

@@ -14,8 +14,8 @@ from rankwise.experiments import (
     Figure,
     FindFiles,
     Results,
+    ResultTable,
     Series,
-    Table,
     Value,
 )
 
@@ -46,7 +46,7 @@ class Toy(Experiment):
         numbers = np.random.default_rng(cell.params["seed"]).random(cell.params["n"])
         return {"mean": numbers.mean(), "nothing": np.nan}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         values = []
         for size, paper in PAPER.items():
             means = [value["mean"] for name, value in results.items() if name.startswith(size)]
@@ -68,7 +68,7 @@ class Toy(Experiment):
             Value("absent", "mean", paper=0.5, source="Table 1, p. 2", tolerance=0.1, note=note)
         )
         values.append(Value("constant", "mean", ours=0.5))
-        return [Table("means", "Means", values, error_is="standard deviation over seeds")]
+        return [ResultTable("means", "Means", values, error_is="standard deviation over seeds")]
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:
         sizes = [s for s in SIZES if f"{s}/seed0" in results]

@@ -27,7 +27,7 @@ from rankwise import (
     RidgeRanker,
 )
 from rankwise.explain import explain_pair, explain_ranking, explain_scores
-from rankwise.explain.games import enumerated, sampled, single
+from rankwise.explain.games import enumerate_sets, sample_orders, single
 from rankwise.prediction import scores_of
 
 
@@ -153,8 +153,8 @@ def test_games(rng):
     def score(sets):
         return worth[(sets * (1 << np.arange(4))).sum(axis=1)]
 
-    exact = enumerated(score, 4)
-    near, errors = sampled(score, 4, 4000, np.random.RandomState(0))
+    exact = enumerate_sets(score, 4)
+    near, errors = sample_orders(score, 4, 4000, np.random.RandomState(0))
     assert (np.abs(near - exact) <= 5 * errors).all()
     assert exact.sum() == pytest.approx(worth[15] - worth[0])
     parts = rng.normal(size=4)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rankwise.export.float32 import SOLR_SLACK, before_slack, floor_before, floor_float32
+from rankwise.export.float32 import SOLR_SLACK, floor_before, floor_float32, subtract_slack
 from rankwise.export.maps import Scaled
 
 F = np.float32
@@ -48,7 +48,7 @@ def test_floor_before_scalers(T, center, spread):
 
 
 def sums(T):
-    return before_slack(T) + SOLR_SLACK
+    return subtract_slack(T) + SOLR_SLACK
 
 
 def test_solr_reads_the_floor_back():
@@ -81,4 +81,4 @@ def test_where_no_sum_is_the_floor():
 
 
 def test_leaves_have_no_threshold():
-    assert before_slack([np.nan, 1.0]).shape == (2,)
+    assert subtract_slack([np.nan, 1.0]).shape == (2,)

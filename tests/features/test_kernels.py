@@ -16,11 +16,11 @@ from rankwise.features.kernels import (
     KERNELS,
     MEDIAN_ROWS,
     IgnoredParameterWarning,
+    find_searched_gamma,
     gamma_candidates,
     gamma_grid,
     median_gamma,
     resolve_kernel,
-    searched_gamma,
 )
 
 
@@ -274,7 +274,7 @@ def test_gamma_of_a_kernel_without_one_is_ignored(kernel):
     for several in ("grid", [1.0, 2.0]):
         with pytest.warns(IgnoredParameterWarning):
             assert gamma_candidates(np.eye(3), kernel, several) == [None]
-        assert searched_gamma(kernel, several) is None
+        assert find_searched_gamma(kernel, several) is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import rankwise as rw
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
-from rankwise.export.float32 import SOLR_SLACK, before_slack, floor_float32
+from rankwise.export.float32 import SOLR_SLACK, floor_float32, subtract_slack
 from rankwise.export.parts import part_of
 from rankwise.prediction import scores_of
 from rankwise.trees.score_tree import ScoreTree
@@ -126,7 +126,7 @@ def _probes(
         if format.startswith("solr"):
             # No sum with Solr's slack equals some thresholds (see before_slack): values between
             # such a threshold and the sum are on the wrong side, as documented.
-            sums = before_slack(cuts) + SOLR_SLACK
+            sums = subtract_slack(cuts) + SOLR_SLACK
             moved = (values[:, None] <= floor_float32(cuts)) != (values[:, None] <= sums)
             values = values[~moved.any(axis=1)]
         X[:, column] = rng.choice(values, N_PROBES)

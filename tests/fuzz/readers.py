@@ -37,7 +37,7 @@ from rankwise.datasets.readers import cache
 from rankwise.datasets.readers.arff import read_arff
 from rankwise.runtime.array_folder import HEADER
 from rankwise.streams.text_files import UnjudgedLetor
-from rankwise.text.documents import as_documents, as_queries
+from rankwise.text.documents import convert_to_queries, iterate_documents
 from tests.fuzz import seeds, twins
 from tests.fuzz.array_folders import agree, files_of
 from tests.fuzz.harness import Target, mutated
@@ -367,11 +367,11 @@ def _check_texts(path: Path) -> bool:
     """Documents and topics have an id and plain text; entries come in the order of the file."""
     text = path.read_text("utf-8", "replace")
     if "<top>" in text.lower() and "<doc>" not in text.lower():
-        found = as_queries(path)
+        found = convert_to_queries(path)
         assert all(isinstance(value, str) for value in found.values())
         return True
     places = []
-    for identifier, (value,) in as_documents(path, ("text",)):
+    for identifier, (value,) in iterate_documents(path, ("text",)):
         assert identifier and isinstance(value, str)
         places.append(text.find(identifier))
     return True

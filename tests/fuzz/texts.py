@@ -15,7 +15,7 @@ import numpy as np
 
 from rankwise.runtime.array_folder import HEADER
 from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex
-from rankwise.text.documents import as_documents, as_queries
+from rankwise.text.documents import convert_to_queries, iterate_documents
 from rankwise.text.models import MODELS
 from tests.fuzz.array_folders import agree, as_npy, files_of
 from tests.fuzz.harness import Target, mutated
@@ -76,7 +76,9 @@ def _plain_words(text):
 def _check_trec(path):
     """Every word of the file is in a document, by default and as the fields together."""
     text = path.read_text("utf-8", "replace")
-    documents = [(name, value) for name, (value,) in as_documents(path, ("text",), is_default=True)]
+    documents = [
+        (name, value) for name, (value,) in iterate_documents(path, ("text",), is_default=True)
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         index = TextIndex(analyzer=str.split).add(path)
@@ -105,7 +107,7 @@ def _make_topics(rng):
 def _check_topics(path):
     """Every topic of the file is a query."""
     text = path.read_text("utf-8", "replace")
-    queries = as_queries(path)
+    queries = convert_to_queries(path)
     if not re.search(r"<!|<\?|<doc|=\s*'[^']*<", text, re.IGNORECASE):
         assert len(queries) == len(re.findall(r"<top>|<topic\s", text, re.IGNORECASE))
     assert all(name and isinstance(value, str) for name, value in queries.items())
@@ -135,7 +137,7 @@ def _make_json(rng):
 
 def _check_json(path):
     """The documents are those of the lines, and the lines end at line feeds only."""
-    documents = list(as_documents(path, ("text",)))
+    documents = list(iterate_documents(path, ("text",)))
     data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     rows = [json.loads(line) for line in data.split(b"\n") if line.strip(b" \t\r")]
     assert len(documents) == len(rows)

@@ -9,7 +9,11 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from rankwise.groups import QueryGroups
-from rankwise.kernels.boosted_objectives import cross_entropy, logistic_pairs, squared_pairs
+from rankwise.kernels.boosted_objectives import (
+    cross_entropy,
+    differentiate_squared_pairs,
+    logistic_pairs,
+)
 from rankwise.losses.cross_entropy_gradients import CrossEntropyGradients
 from rankwise.losses.gradient_loss import JudgedRows
 from rankwise.losses.lambda_gradients import NeighbourGradients
@@ -149,7 +153,7 @@ def test_scores_far_apart_stay_finite():
     indptr, order = np.array([0, 4]), np.array([0, 3, 1, 2], dtype=np.int32)
     for write in (
         lambda g, h: logistic_pairs(f, y, ones, order, indptr, g, h),
-        lambda g, h: squared_pairs(f, y, ones, indptr, g, h),
+        lambda g, h: differentiate_squared_pairs(f, y, ones, indptr, g, h),
         lambda g, h: cross_entropy(f, y / 3, ones, indptr, g, h),
     ):
         gradients, hessians = np.empty((2, 4))

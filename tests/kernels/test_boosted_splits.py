@@ -15,8 +15,8 @@ from rankwise.kernels.boosted_splits import (
 )
 from rankwise.kernels.boosted_trees import add_rows
 from rankwise.trees.boosted.binned_rows import BinnedRows
-from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.trees.boosted.growth_rules import GrowthRules
+from rankwise.trees.boosted.tree_grower import TreeGrower
 
 
 def best_split_by_hand(X, g, h, reg_lambda, least):

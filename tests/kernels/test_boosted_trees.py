@@ -5,9 +5,9 @@ import pytest
 
 from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
 from rankwise.trees.boosted.binned_rows import BinnedRows
-from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.boosted.rules import GrowthRules
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.boosted.growth_rules import GrowthRules
+from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.tree_ensemble import TreeEnsemble
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])

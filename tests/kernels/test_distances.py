@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.kernels.distances import absolute_block, refine_near, squared_block
+from rankwise.kernels.distances import absolute_block, fill_squared_block, refine_near
 
 
-@pytest.mark.parametrize("kernel", [squared_block, absolute_block])
+@pytest.mark.parametrize("kernel", [fill_squared_block, absolute_block])
 def test_blocks(kernel, rng):
     x, z = 1e6 + rng.normal(size=(5, 8)), 1e6 + rng.normal(size=(7, 8))
     z[3] = x[2]
@@ -19,7 +19,7 @@ def test_blocks(kernel, rng):
     for i in range(5):
         for j in range(7):
             gaps = x[i] - z[j]
-            expected = gaps @ gaps if kernel is squared_block else abs(gaps).sum()
+            expected = gaps @ gaps if kernel is fill_squared_block else abs(gaps).sum()
             assert out[i, 2 + j] == pytest.approx(expected, rel=1e-14)
     assert out[2, 5] == 0
     assert (out[:, [0, 1, 9]] == 9.0).all()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.pair_list import listed_curvature, listed_point, listed_sum
+from rankwise.kernels.pair_list import (
+    apply_listed_curvature,
+    evaluate_listed_pairs,
+    sum_listed_pairs,
+)
 from tests.kernels import ragged
 from tests.kernels.hinge import hinge
 
@@ -22,11 +26,11 @@ def test_value_gradient_and_curvature(n_pairs, bend, rng):
     listed = list(zip(weight, upper, lower, strict=True))
     value, gradient, hessian, plain = hinge(keys, listed, *shape)
     out = np.ones(ragged.N_ROWS)
-    got, trace = listed_point(keys, upper, lower, weight, *shape, out)
+    got, trace = evaluate_listed_pairs(keys, upper, lower, weight, *shape, out)
     assert got == pytest.approx(value, rel=1e-12)
     assert trace == pytest.approx(np.trace(hessian), rel=1e-12)
     np.testing.assert_allclose(out, 1 + gradient, atol=1e-12)
     values, out = rng.normal(size=ragged.N_ROWS), np.ones(ragged.N_ROWS)
-    listed_curvature(values, keys, upper, lower, weight, *shape, out)
+    apply_listed_curvature(values, keys, upper, lower, weight, *shape, out)
     np.testing.assert_allclose(out, 1 + hessian @ values, atol=1e-12)
-    assert listed_sum(keys, upper, lower, weight, 0.57) == pytest.approx(plain, rel=1e-12)
+    assert sum_listed_pairs(keys, upper, lower, weight, 0.57) == pytest.approx(plain, rel=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.perceptron_search import run_pass, search_line, weighted_sums, write_sides
+from rankwise.kernels.perceptron_search import run_pass, search_line, sum_weighted, write_sides
 
 
 def gain_of(s, u):
@@ -51,5 +51,5 @@ def test_sides_and_sums(rng):
     write_sides(Z, coefs, sides)
     np.testing.assert_array_equal(sides, coefs[:, :3] @ Z.T > -coefs[:, 3:])
     u, sums = rng.integers(-9, 10, 20), np.empty(3)
-    weighted_sums(np.ascontiguousarray(Z.T), u, sums)
+    sum_weighted(np.ascontiguousarray(Z.T), u, sums)
     np.testing.assert_array_equal(sums, Z.T @ u)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rankwise.kernels.tied_ranks import (
-    expected_relevance_sums,
-    expected_stops,
+    expect_relevance_sums,
+    expect_stops,
     mean_tied_values,
 )
 from tests import oracles_metrics as naive
@@ -62,7 +62,7 @@ def test_means_of_tied_values(table, depth, levels, missing, rng):
 def test_relevance_sums_over_ties(depth, levels, missing, rng):
     y, scores, order, top = rows(rng, levels, depth, missing=missing)
     out = np.full((len(SIZES), 5), np.nan)
-    expected_relevance_sums(order, top, scores, y, INDPTR, 2.0, depth, RECIPROCALS, out)
+    expect_relevance_sums(order, top, scores, y, INDPTR, 2.0, depth, RECIPROCALS, out)
 
     def value(grades):
         hits = np.array(grades[: depth or None]) >= 2
@@ -84,7 +84,7 @@ def test_expected_stops(table, depth, levels, missing, rng):
     table = np.array(table)
     values, stops = (y, table) if len(table) else (y / 3, [0, 1 / 3, 2 / 3, 1])
     out = np.full(len(SIZES), np.nan)
-    expected_stops(order, top, scores, values, table, INDPTR, depth, RECIPROCALS, out)
+    expect_stops(order, top, scores, values, table, INDPTR, depth, RECIPROCALS, out)
 
     def value(grades):
         total, reached = 0.0, 1.0
@@ -104,7 +104,7 @@ def test_rows_that_almost_surely_stop_a_reader_end_the_sum(rng):
     stops = np.where(np.arange(n) % 3 > 0, 0.25, 0.0)
     out, order = np.empty(1), np.arange(n, dtype=float)
     ends = np.array([0, n])
-    expected_stops(
+    expect_stops(
         order, ends, np.zeros(n), stops, np.empty(0), ends, 0, 1 / np.arange(1.0, n + 1), out
     )
     chances = np.arange(n, dtype=float)

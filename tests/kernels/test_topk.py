@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rankwise.kernels.topk import (
+    add_discounted,
+    average_normalised,
     best_grades,
-    discounted_sums,
-    normalised_means,
     rank_long_rows,
     rank_rows,
     relevance_sums,
@@ -70,7 +70,7 @@ def test_discounted_sums(gains, cascade, cutoff, rng):
     ranked, top = ragged.grades(rng).astype(float), ragged.INDPTR
     table = np.array([0.0, 0.1, 0.3, 0.9]) if gains == "table" else np.empty(0)
     discounts, out = 1 / np.arange(1.0, 31), np.empty(len(ragged.SIZES))
-    discounted_sums(ranked, top, table, discounts, cascade, cutoff, out)
+    add_discounted(ranked, top, table, discounts, cascade, cutoff, out)
     for q, mine in enumerate(ragged.QUERIES):
         total, reached = 0.0, 1.0
         for r, row in enumerate(mine[: cutoff or None]):
@@ -101,7 +101,7 @@ def test_normalised_means(gains, rng):
     ideal = ranked_by_sort(ranked, ranked, ragged.INDPTR, 0)
     table = np.array([0.0, 1.0, 3.0, 7.0]) if gains == "table" else np.empty(0)
     discounts, out = 1 / np.log2(np.arange(2.0, 32)), np.empty(len(ragged.SIZES))
-    normalised_means(ranked, ideal, ragged.INDPTR, table, discounts, out)
+    average_normalised(ranked, ideal, ragged.INDPTR, table, discounts, out)
     for q, mine in enumerate(ragged.QUERIES):
         of = table[ranked[mine].astype(int)] if gains == "table" else ranked[mine]
         most = table[ideal[mine].astype(int)] if gains == "table" else ideal[mine]

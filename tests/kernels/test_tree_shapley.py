@@ -10,8 +10,8 @@ import pytest
 
 from rankwise.explain.tree_games import TreeGames
 from rankwise.kernels.tree_shapley import describe_paths
-from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.tree_ensemble import TreeEnsemble
 
 D = 4
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import CSOVO
-from rankwise.checks.costs import cost_table
+from rankwise.checks.cost_tables import cost_table
 from rankwise.labels import (
     ClassCosts,
     RowCosts,

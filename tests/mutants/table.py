@@ -116,16 +116,16 @@ TABLE = [
         "distributed/test_steps.py",
     ),
     Mutation(
-        "experiments/base.py",
+        "experiments/experiment.py",
         "abs(difference) <= self.tolerance + _FUZZ",
         "abs(difference) < self.tolerance",
-        "experiments/test_base.py",
+        "experiments/test_experiment.py",
     ),
     Mutation(
-        "experiments/text.py",
+        "experiments/reproduction_text.py",
         "self.texts.index(text) + 1",
         "self.texts.index(text)",
-        "experiments/test_text.py",
+        "experiments/test_reproduction_text.py",
     ),
     Mutation(
         "explain/games.py",
@@ -219,7 +219,7 @@ TABLE = [
         "(np.abs(total) + 1.0)",
         "labels/cost_sensitive/test_csovo.py labels/cost_sensitive/test_cost_regression.py",
     ),
-    Mutation("labels/multi_label/splits.py", "return total - label_statistics(",
+    Mutation("labels/multi_label/subset_fits.py", "return total - label_statistics(",
              "return total + label_statistics(",
              "labels/multi_label/test_label_splits.py"),
     Mutation(
@@ -281,7 +281,7 @@ TABLE = [
         "rankers/test_stream.py streams",
     ),
     Mutation(
-        "report/ranks.py",
+        "report/rank_densities.py",
         'np.searchsorted(classes, cell["classes"])',
         'np.arange(len(cell["classes"]))',
         "report/test_rank_plots.py report/test_plots.py",
@@ -323,7 +323,7 @@ TABLE = [
         "selection/test_tuning.py",
     ),
     Mutation(
-        "selection/ranks.py",
+        "selection/predicted_ranks.py",
         "np.cumsum(shares[:, ::-1], axis=1)[:, -2::-1]",
         "np.cumsum(shares, axis=1)[:, :-1]",
         "selection/test_ordinal.py",
@@ -384,7 +384,7 @@ TABLE = [
         "trees/leaves.py",
         "np.arange(weights.shape[1])).sum(axis=1)",
         "np.arange(1, weights.shape[1] + 1)).sum(axis=1)",
-        "ordinal/trees/test_ranking_tree.py trees/test_text.py",
+        "ordinal/trees/test_ranking_tree.py trees/test_tree_text.py",
     ),
     Mutation(
         "trees/pruning.py",

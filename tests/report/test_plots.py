@@ -11,11 +11,19 @@ from matplotlib.figure import Figure
 
 from rankwise.metrics import parse
 from rankwise.report import plot_curves, plot_differences, plot_paths
-from rankwise.report.lines import pushed_apart
+from rankwise.report.line_plots import pushed_apart
+from rankwise.report.number_format import (
+    count,
+    format_signed,
+    number,
+    p_value,
+    seconds,
+    setting,
+    size,
+)
 from rankwise.report.plots import step_line
 from rankwise.report.series import curves, differences, paths
 from rankwise.report.svg import inline
-from rankwise.report.text import count, number, p_value, seconds, setting, signed, size
 
 from .conftest import FOLDS, N_QUERIES, make_board
 
@@ -129,8 +137,8 @@ def ids(text):
         (number(None), "–"),
         (number(math.nan), "–"),
         (number(-1.5, 1), "−1.5"),
-        (signed(0.01), "+0.0100"),
-        (signed(-0.01), "−0.0100"),
+        (format_signed(0.01), "+0.0100"),
+        (format_signed(-0.01), "−0.0100"),
         (p_value(0.0004), "< 0.001"),
         (p_value(0.04), "0.040"),
         (p_value(None), "–"),

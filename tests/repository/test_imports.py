@@ -42,12 +42,12 @@ for name in rankwise.__all__:
     except ImportError as error:  # an adapter whose library is not installed
         assert "rankwise[" in str(error), error
 import rankwise.kernels
-from rankwise.runtime.jit import Kernel, is_ready
+from rankwise.runtime.jit import CompiledFunction, is_ready
 kernels = compiled = 0
 for info in pkgutil.iter_modules(rankwise.kernels.__path__, "rankwise.kernels."):
     module = importlib.import_module(info.name)
     for value in vars(module).values():
-        if isinstance(value, Kernel):
+        if isinstance(value, CompiledFunction):
             kernels += 1
             compiled += is_ready(value)
 print(kernels, compiled)

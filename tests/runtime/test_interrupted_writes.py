@@ -31,8 +31,8 @@ from rankwise.datasets import (
     write_qrels,
     write_run,
 )
-from rankwise.experiments import Reproduction, Table, Value
-from rankwise.experiments.page import write_csv, write_page
+from rankwise.experiments import Reproduction, ResultTable, Value
+from rankwise.experiments.reproduction_page import write_csv, write_page
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
 from rankwise.report import write_report
 from rankwise.runtime import output as _output
@@ -46,7 +46,7 @@ DATA = RankingData(
     np.arange(N) // 10,
     sample_weight=np.ones(N),
 )
-TABLE = Table(
+TABLE = ResultTable(
     "numbers",
     "Numbers",
     [

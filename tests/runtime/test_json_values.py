@@ -6,17 +6,19 @@ import json
 
 import numpy as np
 
-from rankwise.runtime.json_values import as_json
+from rankwise.runtime.json_values import convert_to_json
 
 
 def test_numbers_arrays_and_collections():
     value = {"a": [float("nan"), float("inf"), 1.5], 2: np.arange(2.0), "t": ("x", None, True)}
-    found = as_json(value | {"s": {1}, 1: (np.float32(0.5), np.int64(3), np.array([[np.nan]]))})
+    found = convert_to_json(
+        value | {"s": {1}, 1: (np.float32(0.5), np.int64(3), np.array([[np.nan]]))}
+    )
     assert found == {
         "a": [None, None, 1.5], "2": [0.0, 1.0], "t": ["x", None, True], "s": [1],
         "1": [0.5, 3, [[None]]],
     }  # fmt: skip
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert as_json(np.array(["x"])) == ["x"]
-    assert as_json(len) == repr(len)
-    assert as_json(True) is True
+    assert convert_to_json(np.array(["x"])) == ["x"]
+    assert convert_to_json(len) == repr(len)
+    assert convert_to_json(True) is True

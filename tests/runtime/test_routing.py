@@ -22,7 +22,7 @@ from rankwise import (
 )
 from rankwise.metrics import make_scorer
 from rankwise.prediction import labels_of, predictions, scores_of
-from rankwise.runtime.routing import accepted, call_with, fit_with
+from rankwise.runtime.routing import call_with, fit_with, select_accepted
 from rankwise.selection.splits import query_folds
 
 
@@ -110,12 +110,14 @@ def test_classes_of_an_ordinal_pipeline_are_those_of_the_query(data):
 
 def test_only_what_is_asked_for_is_passed(data):
     plain = Ridge().fit(data.X, data.y)
-    assert accepted(plain, "predict", {"qid": data.qid}) == {}
+    assert select_accepted(plain, "predict", {"qid": data.qid}) == {}
     np.testing.assert_array_equal(call_with(plain, "predict", data.X, data.qid),
                                   plain.predict(data.X))  # fmt: skip
-    assert list(accepted(PIPELINES[0], "predict", {"qid": 1, "groups": 2})) == ["qid"]
-    assert accepted(make_pipeline(StandardScaler(), RidgeRanker()), "predict", {"qid": 1}) == {}
-    assert list(accepted(RidgeRanker(), "fit", {"qid": 1, "groups": 2})) == ["qid"]
+    assert list(select_accepted(PIPELINES[0], "predict", {"qid": 1, "groups": 2})) == ["qid"]
+    assert (
+        select_accepted(make_pipeline(StandardScaler(), RidgeRanker()), "predict", {"qid": 1}) == {}
+    )
+    assert list(select_accepted(RidgeRanker(), "fit", {"qid": 1, "groups": 2})) == ["qid"]
     validation = {"X_val": data.X, "y_val": data.y, "qid_val": data.qid}
     assert fit_with(RidgeRanker(), data.X, data.y, {"qid": data.qid}, validation) == {
         "qid", "X_val", "y_val", "qid_val"

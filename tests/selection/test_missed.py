@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 
 from rankwise.datasets import Qrels, RankingData, Run
 from rankwise.datasets.data import Fold
-from rankwise.datasets.readers.judged_run import missed_documents
+from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.metrics import parse
 from rankwise.report import write_report
 from rankwise.selection import Leaderboard, compare, evaluate_systems
@@ -94,7 +94,7 @@ def test_equal_to_trec_eval(rng):
     qrels = Qrels.from_data(whole)
     is_candidate = rng.random(len(whole)) < 0.6
     candidates = whole.take(np.flatnonzero(is_candidate))
-    missed = missed_documents(qrels, candidates.qid, candidates.doc_ids)
+    missed = find_missed_documents(qrels, candidates.qid, candidates.doc_ids)
     assert len(missed) == (~is_candidate).sum()
     table = replace(candidates, missed=missed)
     specs = {

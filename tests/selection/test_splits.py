@@ -25,7 +25,7 @@ from sklearn.model_selection import learning_curve as sklearn_learning_curve
 from rankwise import OneQueryWarning, RidgeRanker
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import make_scorer
-from rankwise.selection.splits import QueryKFold, as_folds, letor_folds, query_folds
+from rankwise.selection.splits import QueryKFold, convert_to_folds, letor_folds, query_folds
 from tests.selection.helpers import graded_data
 
 
@@ -215,25 +215,25 @@ def test_sparse_rows_and_weights_travel_with_the_folds():
 @pytest.mark.parametrize("cv", [None, 3])
 def test_what_holds_no_rows_is_refused_by_kind(data, cv):
     with pytest.raises(TypeError, match="data must be a frame, a RankingData, a Fold"):
-        as_folds(data, cv)
+        convert_to_folds(data, cv)
 
 
 def test_whatever_holds_folds_is_taken():
     data = make_data(np.repeat(np.arange(6), 2))
     fold = Fold(data.queries([0, 1, 2]), data.queries([3]), data.queries([4, 5]), "only")
-    assert as_folds(fold).fold_names == ("only",)
-    assert as_folds([fold, fold]).fold_names == ("fold1", "fold2")
+    assert convert_to_folds(fold).fold_names == ("only",)
+    assert convert_to_folds([fold, fold]).fold_names == ("fold1", "fold2")
     folded = FoldedData("mine", ("a",), lambda i: fold)
-    assert as_folds(folded).fold_names == ("a",)
-    assert as_folds(folded)[0] is fold
+    assert convert_to_folds(folded).fold_names == ("a",)
+    assert convert_to_folds(folded)[0] is fold
     twice = FoldedData("mine", ("a", "a"), lambda i: fold)
-    assert as_folds(twice).fold_names == ("fold1", "fold2")
+    assert convert_to_folds(twice).fold_names == ("fold1", "fold2")
     with pytest.raises(ValueError, match="already have folds"):
-        as_folds(fold, 3)
+        convert_to_folds(fold, 3)
     with pytest.raises(TypeError, match="RankingData, a Fold, a FoldedData or a sequence"):
-        as_folds([data.X])
+        convert_to_folds([data.X])
     with pytest.raises(TypeError, match="sequence of Fold"):
-        as_folds([])
+        convert_to_folds([])
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_whatever_holds_folds_is_taken():
 def test_what_is_no_data_is_told_how_to_become_data(make, fix):
     table = RankingData(np.zeros((4, 1)), np.arange(4.0), np.array([1, 1, 2, 2]))
     with pytest.raises(TypeError, match=fix):
-        as_folds(make(table))
+        convert_to_folds(make(table))
 
 
 def test_folds_show_their_names():

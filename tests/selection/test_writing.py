@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise.selection import parcel
-from rankwise.selection.lines import writing
+from rankwise.selection.jsonl import writing
 from rankwise.selection.parcel import Parcels
 from tests.selection.helpers import one_fold
 

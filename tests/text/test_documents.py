@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from rankwise.text import QueryDocumentFeatures, TextIndex, TextRanker, read_beir
-from rankwise.text.documents import as_documents, as_id, as_queries
+from rankwise.text.documents import convert_to_id, convert_to_queries, iterate_documents
 
 MISSING = [None, float("nan"), np.nan, pd.NA, pd.NaT, np.float32("nan")]
 IDS = {
@@ -30,15 +30,15 @@ NO_IDS = [
 @pytest.mark.parametrize("name", IDS)
 def test_ids(name):
     value, wanted = IDS[name]
-    assert as_id(value, "the id") == wanted
+    assert convert_to_id(value, "the id") == wanted
     assert TextIndex().add([{"id": value, "text": "cat"}]).doc_ids == [wanted]
-    assert as_queries([{"qid": value, "text": "cat"}]) == {wanted: "cat"}
+    assert convert_to_queries([{"qid": value, "text": "cat"}]) == {wanted: "cat"}
 
 
 @pytest.mark.parametrize("value", [*MISSING, "", "a\0", "\ud800", *NO_IDS], ids=repr)
 def test_bad_ids(value):
     kinds = (ValueError, TypeError)
-    for read in (lambda rows: list(as_documents(rows, ("text",))), as_queries):
+    for read in (lambda rows: list(iterate_documents(rows, ("text",))), convert_to_queries):
         with pytest.raises(kinds, match=r"'id' of (document|query) 1 (is|has|must be)"):
             read([{"id": "a", "text": "cat"}, {"id": value, "text": "cat"}])
         if isinstance(value, list | dict):
@@ -69,7 +69,7 @@ def test_missing_ids_of_json_lines(tmp_path):
     path = tmp_path / "docs.jsonl"
     for value in ("null", "NaN", '""', "1.5", "true", "[]", '"\\ud800"', '"\\u0000"'):
         path.write_text(f'{{"id": "a", "text": "cat"}}\n\n{{"id": {value}, "text": "dog"}}\n')
-        for read in (TextIndex().add, as_queries):
+        for read in (TextIndex().add, convert_to_queries):
             with pytest.raises(ValueError, match=r"docs\.jsonl: 'id' of line 3 (is|has|must be)"):
                 read(path)
 
@@ -81,15 +81,17 @@ def test_the_first_column_of_ids_decides():
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
 def test_missing_texts(value):
-    assert list(as_documents({"a": {"text": value}}, ("text",))) == [("a", [""])]
+    assert list(iterate_documents({"a": {"text": value}}, ("text",))) == [("a", [""])]
     with pytest.raises(TypeError, match="document 'a' must have a mapping from field to text"):
-        list(as_documents({"a": value}, ("text",)))
-    assert list(as_documents([{"id": "a", "text": value}], ("text",))) == [("a", [""])]
-    assert as_queries([{"id": "a", "text": value, "title": "cat"}]) == {"a": "cat"}
+        list(iterate_documents({"a": value}, ("text",)))
+    assert list(iterate_documents([{"id": "a", "text": value}], ("text",))) == [("a", [""])]
+    assert convert_to_queries([{"id": "a", "text": value, "title": "cat"}]) == {"a": "cat"}
     for queries in ([{"id": "a", "text": value}], {"a": value}, [{"id": "a"}]):
         with pytest.raises(ValueError, match="query 'a' has no text"):
-            as_queries(queries)
-    assert as_queries({"a": ""}) == as_queries([{"id": "a", "text": ""}]) == {"a": ""}
+            convert_to_queries(queries)
+    assert (
+        convert_to_queries({"a": ""}) == convert_to_queries([{"id": "a", "text": ""}]) == {"a": ""}
+    )
 
 
 def test_breaks_within_values_do_not_end_lines(tmp_path):
@@ -100,8 +102,10 @@ def test_breaks_within_values_do_not_end_lines(tmp_path):
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         path.write_bytes("\ufeff".encode() + end.join(lines).encode())
         path.write_text(path.read_text("utf-8").replace("\x1c", "\\u001c"), "utf-8", newline="")
-        assert dict(as_documents(path, ("text",))) == {name: [text] for name, text in texts.items()}
-        assert as_queries(path) == texts
+        assert dict(iterate_documents(path, ("text",))) == {
+            name: [text] for name, text in texts.items()
+        }
+        assert convert_to_queries(path) == texts
 
 
 def test_json_lines_under_any_name(tmp_path):
@@ -133,7 +137,7 @@ def test_empty_files_are_reported(tmp_path):
         with pytest.warns(UserWarning, match=rf"{name} has no documents"):
             assert len(TextIndex().add(tmp_path / name)) == 0
         with pytest.raises(ValueError, match=rf"{name} has no queries"):
-            as_queries(tmp_path / name)
+            convert_to_queries(tmp_path / name)
 
 
 def test_missing_ids_of_pairs():
@@ -158,7 +162,7 @@ def test_bytes_of_another_encoding(tmp_path):
         with pytest.raises(ValueError, match="encoding must be the name of an encoding"):
             TextIndex().add(path, encoding="klingon")
         with pytest.raises(ValueError, match="Save the file as UTF-8"):
-            as_queries(path)
+            convert_to_queries(path)
     with pytest.raises(TypeError, match="encoding applies to files, got dict"):
         TextIndex().add({"a": "cat"}, encoding="latin-1")
 
@@ -238,7 +242,7 @@ def test_a_query_whose_text_is_missing_is_refused_by_that_text(tmp_path, empty):
     path = tmp_path / "queries.jsonl"
     path.write_text(f'{{"_id": "q1", "text": {empty}}}\n')
     with pytest.raises(ValueError, match=r"query 'q1' has no text, its 'text' is (None|nan)"):
-        as_queries(path)
+        convert_to_queries(path)
 
 
 @pytest.mark.parametrize("name", ["collection.tsv", "collection", "collection.txt"])
@@ -246,21 +250,21 @@ def test_an_id_and_a_text_per_line(tmp_path, name):
     """The form of MS MARCO, whose texts hold quotation marks."""
     path = tmp_path / name
     path.write_text('7\tA cat.\n07\t"Well\u2028said", "he\r\n\nd9\t\n', newline="")
-    assert list(as_documents(path, ("text",), is_default=True)) == [
+    assert list(iterate_documents(path, ("text",), is_default=True)) == [
         ("7", ["A cat."]), ("07", ['"Well\u2028said", "he']), ("d9", [""]),
     ]  # fmt: skip
-    assert as_queries(path)["7"] == "A cat."
+    assert convert_to_queries(path)["7"] == "A cat."
     with pytest.raises(ValueError, match="no document has a field 'body', they have 'text'"):
-        list(as_documents(path, ("body",)))
+        list(iterate_documents(path, ("body",)))
 
 
 def test_columns_with_names(tmp_path):
     path = tmp_path / "documents.tsv"
     path.write_text('title\tDOCNO\tbody\nCats\td1\tA cat\n"a ""b"""\td2\tA dog\n')
-    found = list(as_documents(path, ("title", "body")))
+    found = list(iterate_documents(path, ("title", "body")))
     assert found == [("d1", ["Cats", "A cat"]), ("d2", ['a "b"', "A dog"])]
     path.write_text("qid\tquery\nq1\tcats\n")
-    assert as_queries(path) == {"q1": "cats"}
+    assert convert_to_queries(path) == {"q1": "cats"}
 
 
 @pytest.mark.parametrize(
@@ -276,4 +280,4 @@ def test_bad_text_separated_by_tabs(tmp_path, text, said):
     path = tmp_path / "documents.tsv"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"documents\.tsv.*{said}"):
-        list(as_documents(path, ("text",)))
+        list(iterate_documents(path, ("text",)))

@@ -17,7 +17,7 @@ from rankwise.text import (
     read_beir,
     read_judgements,
 )
-from rankwise.text.documents import as_queries
+from rankwise.text.documents import convert_to_queries
 from rankwise.text.trec_text import read_trec_text
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
@@ -93,13 +93,13 @@ def test_every_form_of_queries(tmp_path):
     )
     (tmp_path / "topics.txt").write_text(topics)
     (tmp_path / "queries.jsonl").write_text('{"_id": "301", "text": "black cats"}\n')
-    assert as_queries(tmp_path / "topics.txt") == {"301": "black cats", "302": "DOGS"}
-    assert as_queries(tmp_path / "queries.jsonl") == {"301": "black cats"}
-    assert as_queries("cats") == {"1": "cats"}
-    assert as_queries(["cats", "dogs"]) == {"1": "cats", "2": "dogs"}
-    assert as_queries(pd.DataFrame({"qid": [7], "query": ["cats"]})) == {"7": "cats"}
+    assert convert_to_queries(tmp_path / "topics.txt") == {"301": "black cats", "302": "DOGS"}
+    assert convert_to_queries(tmp_path / "queries.jsonl") == {"301": "black cats"}
+    assert convert_to_queries("cats") == {"1": "cats"}
+    assert convert_to_queries(["cats", "dogs"]) == {"1": "cats", "2": "dogs"}
+    assert convert_to_queries(pd.DataFrame({"qid": [7], "query": ["cats"]})) == {"7": "cats"}
     with pytest.raises(ValueError, match="query '7' comes a second time"):
-        as_queries([{"qid": 7, "text": "a"}, {"qid": 7, "text": "b"}])
+        convert_to_queries([{"qid": 7, "text": "a"}, {"qid": 7, "text": "b"}])
 
 
 def test_bad_documents(tmp_path):

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from rankwise.text import Analyzer, TextIndex
-from rankwise.text.documents import as_queries
+from rankwise.text.documents import convert_to_queries
 from rankwise.text.trec_text import read_trec_text
 
 PLAIN = Analyzer(stop_words=None, stemmer=None)
@@ -130,7 +130,7 @@ TOPICS = {
 def test_topics(tmp_path, name):
     path = tmp_path / "topics.txt"
     path.write_text(TOPICS[name] + "\n")
-    assert as_queries(path) == {"301": "a cat"}
+    assert convert_to_queries(path) == {"301": "a cat"}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_bad_topics(tmp_path, text, said):
     path = tmp_path / "topics.txt"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"topics\.txt.*{said}"):
-        as_queries(path)
+        convert_to_queries(path)
 
 
 def test_hostile_markup_takes_linear_time():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rankwise.groups import QueryGroups
-from rankwise.tuning.folds import content_folds, stratified_splits
+from rankwise.tuning.folds import content_folds, split_stratified
 
 
 def splits_of(X, y, qid=None):
     y = np.asarray(y, dtype=float)
     groups = QueryGroups.from_qid(qid, len(y))
-    return stratified_splits(np.asarray(X, dtype=float), y, groups, 5)
+    return split_stratified(np.asarray(X, dtype=float), y, groups, 5)
 
 
 def test_every_class_is_dealt_out_evenly(rng):
@@ -53,7 +53,7 @@ def test_fewer_rows_or_queries_than_folds(rng):
 
 def test_queries_without_rows_are_in_no_fold():
     groups = QueryGroups.from_sizes([3, 0, 3])
-    splits = stratified_splits(np.zeros((6, 1)), np.arange(6.0), groups, 5)
+    splits = split_stratified(np.zeros((6, 1)), np.arange(6.0), groups, 5)
     assert [len(test) for _, test in splits] == [3, 3]
 
 

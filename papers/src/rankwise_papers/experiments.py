@@ -6,40 +6,40 @@ ending keeps stored cells valid), ``protocol.md`` and the published values as CS
 else is imported here, so that ``rankwise reproduce list`` starts at once.
 """
 
-from rankwise.experiments import Entry
+from rankwise.experiments import ExperimentEntry
 
-EXPERIMENTS: dict[str, Entry] = {
-    "rankelm-ohsumed": Entry(
+EXPERIMENTS: dict[str, ExperimentEntry] = {
+    "rankelm-ohsumed": ExperimentEntry(
         "rankwise_papers.zong2013.experiment:RankELM",
         title="RankELM: random nodes and linear kernels, pointwise and pairwise, on LETOR",
         paper="Zong & Huang, Neural Processing Letters 39 (2014) 155-166, Tables 1 to 3, Figure 2",
         data=("ohsumed", "td2003", "td2004", "mq2008", "ohsumed-min"),
     ),
-    "rankelm-cf-letor": Entry(
+    "rankelm-cf-letor": ExperimentEntry(
         "rankwise_papers.rankelm_cf_letor.experiment:RankELMOnCFLetor",
         title="RankELM's seven columns on CF-LETOR, a stand-in for TD2003 and TD2004",
         paper="Beyond Zong & Huang, Neural Processing Letters 39 (2014) 155-166, Tables 1 and 3",
         data=("cystic-fibrosis-text",),
     ),
-    "elmrank-recommendation": Entry(
+    "elmrank-recommendation": ExperimentEntry(
         "rankwise_papers.elmrank_recommendation.experiment:Recommendation",
         title="ELMRank, MPRank and SVRank on MovieLens, Jester and Book-Crossing (partial)",
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
         data=("movielens-1m", "jester", "book-crossing-partial"),
     ),
-    "elmrank-penalties": Entry(
+    "elmrank-penalties": ExperimentEntry(
         "rankwise_papers.elmrank_penalties.experiment:PenaltyPaths",
         title="MPRank and SVRank at every penalty: where the published values lie",
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
         data=("movielens-1m", "jester"),
     ),
-    "rankboost-missing": Entry(
+    "rankboost-missing": ExperimentEntry(
         "rankwise_papers.rankboost_missing.experiment:MissingRatings",
         title="RankBoost on MovieLens and Jester: missing ratings left missing, beside medians",
         paper="Beyond Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Table 3",
         data=("movielens-1m", "jester"),
     ),
-    "elmrank-qsar": Entry(
+    "elmrank-qsar": ExperimentEntry(
         "rankwise_papers.elmrank_qsar.experiment:Qsar",
         title="ELMRank, SVR and LS-SVR on inhibitors of DHFR and COX2, and six sets more",
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Table 4, Figs 1, 2",
@@ -54,25 +54,25 @@ EXPERIMENTS: dict[str, Entry] = {
             "qsar-gpb",
         ),
     ),
-    "clsrrank": Entry(
+    "clsrrank": ExperimentEntry(
         "rankwise_papers.clsrrank.experiment:Clsrrank",
         title="LSRRank against CLSRRank with Gaussian, indefinite and non-symmetric kernels",
         paper="Chen, Pan & Li, Neurocomputing (2014); its text has no tables",
         data=("movielens-1m", "jester", "qsar-dhfr", "qsar-cox2"),
     ),
-    "challenge-ordinal": Entry(
+    "challenge-ordinal": ExperimentEntry(
         "rankwise_papers.lin2010_challenge.experiment:ChallengeOrdinal",
         title="ORSVM, Poly-ORSVM and ORBoost of the Yahoo! challenge, on open sets in its place",
         paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "mslr-slices"),
     ),
-    "challenge-cf-letor": Entry(
+    "challenge-cf-letor": ExperimentEntry(
         "rankwise_papers.lin2010_challenge.experiment:ChallengeOnCFLetor",
         title="ORSVM, Poly-ORSVM and ORBoost of the Yahoo! challenge, on CF-LETOR in its place",
         paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
         data=("cystic-fibrosis-text",),
     ),
-    "pruned-ranksvm": Entry(
+    "pruned-ranksvm": ExperimentEntry(
         "rankwise_papers.pruned_ranksvm.experiment:PrunedPairs",
         title="RankSVM on chosen pairs against random pairs, all pairs and regression",
         paper="Method named by Lin (2010), section 3; its rule and its tables are not at hand",
@@ -87,13 +87,13 @@ EXPERIMENTS: dict[str, Entry] = {
             "ordinal-census-house8l",
         ),
     ),
-    "challenge-methods": Entry(
+    "challenge-methods": ExperimentEntry(
         "rankwise_papers.challenge_methods.experiment:ChallengeMethods",
         title="All methods of the Yahoo! challenge's report and its ensemble of 20, on open sets",
         paper="Tsai et al. and Lin (2010), Tables 3, 8 and 10; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "lambdarank", "mslr-slices", "yahoo-ltrc-1", "ohsumed-min"),
     ),
-    "plst": Entry(
+    "plst": ExperimentEntry(
         "rankwise_papers.tai2012.experiment:LabelSpaces",
         title="Full and partial binary relevance, PLST and compressed sensing, ridge and trees",
         paper="Tai & Lin, Neural Computation 24 (2012), Tables 1-3, Figs 2, 3",
@@ -105,30 +105,30 @@ EXPERIMENTS: dict[str, Entry] = {
             "mulan-emotions",
         ),
     ),
-    "stacking": Entry(
+    "stacking": ExperimentEntry(
         "rankwise_papers.stacking.experiment:Stacking",
         title="Tuned rankers, blends of them, and a stack on their held-out scores",
         paper="Method of Tsai et al. (2010), section 8; its set is closed, no value is published",
         data=("ohsumed", "mq2008"),
     ),
-    "ranking-tree-cystic-fibrosis": Entry(
+    "ranking-tree-cystic-fibrosis": ExperimentEntry(
         "rankwise_papers.liu2007_ratings.experiment:CysticFibrosis",
         title="Ranking tree, Gini tree and perceptrons: one rater's grades from three others'",
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007); it prints no number",
         data=("cystic-fibrosis",),
     ),
-    "ranking-tree-movielens": Entry(
+    "ranking-tree-movielens": ExperimentEntry(
         "rankwise_papers.liu2007_ratings.experiment:MovieLens",
         title="Ranking tree, Gini tree and perceptrons: one user's ratings from a panel's",
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007); it prints no number",
         data=("movielens-1m",),
     ),
-    "ranking-tree-synthetic": Entry(
+    "ranking-tree-synthetic": ExperimentEntry(
         "rankwise_papers.liu2007_synthetic.experiment:SyntheticRanks",
         title="Ranking tree, Gini tree and twelve online perceptrons on drawn points",
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007), Table 1",
     ),
-    "csovo": Entry(
+    "csovo": ExperimentEntry(
         "rankwise_papers.lin2010_csovo.experiment:CostSensitive",
         title="CSOVO beside other reductions of costs, with random and with ordinal costs",
         paper="Lin (2010), costs and base from memory of it; its sets and figures are not at hand",
@@ -143,7 +143,7 @@ EXPERIMENTS: dict[str, Entry] = {
             "ordinal-wine-quality-red",
         ),
     ),
-    "ordinal-benchmark": Entry(
+    "ordinal-benchmark": ExperimentEntry(
         "rankwise_papers.ordinal_benchmark.experiment:OrdinalBenchmark",
         title="Every ordinal estimator on thirty sets, beside mord, statsmodels and LightGBM",
         paper="No publication; Chu & Ghahramani's splits (2005), ORCA's, and drawn ones",
@@ -175,43 +175,43 @@ EXPERIMENTS: dict[str, Entry] = {
             "ordinal-census-house8l",
         ),
     ),
-    "fusion-robust03": Entry(
+    "fusion-robust03": ExperimentEntry(
         "rankwise_papers.fusion_robust03.experiment:FusionRobust03",
         title="Rules and learnt weights that fuse nine runs of TREC 2003 Robust",
         paper="Beyond Cormack, Clarke & Büttcher, SIGIR 2009",
         data=("trec-robust03-runs",),
     ),
-    "fusion-trec-covid": Entry(
+    "fusion-trec-covid": ExperimentEntry(
         "rankwise_papers.fusion_trec_covid.experiment:FusionTrecCovid",
         title="NIST's scores of TREC-COVID runs, and rules and learnt weights that fuse the runs",
         paper="Voorhees et al., TREC-COVID, SIGIR Forum 54 (2020)",
         data=("trec-covid-runs",),
     ),
-    "fusion-cross-encoder": Entry(
+    "fusion-cross-encoder": ExperimentEntry(
         "rankwise_papers.fusion_cross_encoder.experiment:FusionCrossEncoder",
         title="BM25 fused with a cross-encoder on SciFact and NFCorpus",
         paper="Beyond Thakur et al., BEIR, NeurIPS 2021",
         data=("scifact", "nfcorpus", "beir-cross-encoder-scores"),
     ),
-    "text-vaswani": Entry(
+    "text-vaswani": ExperimentEntry(
         "rankwise_papers.text_vaswani.experiment:TextVaswani",
         title="Rerankers on Vaswani, chosen by validation topics: 19 test topics and five folds",
         paper="Beyond PyTerrier's notebook on learning to rank (ltr.ipynb)",
         data=("vaswani",),
     ),
-    "text-products": Entry(
+    "text-products": ExperimentEntry(
         "rankwise_papers.text_products.experiment:TextProducts",
         title="Rated products ranked by the text of their titles: Home Depot and CrowdFlower",
         paper="No publication: training sets of two competitions, whose measures were others",
         data=("home-depot", "crowdflower"),
     ),
-    "text-collections": Entry(
+    "text-collections": ExperimentEntry(
         "rankwise_papers.text_collections.experiment:TextCollections",
         title="BM25 and learnt reranking from raw text on five collections",
         paper="Beyond Thakur et al., BEIR, NeurIPS 2021",
         data=("vaswani", "cranfield", "cystic-fibrosis-text", "scifact", "nfcorpus"),
     ),
-    "auto-six-sets": Entry(
+    "auto-six-sets": ExperimentEntry(
         "rankwise_papers.auto_ranker.experiment:AutoSixSets",
         title="AutoRanker against three tuned boosting libraries on six sets",
         paper="No paper: a comparison of our own",

@@ -7,7 +7,7 @@ import numpy as np
 from rankwise.losses.pairwise_absolute import pairwise_absolute
 from rankwise.solvers.newton.inner_products import kernel_products
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 

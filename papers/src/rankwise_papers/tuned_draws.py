@@ -18,7 +18,7 @@ from rankwise.solvers.least_squares.complex_path import (
     complex_penalties,
     plan_folds,
 )
-from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, densify, is_sparse
 
 # Number of draws that are decomposed together.
 TOGETHER = 8
@@ -123,7 +123,7 @@ class _StackedRows:
         if is_sparse(X_train):
             rows: Any = sparse.vstack([X_train, X_test], format="csr")
             return cls(rows, None, rows)
-        rows = np.concatenate([X_train, as_dense(X_test)])
+        rows = np.concatenate([X_train, densify(X_test)])
         common = np.median(rows[:FEW_ROWS], axis=0)
         deviations = rows - common
         if np.count_nonzero(deviations) > SPARSE_SHARE * rows.size:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from rankwise._registry.entry import Entry as Entry
 from rankwise._registry.entry import entries
-from rankwise._registry.labels import COST_SENSITIVE, MULTI_LABEL
-from rankwise._registry.ordinal import ORDINAL
+from rankwise._registry.label_estimators import COST_SENSITIVE, MULTI_LABEL
+from rankwise._registry.ordinal_estimators import ORDINAL
 from rankwise._registry.rankers import RANKERS
 from rankwise._registry.transformers import TRANSFORMERS
 from rankwise.runtime.vocabulary import did_you_mean

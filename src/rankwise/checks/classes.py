@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from rankwise.runtime.column_values import as_values, is_missing
+from rankwise.runtime.column_values import convert_to_values, is_missing
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Largest number of distinct fractional values that may be grades, such as half stars.
@@ -72,7 +72,7 @@ def order_labels(
     ValueError
         If labels are missing, continuous, too few or too many, or none of ``classes``.
     """
-    declared = declared_classes(y)
+    declared = list_declared_classes(y)
     if classes is not None:
         declared = _agreed(check_classes(classes), declared, name)
     labels = _present_labels(y, n_samples, name, warn=True)
@@ -165,7 +165,7 @@ def rank_distances(
     ranks = classes.tolist()
     new = sorted({value for value in labels.tolist() if value not in known}, key=str)
     if new:
-        if not _sort(ranks, new) or declared_classes(y) is not None:
+        if not _sort(ranks, new) or list_declared_classes(y) is not None:
             raise ValueError(f"y must hold classes of the fit, got {new[0]!r}. Classes: {ranks}.")
         ranks = np.unique(np.concatenate([classes, np.asarray(new, dtype=labels.dtype)])).tolist()
     rank_of = {value: rank for rank, value in enumerate(ranks)}
@@ -190,7 +190,7 @@ def class_positions(
     position_of: dict[Any, float] = {value: code for code, value in enumerate(classes.tolist())}
     known = list(position_of)
     new = {value for value in labels.tolist() if value not in position_of}
-    if new and not (_sort(known, new) and declared_classes(y) is None):
+    if new and not (_sort(known, new) and list_declared_classes(y) is None):
         raise ValueError(
             f"{name} must hold classes of the fit, got {min(new, key=str)!r}. Classes: {known}."
         )
@@ -205,7 +205,7 @@ def _sort(known: list[Any], new: Collection[Any]) -> bool:
     return not any(isinstance(value, str) for value in (*known, *new)) and known == sorted(known)
 
 
-def declared_classes(y: Any) -> NDArray[Any] | None:
+def list_declared_classes(y: Any) -> NDArray[Any] | None:
     """Categories of an ordered categorical or Enum, None for anything else."""
     dtype = getattr(y, "dtype", None)
     categories = getattr(dtype, "categories", None)
@@ -264,7 +264,7 @@ def _present_labels(
     y: ArrayLike, n_samples: int | None, name: str, *, warn: bool = False
 ) -> NDArray[Any]:
     """One label per row, none of which is None, NaN or infinite."""
-    labels = column_or_1d(as_values(y), warn=warn)
+    labels = column_or_1d(convert_to_values(y), warn=warn)
     if n_samples is not None and len(labels) != n_samples:
         raise ValueError(
             f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from rankwise.checks.rows import collected
+from rankwise.checks.rows import materialise
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.finite import RangeError
 from rankwise.typing import Float64Array, Int64Array
@@ -87,7 +87,7 @@ def _as_table(X: Any) -> Any:
     """X in a form whose rows can be selected."""
     if sparse.issparse(X):
         return X.tocsr()
-    X = collected(X)
+    X = materialise(X)
     return X if isinstance(X, np.ndarray | list) or hasattr(X, "columns") else np.asarray(X)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from rankwise.runtime.column_values import as_values, is_missing, is_number
+from rankwise.runtime.column_values import convert_to_values, is_missing, is_number
 from rankwise.typing import Float64Array
 
 # What columns of time hold, and a number to replace them with.
@@ -29,7 +29,7 @@ MOSTLY_NUMBERS = "numbers, but"
 _SEVERAL = "values of several types"
 
 
-def as_any_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+def wrap_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """X as a narwhals frame, which may be lazy; None if it is not a frame.
 
     Raises
@@ -40,7 +40,7 @@ def as_any_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     # Lazy frames come first: asking Polars' for its columns warns.
     if not any(hasattr(X, name) for name in ("collect_schema", "columns", "column_names")):
         return None
-    X = as_arrow_table(X)
+    X = build_arrow_table(X)
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -50,7 +50,7 @@ def as_any_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
 
-def as_arrow_table(X: Any) -> Any:
+def build_arrow_table(X: Any) -> Any:
     """A record batch of Arrow, which narwhals does not know, as a table; others unchanged."""
     if type(X).__name__ != "RecordBatch":
         return X
@@ -59,9 +59,9 @@ def as_arrow_table(X: Any) -> Any:
     return pa.Table.from_batches([X])
 
 
-def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+def collect_frame(X: Any) -> nw.DataFrame[Any] | None:
     """X as a narwhals frame, collected if it is lazy; None if it is not a frame."""
-    frame = as_any_frame(X)
+    frame = wrap_frame(X)
     return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
 
 
@@ -82,7 +82,7 @@ def kind_of(column: nw.Series[Any]) -> str | None:
         return None  # objects that are all missing
     if known != "":
         return known
-    values = as_values(column.to_native())
+    values = convert_to_values(column.to_native())
     if values.dtype.kind in "biuf":
         return None
     if values.dtype.kind in "mMc":
@@ -111,7 +111,7 @@ def numbers_of(column: nw.Series[Any]) -> Float64Array:
         return column.to_numpy()
     if column.dtype in (nw.Boolean, nw.Decimal):  # far faster than as objects
         return column.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
-    return as_values(column.to_native()).astype(np.float64, copy=False)
+    return convert_to_values(column.to_native()).astype(np.float64, copy=False)
 
 
 def check_no_times(kinds: Mapping[str, str | None], fix: str) -> None:
@@ -144,8 +144,8 @@ def plain_frame(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         _check_numeric_array(X)
         odd_array = X.dtype.kind == "O" or isinstance(X, np.ma.MaskedArray)
-        return as_values(X) if odd_array else X
-    frame = as_frame(X)
+        return convert_to_values(X) if odd_array else X
+    frame = collect_frame(X)
     if frame is None:
         return X
     odd = [name for name, dtype in frame.schema.items() if not _is_plain(dtype)]

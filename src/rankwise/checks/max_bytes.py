@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwise.checks.parameter_constraints import at_least
+from rankwise.checks.parameter_constraints import minimum
 
 DEFAULT_MAX_BYTES = 2**33  # 8 GiB
-MAX_BYTES_CONSTRAINT = [at_least(1)]
+MAX_BYTES_CONSTRAINT = [minimum(1)]

@@ -15,8 +15,8 @@ import numpy as np
 from rankwise.structure.rules import (
     Array,
     Either,
+    MatrixRows,
     Optional,
-    Rows,
     Rule,
     Size,
     Sometimes,
@@ -71,7 +71,7 @@ def _shapes(rule: Rule) -> list[tuple[Size, ...]]:
         return [shape for choice in rule.rules for shape in _shapes(choice)]
     if isinstance(rule, Sometimes | Optional):
         return _shapes(rule.rule)
-    if isinstance(rule, Rows):
+    if isinstance(rule, MatrixRows):
         return [(rule.n_rows, rule.n_columns)]
     return [rule.shape] if isinstance(rule, Array) and rule.shape is not None else []
 

@@ -11,11 +11,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 
 __all__ = [
     "FRACTION", "NOT_NEGATIVE", "N_JOBS", "POSITIVE", "HasMethods", "Interval", "Options",
-    "StrOptions", "at_least",
+    "StrOptions", "minimum",
 ]  # fmt: skip
 
 
-def at_least(low: int) -> Interval:
+def minimum(low: int) -> Interval:
     """Whole numbers from ``low``."""
     return Interval(Integral, low, None, closed="left")
 
@@ -23,4 +23,4 @@ def at_least(low: int) -> Interval:
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 FRACTION = Interval(Real, 0, 1, closed="right")
-N_JOBS = [Interval(Integral, None, -1, closed="right"), at_least(1), None]
+N_JOBS = [Interval(Integral, None, -1, closed="right"), minimum(1), None]

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
-from rankwise.checks.frames import TIMES, as_arrow_table, as_frame, plain_frame
+from rankwise.checks.frames import TIMES, build_arrow_table, collect_frame, plain_frame
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
@@ -31,7 +31,7 @@ from rankwise.groups import QueryGroups
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import canonical_order
 from rankwise.rows.training_fingerprint import training_fingerprint
-from rankwise.runtime.column_values import as_array, as_values, is_missing
+from rankwise.runtime.column_values import convert_to_array, convert_to_values, is_missing
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 
 
@@ -201,7 +201,7 @@ def check_rows(
             f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
             "fit(rankwise.stream(chunks))."
         )
-    X = collected(X)
+    X = materialise(X)
     if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain
         check_model_width(estimator)
     if names is None:
@@ -211,7 +211,7 @@ def check_rows(
         _check_finite(table, names, allow_nan=allow_nan, name=name)
         return table
     X = plain_frame(X)
-    frame = as_frame(X)
+    frame = collect_frame(X)
     given: Any = X
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
@@ -262,9 +262,9 @@ def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
     return None if named is None or named[0] is not estimator or hasattr(X, "columns") else named[1]
 
 
-def collected(X: Any) -> Any:
+def materialise(X: Any) -> Any:
     """Collect a lazy Polars frame, turn a record batch into a table; return others unchanged."""
-    X = as_arrow_table(X)
+    X = build_arrow_table(X)
     if hasattr(X, "column_names") and "string_view" in map(str, X.schema.types):
         import pyarrow as pa
 
@@ -285,7 +285,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
             f"Sparse data was passed for {name}, but dense data is required. "
             f"Use {name}.toarray().ravel()."
         )
-    y = as_values(y)
+    y = convert_to_values(y)
     if y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     if y.ndim == 2 and y.shape[1] == 1:
@@ -317,7 +317,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
 
 def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False) -> Float64Array:
     """One weight >= 0 per row, which counts as repetition; only in a part may all be zero."""
-    weight = as_values(sample_weight)
+    weight = convert_to_values(sample_weight)
     if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
         weight = np.full(n_samples, float(weight))
     if weight.ndim != 1:
@@ -364,8 +364,8 @@ def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
     """Raise if a column holds text or dates; called once X did not convert to numbers."""
     if is_sparse(X):
         return
-    if (frame := as_frame(X)) is not None:
-        columns = [as_array(series.to_native()) for series in frame.iter_columns()]
+    if (frame := collect_frame(X)) is not None:
+        columns = [convert_to_array(series.to_native()) for series in frame.iter_columns()]
     else:
         table = np.asarray(X, dtype=getattr(X, "dtype", object))
         columns = list(table.T) if table.ndim == 2 else []

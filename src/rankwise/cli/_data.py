@@ -12,7 +12,7 @@ from rankwise.cli._files import (
     PACKED,
     data_name,
     exists,
-    expanded,
+    expand_patterns,
     read_files,
     same_width,
 )
@@ -235,7 +235,7 @@ def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
     from rankwise.datasets.data import join_data
     from rankwise.selection import letor_folds
 
-    data = expanded(data)
+    data = expand_patterns(data)
     if len(data) == 1:
         loaded = _load(data, columns=columns)
         if _is_table(loaded):

@@ -82,12 +82,14 @@ def _read_files(
 def are_numbers(path: str) -> bool:
     """Whether a file is a table of numbers without a header, with the label in the first column."""
     from rankwise.datasets.readers.side_names import number_separator
-    from rankwise.datasets.readers.textfiles import after_newline, open_text
+    from rankwise.datasets.readers.textfiles import find_line_start, open_text
 
     if not isfile(path):
         return False
     text = open_text(Path(path))
-    return number_separator(text.read(text.start, after_newline(text, text.start + 1))) is not None
+    return (
+        number_separator(text.read(text.start, find_line_start(text, text.start + 1))) is not None
+    )
 
 
 def _refuse_results(paths: Sequence[str]) -> None:
@@ -97,7 +99,7 @@ def _refuse_results(paths: Sequence[str]) -> None:
         DOCUMENT_NAMES,
         GRADE_NAMES,
         QUERY_NAMES,
-        Format,
+        FormatName,
         file_format,
     )
     from rankwise.datasets.readers.side_names import SIZES, side_file
@@ -112,12 +114,12 @@ def _refuse_results(paths: Sequence[str]) -> None:
         "It has no labels and no features. Name judged rows with features, or use it in 'rankwise "
         "evaluate RUN QRELS' and 'rankwise compare DATA --rankers RUN'."
     )
-    for path in filter(isfile, expanded(paths)):
+    for path in filter(isfile, expand_patterns(paths)):
         for read, what, fix in ((read_qrels, "judgements", judgements), (read_run, "a run", run)):
             try:
                 found = file_format(path)
                 if (
-                    found.kind in (Format.letor, Format.parquet)
+                    found.kind in (FormatName.letor, FormatName.parquet)
                     or side_file(Path(path), SIZES)
                     or not names.issuperset(name.lower() for name in found.columns)
                 ):
@@ -131,10 +133,10 @@ def _refuse_results(paths: Sequence[str]) -> None:
 def table_words(paths: Sequence[str], columns: ColumnOptions) -> dict[str, Any]:
     """Arguments of ``read_table``; tables with unknown suffixes get the separator of the header."""
     from rankwise.datasets.readers.file_formats import file_format
-    from rankwise.datasets.readers.table import TABLES, suffix_of
+    from rankwise.datasets.readers.tables import TABLES, suffix_of
 
     words = columns.words
-    first = Path(expanded(paths)[0])
+    first = Path(expand_patterns(paths)[0])
     if "sep" not in words and first.is_file() and suffix_of(first) not in TABLES:
         words["sep"] = file_format(first).separator or " "
     return words
@@ -190,7 +192,7 @@ def same_width(
 
 def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
     """Whether a path names tables: a folder, --sep, a header line, or else the suffix."""
-    from rankwise.datasets.readers.file_formats import Format, file_format
+    from rankwise.datasets.readers.file_formats import FormatName, file_format
 
     if columns.sep is not None or Path(path).is_dir():
         return True
@@ -198,21 +200,21 @@ def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
     if Path(name).is_file():
         kind = file_format(name).kind
         # Columns that the user names need no usual names, by which a table is told.
-        if kind is not Format.letor or not columns.options:
-            known = {Format.letor: False, Format.table: True, Format.parquet: True}
+        if kind is not FormatName.letor or not columns.options:
+            known = {FormatName.letor: False, FormatName.table: True, FormatName.parquet: True}
             if kind in known:
                 return known[kind]
-    return unpacked(name.lower()).endswith(_TABLES)
+    return unpack_archives(name.lower()).endswith(_TABLES)
 
 
-def unpacked(name: str) -> str:
+def unpack_archives(name: str) -> str:
     """Name of a file without the suffix of a compression."""
     return next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
 
 
 def holds_tables(folder: str) -> bool:
     """Whether a folder or one of its subfolders contains tables."""
-    from rankwise.datasets.readers.table import tables_below
+    from rankwise.datasets.readers.tables import tables_below
 
     try:
         return bool(tables_below(Path(folder)))
@@ -220,7 +222,7 @@ def holds_tables(folder: str) -> bool:
         return False
 
 
-def expanded(paths: Sequence[str]) -> list[str]:
+def expand_patterns(paths: Sequence[str]) -> list[str]:
     """Replace each glob pattern by its matching files, sorted."""
     return [
         match

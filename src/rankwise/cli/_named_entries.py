@@ -178,10 +178,10 @@ def _of_file(path: Path) -> Any:
     from sklearn.frozen import FrozenEstimator
 
     from rankwise.datasets import read_run
-    from rankwise.datasets.readers.file_formats import Format, file_format
+    from rankwise.datasets.readers.file_formats import FormatName, file_format
     from rankwise.datasets.readers.result_files import read_scores
     from rankwise.persistence import load
 
     if is_zipfile(path):
         return FrozenEstimator(load(path))
-    return read_scores(path) if file_format(path).kind is Format.scores else read_run(path)
+    return read_scores(path) if file_format(path).kind is FormatName.scores else read_run(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.cli._errors import UsageError
-from rankwise.runtime.json_values import as_json
+from rankwise.runtime.json_values import convert_to_json
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -56,7 +56,7 @@ def terminal_width() -> int | None:
 
 def print_json(value: Any) -> None:
     """Print strict JSON on stdout; NaN and infinities become null."""
-    sys.stdout.write(json.dumps(as_json(value), allow_nan=False, indent=2) + "\n")
+    sys.stdout.write(json.dumps(convert_to_json(value), allow_nan=False, indent=2) + "\n")
 
 
 def print_table(

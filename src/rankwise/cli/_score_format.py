@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from rankwise.cli._files import unpacked
+from rankwise.cli._files import unpack_archives
 
 
 class ScoreFormat(StrEnum):
@@ -33,5 +33,5 @@ _SUFFIXES = {
 
 def format_of(out: Path | None) -> ScoreFormat:
     """Format implied by the suffix of a file; one score per line by default."""
-    name = "" if out is None else unpacked(out.name.lower())
+    name = "" if out is None else unpack_archives(out.name.lower())
     return _SUFFIXES.get(Path(name).suffix, ScoreFormat.scores)

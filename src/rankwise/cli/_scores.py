@@ -110,6 +110,6 @@ def _texts(column: Any) -> np.ndarray[Any, Any]:
     return text_array([str(value) for value in column.to_pylist()])
 
 
-def joined(tables: Iterator[pa.Table]) -> pa.Table:
+def join_tables(tables: Iterator[pa.Table]) -> pa.Table:
     """Join the tables in memory; they hold scores and ids, no features."""
     return pa.concat_tables(list(tables), promote_options="permissive")

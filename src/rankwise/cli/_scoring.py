@@ -21,13 +21,13 @@ from rankwise.prediction import reads_queries, scores_of
 from rankwise.runtime.routing import call_with
 from rankwise.streams.cutter import join_ids
 from rankwise.streams.row_stream import CHUNK_ROWS, table_stream
-from rankwise.streams.sources import Chunk
+from rankwise.streams.stream_sources import Chunk
 from rankwise.streams.text_files import UnjudgedLetor
 from rankwise.typing import join_rows
 
 
 @dataclass(frozen=True)
-class Predicted:
+class ChunkPrediction:
     """Scores or classes that a model predicts for a chunk of rows."""
 
     values: Any
@@ -63,7 +63,9 @@ def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any)
     return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES))
 
 
-def predicted(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterator[Predicted]:
+def predict_rows(
+    estimator: Any, chunks: Iterator[Chunk], classes: bool
+) -> Iterator[ChunkPrediction]:
     """Predict scores or classes of all rows, chunk by chunk.
 
     Raises
@@ -86,7 +88,7 @@ def predicted(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterato
         except ValueError as error:
             where = f"in the rows from {row} (counted from 0): " if row else ""
             raise ValueError(f"{where}{error}") from None
-        yield Predicted(values, chunk.qid, chunk.doc_ids, row)
+        yield ChunkPrediction(values, chunk.qid, chunk.doc_ids, row)
         row += chunk.n_rows
 
 

@@ -50,7 +50,7 @@ class Correction(StrEnum):
     bonferroni = "bonferroni"
 
 
-class PairedTest(StrEnum):
+class TestOfPair(StrEnum):
     """Tests of the per-query values of two rankers."""
 
     t = "t"
@@ -86,8 +86,8 @@ def compare(
     preset: Preset = None,
     select_by: SelectBy = None,
     test: Annotated[
-        PairedTest, typer.Option(help="Test of the per-query values of two rankers.")
-    ] = PairedTest.t,
+        TestOfPair, typer.Option(help="Test of the per-query values of two rankers.")
+    ] = TestOfPair.t,
     correction: Annotated[
         Correction | None,
         typer.Option(
@@ -123,7 +123,7 @@ def compare(
     from rankwise._registry import REGISTRY
     from rankwise.cli._data import load_folds, refuse_one_query
 
-    if correction is Correction.max_t and test is not PairedTest.t:
+    if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
             "--correction max-t needs t statistics. Use --test t, or --correction holm."
         )

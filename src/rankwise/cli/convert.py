@@ -11,7 +11,7 @@ import typer
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._data import load_table
 from rankwise.cli._errors import JobError, UsageError
-from rankwise.cli._files import unpacked
+from rankwise.cli._files import unpack_archives
 from rankwise.cli._options import MISSING_FOLDERS, Data, Json
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
@@ -103,7 +103,7 @@ def convert(
 
 
 def _kind_of(out: Path) -> Kind:
-    name = unpacked(out.name.lower())
+    name = unpack_archives(out.name.lower())
     for suffix, kind in _SUFFIXES.items():
         if name.endswith(suffix):
             return kind

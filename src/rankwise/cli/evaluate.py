@@ -155,7 +155,7 @@ def _show_board(
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:
-    from rankwise.selection.table import none_counts
+    from rankwise.selection.leaderboard_text import none_counts
 
     (cell,) = board.cells
     notes = cell.notes + none_counts(board)
@@ -174,10 +174,10 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
 
 def _refuse_runs(data: list[str]) -> None:
     """Raise UsageError if DATA names a run, as in ``evaluate A.run B.run qrels``."""
-    from rankwise.datasets.readers.file_formats import Format, file_format
+    from rankwise.datasets.readers.file_formats import FormatName, file_format
 
     for path in data:
-        if Path(path).is_file() and file_format(path).kind is Format.run:
+        if Path(path).is_file() and file_format(path).kind is FormatName.run:
             raise UsageError(
                 f"{path} is a TREC run, but DATA holds judgements. Name further systems with "
                 f"--systems {path}, and give SCORES first."
@@ -187,10 +187,10 @@ def _refuse_runs(data: list[str]) -> None:
 def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     """Read judgements of documents, in files of any format, or judged data with document ids."""
     from rankwise.cli._data import load_table
-    from rankwise.cli._files import expanded
+    from rankwise.cli._files import expand_patterns
     from rankwise.datasets.readers.judgements import read_judgements
 
-    files: list[Any] = expanded(data)
+    files: list[Any] = expand_patterns(data)
     if not columns.options and all(Path(path).is_file() for path in files):
         return read_judgements(files)
     table = _quietly(load_table, data, columns=columns)

@@ -13,7 +13,7 @@ from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_file, check_target, make_folder, print_json
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """Output format of a model."""
 
     onnx = "onnx"
@@ -22,14 +22,14 @@ class Format(StrEnum):
     ranklib = "ranklib"
 
 
-_ENGINES = (Format.solr, Format.elasticsearch)
+_ENGINES = (ExportFormat.solr, ExportFormat.elasticsearch)
 
 
 def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of 'rankwise fit'.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help=f"File to write. {MISSING_FOLDERS}")],
     to: Annotated[
-        Format | None,
+        ExportFormat | None,
         typer.Option("--format", help="Output format (default: onnx if OUT ends in .onnx)."),
     ] = None,
     features: Annotated[
@@ -64,15 +64,15 @@ def export(
     networks. elasticsearch (also read by OpenSearch) and ranklib support linear models and sums
     of trees.
     """
-    kind = to or (Format.onnx if out.suffix == ".onnx" else None)
+    kind = to or (ExportFormat.onnx if out.suffix == ".onnx" else None)
     if kind is None:
-        raise UsageError(f"{out.name!r} implies no format. Add --format {'|'.join(Format)}.")
+        raise UsageError(f"{out.name!r} implies no format. Add --format {'|'.join(ExportFormat)}.")
     named = {"--features": features, "--name": name}
     for option, value, kinds in (
         *((option, value, _ENGINES) for option, value in named.items()),
-        ("--store", store, (Format.solr,)),
-        ("--nulls", nulls, (Format.solr,)),
-        ("--classes", classes, (Format.onnx,)),
+        ("--store", store, (ExportFormat.solr,)),
+        ("--nulls", nulls, (ExportFormat.solr,)),
+        ("--classes", classes, (ExportFormat.onnx,)),
     ):
         if value and kind not in kinds:
             raise UsageError(
@@ -87,9 +87,9 @@ def export(
     given: dict[str, Any] = {}
     if kind in _ENGINES:
         given = {"features": _names(features), "name": name or model.stem}
-    if kind is Format.solr:
+    if kind is ExportFormat.solr:
         given |= {"store": store, "nulls": nulls}
-    if kind is Format.onnx:
+    if kind is ExportFormat.onnx:
         given = {"label": classes}
     written = _write(kind, estimator, out, given)
     if json:
@@ -98,19 +98,19 @@ def export(
     typer.echo(f"{written}: {out}")
 
 
-def _write(kind: Format, estimator: Any, out: Path, given: dict[str, Any]) -> str:
+def _write(kind: ExportFormat, estimator: Any, out: Path, given: dict[str, Any]) -> str:
     """Write the file, and return a short description of its content."""
-    if kind is Format.onnx:
+    if kind is ExportFormat.onnx:
         from rankwise.export import to_onnx
 
         graph = to_onnx(estimator, out, **given).graph
         return f"ONNX, {len(graph.node)} operators"
-    if kind is Format.solr:
+    if kind is ExportFormat.solr:
         from rankwise.export import to_solr
 
         model = to_solr(estimator, out, **given)
         return f"Solr {model['class'].rpartition('.')[2]}, {len(model['features'])} features"
-    if kind is Format.elasticsearch:
+    if kind is ExportFormat.elasticsearch:
         from rankwise.export import to_elasticsearch
 
         body = to_elasticsearch(estimator, out, **given)

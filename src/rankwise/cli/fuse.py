@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli._errors import UsageError
-from rankwise.cli._files import unpacked
+from rankwise.cli._files import unpack_archives
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import (
     check_file,
@@ -162,7 +162,7 @@ def _learnt(
 def _names(runs: list[Path]) -> list[str]:
     names = []
     for path in runs:
-        name = unpacked(path.name)
+        name = unpack_archives(path.name)
         for suffix in (".run", ".txt", ".trec"):
             name = name.removesuffix(suffix)
         names.append(name or path.name)

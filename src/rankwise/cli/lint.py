@@ -32,7 +32,7 @@ def lint(
     """
     from rankwise.cli._data import load_folds
     from rankwise.datasets import lint as check
-    from rankwise.selection.splits import as_folds
+    from rankwise.selection.splits import convert_to_folds
 
     damaged = [
         problem
@@ -42,7 +42,7 @@ def lint(
     ]
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     if n_folds is not None:
-        loaded = as_folds(loaded, n_folds)
+        loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):
         report = check(loaded)
     if json:

@@ -22,7 +22,7 @@ from rankwise.cli._score_format import ScoreFormat, format_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rankwise.cli._scoring import Predicted
+    from rankwise.cli._scoring import ChunkPrediction
 
 
 @reads_tables
@@ -85,21 +85,21 @@ def predict(
             f"--classes needs a model that predicts classes, but {str(model)!r} holds a "
             f"{type(innermost(estimator)).__name__}. Drop --classes to get its scores."
         )
-    from rankwise.cli._scores import best_of_each_query, joined, write_scores
-    from rankwise.cli._scoring import chunks_to_score, predicted
+    from rankwise.cli._scores import best_of_each_query, join_tables, write_scores
+    from rankwise.cli._scoring import chunks_to_score, predict_rows
 
     what = "class" if classes else "score"
     told = _Tally()
     with waiting("Predicting"), warnings.catch_warnings():
         # The columns are already chosen by the model's feature names; rows come as an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        parts = predicted(estimator, chunks_to_score(data, columns, estimator), classes)
+        parts = predict_rows(estimator, chunks_to_score(data, columns, estimator), classes)
         tables: Any = told.tables(parts, what)
         as_trec = form is ScoreFormat.trec
         if top is not None or as_trec:
-            tables = [best_of_each_query(joined(tables), top, as_trec)]
+            tables = [best_of_each_query(join_tables(tables), top, as_trec)]
         if json and out is None:
-            tables = [joined(iter(tables))]
+            tables = [join_tables(iter(tables))]
         elif out is None:
             write_scores(tables, form, typer.get_binary_stream("stdout"), tag)
         else:
@@ -132,7 +132,7 @@ class _Tally:
     rows: int = 0
     queries: set[Any] = field(default_factory=set)
 
-    def tables(self, parts: Iterable[Predicted], what: str) -> Iterator[pa.Table]:
+    def tables(self, parts: Iterable[ChunkPrediction], what: str) -> Iterator[pa.Table]:
         from rankwise.cli._scores import score_table
 
         for part in parts:

@@ -17,7 +17,7 @@ from rankwise.cli._output import check_folder, print_json, print_table
 from rankwise.cli._progress import Progress
 
 if TYPE_CHECKING:
-    from rankwise.experiments import Entry, Reproduction
+    from rankwise.experiments import ExperimentEntry, Reproduction
 
 LIST, ALL = "list", "all"
 
@@ -85,7 +85,7 @@ def reproduce(
         from rankwise.runtime.folders import cache_folder
 
         store = cache_folder() / "reproduce"
-    from rankwise.experiments.running import reproduce as run
+    from rankwise.experiments.runner import reproduce as run
 
     done: list[Reproduction] = []
     failed: list[str] = []
@@ -119,7 +119,7 @@ def reproduce(
 
 
 def _print(found: Reproduction, written: list[Path]) -> None:
-    from rankwise.experiments.text import as_text
+    from rankwise.experiments.reproduction_text import as_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     typer.echo(as_text(found, width) + "\n")
@@ -128,7 +128,7 @@ def _print(found: Reproduction, written: list[Path]) -> None:
 
 
 def _write(found: Reproduction, folder: Path, command: str) -> list[Path]:
-    from rankwise.experiments.page import write_csv, write_page
+    from rankwise.experiments.reproduction_page import write_csv, write_page
 
     return [
         write_csv(found, folder / f"{found.key}.csv"),
@@ -136,7 +136,7 @@ def _write(found: Reproduction, folder: Path, command: str) -> list[Path]:
     ]
 
 
-def _print_list(known: dict[str, Entry], json: bool) -> None:
+def _print_list(known: dict[str, ExperimentEntry], json: bool) -> None:
     if json:
         print_json(
             [

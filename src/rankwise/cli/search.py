@@ -139,7 +139,7 @@ def search(
         check_target(out, "--out")
     from rankwise.datasets import write_run
     from rankwise.text import TextIndex, TextRanker
-    from rankwise.text.documents import FILE_SUFFIXES, as_queries
+    from rankwise.text.documents import FILE_SUFFIXES, convert_to_queries
     from rankwise.text.index_folder import has_ranker
 
     by_ranker = model is None and has_ranker(folder)
@@ -153,7 +153,7 @@ def search(
         raise UsageError(f"{queries!r} is not a file. Check the path.")
     depth = 10 if k is None and out is None else k
     with waiting("Searching"):
-        given = as_queries(path if path.is_file() else queries)
+        given = convert_to_queries(path if path.is_file() else queries)
         if by_ranker:
             ranker = TextRanker.load(folder)
             run = ranker.rank(given, ranker.n_candidates if depth is None else depth)

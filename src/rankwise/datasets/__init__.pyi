@@ -40,8 +40,8 @@ from .readers.result_files import read_run as read_run
 from .readers.sidefiles import read_grouped as read_grouped
 from .readers.sidefiles import write_grouped as write_grouped
 from .readers.svmlight import read_letor as read_letor
-from .readers.table import from_frame as from_frame
-from .readers.table import read_table as read_table
+from .readers.tables import from_frame as from_frame
+from .readers.tables import read_table as read_table
 from .readers.trec import Qrels as Qrels
 from .readers.trec import Run as Run
 from .readers.trec import write_qrels as write_qrels

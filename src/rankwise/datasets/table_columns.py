@@ -19,15 +19,20 @@ from numpy.typing import DTypeLike, NDArray
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.frames import (
     TIMES,
-    as_any_frame,
     check_no_times,
     check_unique,
     kind_of,
     kind_of_dtype,
     numbers_of,
+    wrap_frame,
 )
 from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import as_array, as_values, is_missing, text_array
+from rankwise.runtime.column_values import (
+    convert_to_array,
+    convert_to_values,
+    is_missing,
+    text_array,
+)
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
@@ -153,7 +158,7 @@ class Columns:
             index = [name for name in left if _PANDAS_INDEX.fullmatch(name)]
             if index:
                 warnings.warn(
-                    f"columns {listed(index)} are left out: pandas gives these names to row "
+                    f"columns {list_names(index)} are left out: pandas gives these names to row "
                     "numbers, and to columns without a name. Name the columns to use them: "
                     f"{setting('features')}.",
                     IgnoredColumnsWarning,
@@ -195,8 +200,8 @@ class Columns:
         missing = [name for name in features or () if name not in kinds]
         if missing and fitted:
             raise ValueError(
-                f"the model was fitted on columns that are missing: {listed(missing)}; there are "
-                f"{listed(columns)}."
+                f"the model was fitted on columns that are missing: {list_names(missing)}; "
+                f"there are {list_names(columns)}."
             )
         if features is None:
             unread = {*LABEL_NAMES, *WEIGHT_NAMES}
@@ -254,7 +259,7 @@ def read_frame(
     ValueError
         If a column is missing, has an ambiguous role, or holds values of the wrong kind.
     """
-    table = as_any_frame(frame)
+    table = wrap_frame(frame)
     if table is None:
         raise TypeError(
             f"frame must be a data frame, got {type(frame).__name__}. Pass arrays to RankingData."
@@ -267,7 +272,7 @@ def read_frame(
 
 def is_frame(data: Any) -> bool:
     """Whether ``data`` is a frame of narwhals or of a library that it supports."""
-    return as_any_frame(data) is not None
+    return wrap_frame(data) is not None
 
 
 def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str | None]:
@@ -306,7 +311,7 @@ def choose_features(kinds: Kinds) -> list[str]:
 def warn_of_ignored(kinds: Mapping[str, str]) -> None:
     """Warn about columns without numbers that are left out, if there are any."""
     if kinds:
-        shown = listed([f"{name} ({kind})" for name, kind in kinds.items()], quote=str)
+        shown = list_names([f"{name} ({kind})" for name, kind in kinds.items()], quote=str)
         warnings.warn(
             f"columns that hold no numbers are not used as features: {shown}. Encode them as "
             f"numbers to use them, or name the columns to use: {setting('features')}.",
@@ -323,7 +328,7 @@ def label_fix() -> str:
     )
 
 
-def listed(names: Sequence[str], most: int = MOST_LISTED, quote: Any = repr) -> str:
+def list_names(names: Sequence[str], most: int = MOST_LISTED, quote: Any = repr) -> str:
     """Names separated by commas; of many, the first ones and the number of the others."""
     shown = ", ".join(quote(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -335,7 +340,8 @@ def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
     missing = sorted({*names} - {*columns})
     if missing:
         raise ValueError(
-            f"{what} must be columns, but {listed(missing)} are not; there are {listed(columns)}."
+            f"{what} must be columns, but {list_names(missing)} are not; there are "
+            f"{list_names(columns)}."
         )
 
 
@@ -356,7 +362,7 @@ def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) 
         one_query = f", or {setting('qid', False)} if all rows are one query"
         raise ValueError(
             f"{what} needs a column, but none is called {', '.join(usual)}; there are "
-            f"{listed(columns)}. Pass {setting(what)}{one_query if what == 'qid' else ''}."
+            f"{list_names(columns)}. Pass {setting(what)}{one_query if what == 'qid' else ''}."
         )
     return found
 
@@ -369,13 +375,13 @@ def _choose_if_there(
     if named is not None:
         if named not in columns:
             raise ValueError(
-                f"{setting(what, named)} is not a column; there are {listed(columns)}."
+                f"{setting(what, named)} is not a column; there are {list_names(columns)}."
             )
         return named
     found = [column for column in columns if column.lower() in usual]
     if len(found) > 1:
         raise ValueError(
-            f"{what} could be any of the columns {listed(found)}. Pass {setting(what)}, and "
+            f"{what} could be any of the columns {list_names(found)}. Pass {setting(what)}, and "
             f"{setting('features')} if the others are not features."
         )
     return found[0] if found else None
@@ -387,7 +393,7 @@ def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     if kind is None:
         return numbers_of(column)
     if kind == "categories":
-        categories = as_values(column.to_native())
+        categories = convert_to_values(column.to_native())
         if categories.dtype.kind in "biuf":
             return categories.astype(np.float64)
     fix = f"Encode it as numbers, or leave it out of {setting('features')}."
@@ -416,7 +422,7 @@ def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
 def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     values = _numbers(what, name, column).astype(np.float64, copy=False)
     if what == "scores" and not column.dtype.is_float() and np.isfinite(values).all():
-        exact_float64(as_array(column.to_native()), f"scores in column {name!r}")
+        exact_float64(convert_to_array(column.to_native()), f"scores in column {name!r}")
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())
@@ -451,7 +457,7 @@ def _present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
     Libraries store integers as floats once a column has had missing values, and databases as
     decimals.
     """
-    ids = as_array(column.to_native())
+    ids = convert_to_array(column.to_native())
     missing = np.zeros(len(ids), dtype=bool)
     if ids.dtype.kind in "fmM":
         missing = np.isnan(ids)
@@ -461,7 +467,7 @@ def _present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
     if missing.any():
         row = int(missing.argmax())
         raise ValueError(f"{what} must not be missing, column {name!r} is empty at row {row}.")
-    numbers = as_values(ids)
+    numbers = convert_to_values(ids)
     if numbers.dtype.kind != "f" or not (np.abs(numbers) < 2.0**53).all():
         return ids
     return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids

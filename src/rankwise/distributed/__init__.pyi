@@ -1,9 +1,9 @@
 from .partition import partition_statistics as partition_statistics
+from .partition_scores import evaluate as evaluate
+from .partition_scores import predict as predict
 from .planning import Plan as Plan
 from .planning import plan as plan
 from .planning import solve as solve
-from .scores import evaluate as evaluate
-from .scores import predict as predict
 from .sums import Statistics as Statistics
 from .sums import merge as merge
 from .with_dask import fit as fit

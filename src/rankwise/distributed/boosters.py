@@ -11,18 +11,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from rankwise.distributed.ranks import client_of, run_ranks
+from rankwise.distributed.processes import client_of, run_ranks
 from rankwise.distributed.rows_of_partition import naming_partition
 from rankwise.distributed.tasks import Tasks
 from rankwise.distributed.whole_queries import (
-    Part,
+    QueryPart,
     join_parts,
     read_part,
     same_columns,
     whole_parts,
 )
 from rankwise.groups import QueryGroups
-from rankwise.rankers.adapters._rows import Labels
+from rankwise.rankers.adapters._rows import TrainingLabels
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 
 
@@ -56,8 +56,8 @@ def fit_booster(
             "categorical_features must be None on a cluster, got "
             f"{hub.categorical_features!r}. Encode categories as numbers, or fit locally."
         )
-    shares, found = shared_parts(hub, partitions, client)
-    labels = reduce(Labels.joined, found)
+    shares, found = share_parts(hub, partitions, client)
+    labels = reduce(TrainingLabels.joined, found)
     if labels.values is None and hub._library.name == "LightGBM":
         raise ValueError(
             "y must have at most 65,536 different labels for LightGBM on a cluster. Round them, "
@@ -67,16 +67,16 @@ def fit_booster(
     fitted = run_ranks(
         client, shares, fit_share, hub.networks, clone(ranker), labels, validation, seed
     )
-    return joined_ranker(fitted)
+    return join_rankers(fitted)
 
 
 def fit_share(
     network: Any,
     ranker: Any,
-    labels: Labels,
+    labels: TrainingLabels,
     validation: tuple[Any, Any, Any],
     seed: int,
-    parts: Sequence[Part],
+    parts: Sequence[QueryPart],
 ) -> Any:
     """Training task of one worker."""
     share = join_parts(*parts)
@@ -84,9 +84,9 @@ def fit_share(
     return ranker.fit_share(rows, share.names, labels, validation, seed, network)
 
 
-def shared_parts(
+def share_parts(
     ranker: Any, partitions: Sequence[Any], client: Any
-) -> tuple[list[list[Any]], list[Labels]]:
+) -> tuple[list[list[Any]], list[TrainingLabels]]:
     """Split the rows into whole queries for each worker, and return the labels of every part.
 
     Raises
@@ -126,24 +126,24 @@ def shares_of(parts: Sequence[Any], sizes: Sequence[int], n: int) -> list[list[A
     ]
 
 
-def _read(partition: Any, ranker: Any, number: int) -> Part:
+def _read(partition: Any, ranker: Any, number: int) -> QueryPart:
     with naming_partition(number):
         return read_part(ranker, partition)
 
 
-def _n_rows(part: Part) -> int:
+def _n_rows(part: QueryPart) -> int:
     return len(part.y)
 
 
-def _summary(part: Part) -> tuple[Labels, bool]:
+def _summary(part: QueryPart) -> tuple[TrainingLabels, bool]:
     """The labels of a part, and whether some query has different labels."""
     groups = QueryGroups.from_qid(part.qid if part.has_qid else None, len(part.y))
     y = groups.sort(part.y)
     first = np.repeat(y[groups.indptr[:-1]], groups.sizes)
-    return Labels.of(part.y), bool((y != first).any())
+    return TrainingLabels.of(part.y), bool((y != first).any())
 
 
-def joined_ranker(fitted: Sequence[Any]) -> Any:
+def join_rankers(fitted: Sequence[Any]) -> Any:
     """The ranker of the first worker, with the fingerprint of all workers' rows."""
     ranker, prints = fitted[0], [part.fit_fingerprint_ for part in fitted]
     totals = {name: sum(found[name] for found in prints) for name in ("n_samples", "n_queries")}

@@ -9,7 +9,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from rankwise.datasets.table_columns import QUERY_NAMES
-from rankwise.distributed.rows_of_partition import in_order_of
+from rankwise.distributed.rows_of_partition import reorder_columns
 from rankwise.runtime.vocabulary import setting
 from rankwise.streams.row_stream import RowStream
 
@@ -84,7 +84,7 @@ def _frame_chunk(
     frame: Any, columns: list[Any], number: int, names: dict[str, str], others: dict[str, Any]
 ) -> Any:
     """(X, y, qid, sample_weight) of a partition of a DataFrame."""
-    frame = in_order_of(frame, columns, number)
+    frame = reorder_columns(frame, columns, number)
     values = {**others, **{name: frame[column] for name, column in names.items()}}
     X = frame.drop(columns=list(names.values()))
     return (X, *(_column(values.get(name)) for name in ("y", "qid", "sample_weight")))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.distributed.planning import LANDMARKS, MEASURES, QUERIES, Plan, as_stream
+from rankwise.distributed.planning import LANDMARKS, MEASURES, QUERIES, Plan, convert_to_stream
 from rankwise.distributed.rows_of_partition import naming_partition
 from rankwise.distributed.sums import GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
@@ -22,7 +22,7 @@ from rankwise.solvers.least_squares.path_selection import part_scores
 from rankwise.streams.checked_stream import CheckedStream
 from rankwise.streams.cutter import Cutter, join_ids
 from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.held_out import RunningMean, per_query
+from rankwise.tuning.held_out import RunningMean, measure_per_query
 from rankwise.typing import Float64Array
 
 
@@ -76,7 +76,7 @@ def partition_statistics(
     True
     """
     with naming_partition(number):
-        return _statistics(job, number, as_stream(rows), n_threads)
+        return _statistics(job, number, convert_to_stream(rows), n_threads)
 
 
 def _statistics(job: Plan, number: int, rows: RowStream, n_threads: int | None) -> Statistics:
@@ -149,7 +149,7 @@ def _measures(
         rows = part.take()
         scores = part_scores(job.design, job.read_outs[part.fold], rows.X)
         if part.query is None:
-            scores = per_query(job.measure, rows.y, scores, rows.groups)
+            scores = measure_per_query(job.measure, rows.y, scores, rows.groups)
         return part, rows.y, scores
 
     means = [RunningMean() for _ in job.read_outs]

@@ -157,7 +157,7 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
             "it on a sample in memory."
         )
     limit = features.column_limit
-    checked = CheckedStream(ranker, as_stream(first_rows), column_limit=limit)
+    checked = CheckedStream(ranker, convert_to_stream(first_rows), column_limit=limit)
     data = checked.head(gram.CHUNK_ROWS)
     design = None if draws else _design(equation, data)
     del ranker.fit_fingerprint_
@@ -205,7 +205,7 @@ def solve(job: Plan, statistics: Statistics) -> Plan:
         return steps[job.stage](job, statistics)
 
 
-def as_stream(rows: Any) -> Any:
+def convert_to_stream(rows: Any) -> Any:
     """Make a stream from a chunk, from chunks or from any other source of a stream."""
     one_chunk = isinstance(rows, tuple) or hasattr(rows, "columns") or hasattr(rows, "shape")
     return stream([rows] if one_chunk else rows)

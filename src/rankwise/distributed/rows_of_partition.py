@@ -22,7 +22,7 @@ def naming_partition(number: int | None) -> Iterator[None]:
         raise kind(f"In {place}: {error}") from None
 
 
-def in_order_of(frame: Any, columns: Sequence[Any], number: int | None = None) -> Any:
+def reorder_columns(frame: Any, columns: Sequence[Any], number: int | None = None) -> Any:
     """A partition of a frame with the columns of the whole frame, matched by name."""
     found = labels_of(frame)
     if found is None or found == list(columns):

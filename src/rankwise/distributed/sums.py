@@ -21,7 +21,7 @@ from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
 from rankwise.streams.cutter import QueryNumbers
 from rankwise.streams.matched_columns import kind_of_ids, same_kind_of_ids
-from rankwise.tuning.held_out import RunningMean, per_query
+from rankwise.tuning.held_out import RunningMean, measure_per_query
 from rankwise.typing import Float64Array
 
 
@@ -68,7 +68,7 @@ class ScoreEdge(Edge):
         """Contribution of the whole query to its fold."""
         assert measure is not None
         mean = RunningMean()
-        mean.add(per_query(measure, self.y, self.scores, QueryGroups.single(len(self.y))))
+        mean.add(measure_per_query(measure, self.y, self.scores, QueryGroups.single(len(self.y))))
         return [mean]
 
 

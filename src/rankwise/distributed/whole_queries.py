@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise.checks.rows import check_fit
-from rankwise.distributed.planning import as_stream
+from rankwise.distributed.planning import convert_to_stream
 from rankwise.distributed.rows_of_partition import naming_partition, refuse_categories
 from rankwise.groups import QueryGroups
 from rankwise.streams.cutter import join_ids
@@ -31,7 +31,7 @@ _MIXED = "qid must be given in every partition or in none. Without it all rows a
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class QueryPart:
     """Checked rows of one partition.
 
     Attributes
@@ -61,7 +61,7 @@ class Part:
         """Query ids in order of appearance, and whether they were given."""
         return QueryGroups.from_qid(self.qid, len(self.y)).ids, self.has_qid
 
-    def take(self, ids: np.ndarray[Any, Any]) -> Part:
+    def take(self, ids: np.ndarray[Any, Any]) -> QueryPart:
         """The rows of some queries."""
         wanted = set(ids.tolist())
         rows = np.array([value in wanted for value in self.qid.tolist()], dtype=bool)
@@ -73,7 +73,7 @@ class Part:
         """Names of the columns, dtype, and whether the rows are sparse; None without rows."""
         return None if self.X is None else (self.columns, self.X.dtype, is_sparse(self.X))
 
-    def in_form(self, number: int, first: int, columns: list[Any] | None, dtype: Any) -> Part:
+    def in_form(self, number: int, first: int, columns: list[Any] | None, dtype: Any) -> QueryPart:
         """The rows of partition ``number`` with the columns of partition ``first``."""
         if self.X is None:
             return self
@@ -86,7 +86,7 @@ class Part:
         return replace(self, X=X.astype(dtype, copy=False), names=names, columns=columns)
 
 
-def read_part(ranker: Any, rows: Any) -> Part:
+def read_part(ranker: Any, rows: Any) -> QueryPart:
     """Rows of a partition, checked as in ``fit``; rows of weight 0 are dropped.
 
     Raises
@@ -95,7 +95,7 @@ def read_part(ranker: Any, rows: Any) -> Part:
         As ``fit`` of the ranker raises.
     """
     ranker, parts, columns = clone(ranker), [], None
-    for chunk in as_stream(rows):
+    for chunk in convert_to_stream(rows):
         if chunk.n_rows:
             refuse_categories(chunk.X)
             columns = labels_of(chunk.X, chunk.feature_names) if not parts else columns
@@ -108,11 +108,13 @@ def read_part(ranker: Any, rows: Any) -> Part:
             names = None if names is None else [str(name) for name in names]
             ids = data.groups.row_ids()
             has_qid = chunk.qid is not None
-            parts.append(Part(data.X, data.y, ids, data.sample_weight, names, has_qid, columns))
+            parts.append(
+                QueryPart(data.X, data.y, ids, data.sample_weight, names, has_qid, columns)
+            )
     return join_parts(*parts)
 
 
-def join_parts(*given: Part) -> Part:
+def join_parts(*given: QueryPart) -> QueryPart:
     """Concatenate the rows of some parts.
 
     Raises
@@ -122,7 +124,7 @@ def join_parts(*given: Part) -> Part:
     """
     parts = [part for part in given if part.X is not None]
     if not parts:
-        return Part(None, np.zeros(0), np.zeros(0, dtype=np.int64))
+        return QueryPart(None, np.zeros(0), np.zeros(0, dtype=np.int64))
     first = parts[0]
     for part in parts[1:]:
         if part.has_qid != first.has_qid:
@@ -138,7 +140,7 @@ def join_parts(*given: Part) -> Part:
         weight = np.concatenate(
             [np.ones(len(part.y)) if part.weight is None else part.weight for part in parts]
         )
-    return Part(
+    return QueryPart(
         join_rows([part.X for part in parts]),
         np.concatenate([part.y for part in parts]),
         join_ids([part.qid for part in parts]),
@@ -160,7 +162,7 @@ def same_columns(parts: Sequence[Any], tasks: Any) -> list[Any]:
         If a partition lacks a column or has one more, some have names and others none, or some are
         sparse and others dense.
     """
-    found = tasks.results([tasks.call(Part.form, part) for part in parts])
+    found = tasks.results([tasks.call(QueryPart.form, part) for part in parts])
     forms = {number: form for number, form in enumerate(found) if form is not None}
     if not forms:
         return list(parts)
@@ -180,7 +182,7 @@ def same_columns(parts: Sequence[Any], tasks: Any) -> list[Any]:
     return [
         part
         if number not in forms or forms[number][:2] == (columns, dtype)
-        else tasks.call(Part.in_form, part, number, first, columns, dtype)
+        else tasks.call(QueryPart.in_form, part, number, first, columns, dtype)
         for number, part in enumerate(parts)
     ]
 
@@ -225,7 +227,7 @@ def whole_parts(parts: Sequence[Any], tasks: Any) -> list[Any]:
     ValueError
         If only some parts have query ids.
     """
-    found = tasks.results([tasks.call(Part.ids, part) for part in parts])
+    found = tasks.results([tasks.call(QueryPart.ids, part) for part in parts])
     if len({has_qid for _, has_qid in found} - {None}) > 1:
         raise ValueError(_MIXED)
     ids = [some for some, _ in found]
@@ -234,5 +236,7 @@ def whole_parts(parts: Sequence[Any], tasks: Any) -> list[Any]:
     pieces: list[list[Any]] = [[] for _ in parts]
     for part, places in zip(parts, moves(ids), strict=True):
         for place, some in places.items():
-            pieces[place].append(part if len(places) == 1 else tasks.call(Part.take, part, some))
+            pieces[place].append(
+                part if len(places) == 1 else tasks.call(QueryPart.take, part, some)
+            )
     return [group[0] if len(group) == 1 else tasks.call(join_parts, *group) for group in pieces]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.distributed.partition import partition_statistics
-from rankwise.distributed.planning import Plan, as_stream, plan, solve
+from rankwise.distributed.planning import Plan, convert_to_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.boosting.lambdamart import LambdaMART
@@ -121,7 +121,7 @@ def fit(
 
         return fit_booster(ranker, partitions, validation, client)
     if isinstance(ranker, LambdaMART):
-        from rankwise.distributed.lambdamart import fit_lambdamart
+        from rankwise.distributed.lambdamart_on_dask import fit_lambdamart
 
         return fit_lambdamart(ranker, partitions, validation, client)
     if X_val is not None:
@@ -146,7 +146,7 @@ def _first_plan(ranker: Any, partitions: Sequence[Any], client: Any) -> Plan:
 
 
 def _plan_of(ranker: Any, rows: Any) -> Plan | None:
-    chunks = as_stream(rows)
+    chunks = convert_to_stream(rows)
     has_rows = any(
         chunk.n_rows and (chunk.sample_weight is None or np.any(chunk.sample_weight))
         for chunk in chunks.keys()  # noqa: SIM118

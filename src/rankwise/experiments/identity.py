@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rankwise.datasets.catalog.checksums import text_sha256
-from rankwise.experiments.base import Cell, Experiment
+from rankwise.experiments.experiment import Cell, Experiment
 from rankwise.selection.fingerprint import fingerprint
 from rankwise.selection.provenance import library_versions
-from rankwise.selection.source_files import file_hash, imported_files, package_hash
+from rankwise.selection.source_files import file_hash, find_imported_files, package_hash
 
 # These modules only show numbers, so they cannot change a cell.
 _SHOWN = ("tables", "figures")
@@ -38,7 +38,7 @@ def code_key(experiment: Experiment) -> str:
     def counts(name: str) -> bool:
         return name.partition(".")[0] == root and not name.endswith(_SHOWN)
 
-    files, _ = imported_files(module, counts)
+    files, _ = find_imported_files(module, counts)
     versions = library_versions()
     del versions["platform"]
     return fingerprint([versions, package_hash(), file_hash(files.items())])

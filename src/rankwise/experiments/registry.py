@@ -1,8 +1,8 @@
 """Installed experiments; uses the standard library only, so ``reproduce list`` starts quickly.
 
 A distribution announces its experiments by an entry point in the group ``rankwise.experiments``
-that names a dict from key to :class:`Entry`. One such distribution is ``rankwise-papers``, in
-``papers/`` of the repository.
+that names a dict from key to :class:`ExperimentEntry`. One such distribution is
+``rankwise-papers``, in ``papers/`` of the repository.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rankwise.experiments.base import Experiment
+    from rankwise.experiments.experiment import Experiment
 
 GROUP = "rankwise.experiments"
 HOW_TO_GET = (
@@ -24,7 +24,7 @@ HOW_TO_GET = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class ExperimentEntry:
     """One experiment.
 
     Attributes
@@ -52,15 +52,15 @@ class Entry:
 
 
 @cache
-def experiments() -> dict[str, Entry]:
+def experiments() -> dict[str, ExperimentEntry]:
     """Entries of all installed distributions that announce experiments, by key."""
-    found: dict[str, Entry] = {}
+    found: dict[str, ExperimentEntry] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         found |= point.load()
     return found
 
 
-def find_experiment(key: str) -> Entry:
+def find_experiment(key: str) -> ExperimentEntry:
     """Find the entry of an experiment by key.
 
     Raises

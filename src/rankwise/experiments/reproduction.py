@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rankwise.experiments.base import Figure, Table, Verdict
+from rankwise.experiments.experiment import Figure, ResultTable, Verdict
 
 DONE, FAILED, LEFT_OUT = "done", "failed", "left out"
 CSV_COLUMNS = (
@@ -70,13 +70,13 @@ class Reproduction:
     quick: bool
     protocol: str
     outcomes: Sequence[Outcome]
-    tables: Sequence[Table]
+    tables: Sequence[ResultTable]
     figures: Sequence[Figure] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     n_jobs: int = 1
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def counts(self, table: Table | None = None) -> dict[str, int]:
+    def counts(self, table: ResultTable | None = None) -> dict[str, int]:
         """How often each verdict was given, in the order of :class:`Verdict`, zeros left out."""
         tables = self.tables if table is None else [table]
         found = Counter(value.verdict for table in tables for value in table.values)

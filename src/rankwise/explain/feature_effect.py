@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.methods import check_scores
-from rankwise.explain.rows import as_table, names_of, score_mixed
+from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -143,7 +143,7 @@ def feature_effect(
         )
     if n_points < 2:
         raise ValueError(f"n_points must be at least 2, got {n_points}.")
-    table = as_table(X)
+    table = convert_to_table(X)
     names = names_of(ranker, table)
     column = _column_number(feature, names)
     groups = QueryGroups.from_qid(qid, table.shape[0])

@@ -17,13 +17,13 @@ from math import factorial
 
 import numpy as np
 
-from rankwise.explain.rows import BATCH, Score
+from rankwise.explain.table_rows import BATCH, Score
 from rankwise.typing import Float64Array
 
 MOST_ENUMERATED = 10  # features, which give 1,024 mixed rows
 
 
-def enumerated(score: Score, players: int) -> Float64Array:
+def enumerate_sets(score: Score, players: int) -> Float64Array:
     """Exact Shapley values of a game with few players, from all 2^players sets.
 
     ``score`` maps a boolean array (n_sets, players) of sets to their values.
@@ -42,7 +42,7 @@ def enumerated(score: Score, players: int) -> Float64Array:
     return values
 
 
-def sampled(
+def sample_orders(
     score: Score, players: int, n_orders: int, random_state: np.random.RandomState
 ) -> tuple[Float64Array, Float64Array]:
     """Shapley values from ``n_orders`` random orders of the players, each also reversed.

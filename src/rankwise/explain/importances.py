@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import SHOWN, RankingExplanation, ScoreExplanation
-from rankwise.explain.rows import names_of
+from rankwise.explain.table_rows import names_of
 from rankwise.prediction import innermost
 from rankwise.typing import Float64Array
 

@@ -10,9 +10,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import PairExplanation
-from rankwise.explain.games import MOST_ENUMERATED, enumerated, sampled, single
+from rankwise.explain.games import MOST_ENUMERATED, enumerate_sets, sample_orders, single
 from rankwise.explain.methods import check_game, check_scores, is_additive, tree_games
-from rankwise.explain.rows import as_arrays, as_table, join, names_of, row_values, score_mixed
+from rankwise.explain.table_rows import (
+    convert_to_arrays,
+    convert_to_table,
+    join,
+    names_of,
+    row_values,
+    score_mixed,
+)
 from rankwise.prediction import scores_of
 from rankwise.typing import Float64Array
 
@@ -70,10 +77,10 @@ def explain_pair(
     """
     check_is_fitted(ranker)
     check_scores(ranker)
-    a, b = as_table(xa), as_table(xb)
+    a, b = convert_to_table(xa), convert_to_table(xb)
     _check_one_row("xa", a, getattr(ranker, "n_features_in_", a.shape[1]))
     _check_one_row("xb", b, a.shape[1])
-    with as_arrays(ranker, a, b) as tables:
+    with convert_to_arrays(ranker, a, b) as tables:
         row_a, row_b = (*row_values(a, tables[0]), *row_values(b, tables[1]))
         both = join(*tables)
         scores = scores_of(ranker, both)
@@ -126,10 +133,10 @@ def contributions(
     if is_additive(ranker):
         values[differing] = single(score, players)
     elif players <= MOST_ENUMERATED:
-        values[differing] = enumerated(score, players)
+        values[differing] = enumerate_sets(score, players)
     else:
         error = np.zeros(d)
-        values[differing], error[differing] = sampled(score, players, n_orders, random_state)
+        values[differing], error[differing] = sample_orders(score, players, n_orders, random_state)
     return values, error
 
 

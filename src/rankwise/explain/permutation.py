@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.rows import check_target, collected
+from rankwise.checks.rows import check_target, materialise
 from rankwise.explain.importances import FeatureImportances
-from rankwise.explain.rows import as_table, mixed, names_of
+from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.prediction import grades_of, predictions
@@ -105,7 +105,7 @@ def permutation_importances(
         raise ValueError(f"within must be 'rows' or 'queries', got {within!r}.")
     if n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
-    table, parsed = as_table(collected(X)), parse(measure)
+    table, parsed = convert_to_table(materialise(X)), parse(measure)
     n, d = table.shape
     labels, groups = check_target(grades_of(model, y), n), QueryGroups.from_qid(qid, n)
 
@@ -125,7 +125,7 @@ def permutation_importances(
         order = _permuted(groups, within, rng)
         for j in range(d):
             sources[:, j] = order
-            repeats[j, repeat] = sign * (whole - value(mixed(table, sources)))
+            repeats[j, repeat] = sign * (whole - value(mix_rows(table, sources)))
             sources[:, j] = np.arange(n)
     losses = repeats.mean(axis=1)
     return PermutationImportances(names_of(model, table), losses, f"loss of {measure}", repeats)

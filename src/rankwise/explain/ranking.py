@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.explain.explanation import RankingExplanation
 from rankwise.explain.methods import check_game, check_scores, is_additive, tree_games
 from rankwise.explain.pair import contributions
-from rankwise.explain.rows import additive_parts, as_arrays, as_table, names_of, row_values
+from rankwise.explain.table_rows import (
+    additive_parts,
+    convert_to_arrays,
+    convert_to_table,
+    names_of,
+    row_values,
+)
 from rankwise.explain.tree_games import TreeGames
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
@@ -69,10 +75,10 @@ def explain_ranking(
     """
     check_is_fitted(ranker)
     check_scores(ranker)
-    table = as_table(X)
+    table = convert_to_table(X)
     groups = QueryGroups.from_qid(qid, table.shape[0])
     names = names_of(ranker, table)
-    with as_arrays(ranker, table) as (table,):
+    with convert_to_arrays(ranker, table) as (table,):
         scores = scores_of(ranker, table)
         values, exact = _shared_out(
             ranker, table, groups, feature_perturbation, n_others, n_orders, random_state

@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.explain.explanation import ScoreExplanation
 from rankwise.explain.methods import Encode, check_game, check_scores, is_additive, tree_games
 from rankwise.explain.pair import contributions
-from rankwise.explain.rows import additive_parts, as_arrays, as_table, join, names_of, row_values
+from rankwise.explain.table_rows import (
+    additive_parts,
+    convert_to_arrays,
+    convert_to_table,
+    join,
+    names_of,
+    row_values,
+)
 from rankwise.explain.tree_games import TreeGames
 from rankwise.prediction import scores_of
 from rankwise.typing import Float64Array
@@ -109,11 +116,11 @@ def explain_scores(
             "Pass background=X_train[:100], or other rows to compare with."
         )
     check_game(feature_perturbation, trees is not None)
-    table = as_table(X)
+    table = convert_to_table(X)
     names = names_of(ranker, table)
     if trees is not None and feature_perturbation == "tree_path_dependent":
         games, encode = trees
-        with as_arrays(ranker, table) as (table,):
+        with convert_to_arrays(ranker, table) as (table,):
             scores, values = scores_of(ranker, table), games.path_dependent(encode(table))
         return ScoreExplanation(names, values, scores, games.expected_score(), True)
     if background is None:
@@ -121,10 +128,10 @@ def explain_scores(
             "feature_perturbation='interventional' needs background rows, got None. Pass "
             "background=X_train[:100], or other rows to compare with."
         )
-    others = as_table(background)
+    others = convert_to_table(background)
     if others.shape[0] == 0:
         raise ValueError("background must have at least one row, got 0. Pass rows to compare with.")
-    with as_arrays(ranker, table, others) as (table, others):
+    with convert_to_arrays(ranker, table, others) as (table, others):
         scores = scores_of(ranker, table)
         values, expected, exact = _against(ranker, trees, table, others, n_orders, random_state)
     return ScoreExplanation(names, values, scores, expected, exact)

@@ -32,7 +32,7 @@ from rankwise.kernels.tree_shapley import (
     path_values,
 )
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 _Nodes = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import REGISTRY
 from rankwise.export import expansions, tree_sums
-from rankwise.export.maps import Chain, ExportError, Filled, Scaled, Sum, Trees, merged
+from rankwise.export.maps import Chain, ExportError, Filled, Scaled, Sum, Trees, merge_maps
 
 Reader = Callable[[Any], Chain]
 
@@ -126,7 +126,7 @@ def chain_of(estimator: Any) -> Chain:
         return chain_of(estimator.best_estimator_)
     if hasattr(estimator, "steps"):
         parts = [chain_of(step) for _, step in estimator.steps if step not in (None, "passthrough")]
-        return merged(tuple(step for part in parts for step in part))
+        return merge_maps(tuple(step for part in parts for step in part))
     reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
     if reader is None:
         raise ExportError(
@@ -135,7 +135,7 @@ def chain_of(estimator: Any) -> Chain:
             "and RobustScaler before them."
         )
     check_is_fitted(estimator)
-    return merged(reader(estimator))
+    return merge_maps(reader(estimator))
 
 
 def reader_of(cls: type) -> Reader | None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rankwise.export.features import feature_names
-from rankwise.export.parts import LinearPart, composed, part_of
+from rankwise.export.feature_names import feature_names
+from rankwise.export.parts import LinearPart, compose_scalers, part_of
 from rankwise.export.ranklib import ranklib_text
 from rankwise.runtime.output import write_file
 
@@ -76,7 +76,7 @@ def to_elasticsearch(
         weights = dict(zip(names, part.sum.weights[:, 0].tolist(), strict=True))
         model = {"type": "model/linear", "definition": json.dumps(weights)}
         if part.scaled:
-            scaled = composed(part.scaled)
+            scaled = compose_scalers(part.scaled)
             pairs = zip(scaled.center.tolist(), scaled.spread.tolist(), strict=True)
             model["feature_normalizers"] = {
                 feature: _normalizer(center, spread, scaled.to_unit)

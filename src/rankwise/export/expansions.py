@@ -10,13 +10,13 @@ from rankwise.export.maps import (
     Affine,
     Chain,
     ExportError,
+    HiddenNodes,
     KernelValues,
     Map,
-    Nodes,
     RunningSums,
     Scaled,
     Terms,
-    Votes,
+    VoteMean,
     linear,
 )
 from rankwise.features.affine_powers import AffinePowers
@@ -28,7 +28,7 @@ from rankwise.features.score_expansions import (
     ProductsExpansion,
     SupportExpansion,
 )
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 
 def linear_model(estimator: Any) -> Chain:
@@ -45,7 +45,7 @@ def fitted_expansion(estimator: Any) -> Chain:
         case LinearExpansion():
             return (linear(known.coef, known.intercept),)
         case NodeExpansion():  # random nodes of all draws side by side
-            nodes = Nodes(
+            nodes = HiddenNodes(
                 np.concatenate(list(known.hidden_weights), axis=1).astype(np.float64),
                 known.hidden_biases.ravel().astype(np.float64),
                 known.activation,
@@ -64,7 +64,7 @@ def network(estimator: Any) -> Chain:
     """Layers of a neural ranker, after its own scaling."""
     *hidden, weights, offset = estimator.weights_
     pairs = zip(hidden[::2], hidden[1::2], strict=True)
-    layers = [Nodes(inner, biases, estimator.activation) for inner, biases in pairs]
+    layers = [HiddenNodes(inner, biases, estimator.activation) for inner, biases in pairs]
     return Scaled(estimator.shift_, estimator.scale_), *layers, Affine(weights, offset)
 
 
@@ -97,7 +97,7 @@ def many_hypotheses(estimator: Any) -> Chain:
     if estimator.combine == "vote" and known.survival.any():
         voices = known.survival.astype(np.float64)
     scores = Affine(known.weights, np.zeros(len(voices)))
-    votes = Votes(known.thresholds.astype(np.float64), voices)
+    votes = VoteMean(known.thresholds.astype(np.float64), voices)
     phi = _explicit(estimator)
     if phi is not None:
         return *phi, scores, votes
@@ -110,7 +110,7 @@ def all_hypotheses(estimator: Any) -> Chain:
     is_explicit = estimator.kernel is None
     kernel = AffinePowers(d, estimator.degree).kernel if is_explicit else estimator.kernel_
     n = len(estimator.dual_coef_)
-    votes = Votes(estimator.threshold_path_, estimator.survival_.astype(np.float64))
+    votes = VoteMean(estimator.threshold_path_, estimator.survival_.astype(np.float64))
     if not n:  # one hypothesis, whose score is 0
         return Affine(np.zeros((d, 1)), np.zeros(1)), votes
     values = _values(kernel, estimator.X_fit_, Affine(np.eye(n), np.zeros(n)))
@@ -126,7 +126,7 @@ def nystroem(transformer: Any) -> Chain:
 
 def random_nodes(transformer: Any) -> Chain:
     """Node outputs."""
-    return (Nodes(transformer.weights_, transformer.biases_, transformer.activation),)
+    return (HiddenNodes(transformer.weights_, transformer.biases_, transformer.activation),)
 
 
 def random_fourier(transformer: Any) -> Chain:
@@ -134,7 +134,7 @@ def random_fourier(transformer: Any) -> Chain:
     frequencies = transformer.frequencies_
     n = frequencies.shape[1]
     turns = np.repeat([0.5 * np.pi, 0.0], n)
-    waves = Nodes(np.concatenate([frequencies, frequencies], axis=1), turns, "sine")
+    waves = HiddenNodes(np.concatenate([frequencies, frequencies], axis=1), turns, "sine")
     return waves, Scaled(np.zeros(2 * n), np.full(2 * n, np.sqrt(n)))
 
 
@@ -145,7 +145,7 @@ def random_perceptrons(transformer: Any) -> Chain:
         weights = np.eye(transformer.n_features_in_)[:, weights]
     with np.errstate(divide="ignore"):
         spread = 0.5 / sizes
-    return Nodes(weights, -transformer.biases_, "hardlimit"), Scaled(
+    return HiddenNodes(weights, -transformer.biases_, "hardlimit"), Scaled(
         np.full(len(sizes), 0.5), spread
     )
 
@@ -198,4 +198,4 @@ def _values(kernel: Kernel, rows: Matrix | None, then: Affine) -> Chain:
 
 
 def _dense(rows: Matrix) -> Float64Array:
-    return np.asarray(as_dense(rows), dtype=np.float64)
+    return np.asarray(densify(rows), dtype=np.float64)

@@ -65,7 +65,7 @@ def floor_before(
     return _numbered(low)
 
 
-def before_slack(thresholds: Any) -> Float32Array:
+def subtract_slack(thresholds: Any) -> Float32Array:
     """Float32 numbers that become the given thresholds when Solr adds its slack of 1e-6.
 
     Parameters

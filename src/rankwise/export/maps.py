@@ -63,7 +63,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class HiddenNodes:
     """Hidden nodes, see :mod:`rankwise.features.random_nodes`.
 
     Attributes
@@ -119,7 +119,7 @@ class RunningSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class VoteMean:
     """Mean class number of votes; each hypothesis votes by the thresholds that its score reaches.
 
     Attributes
@@ -174,7 +174,18 @@ class Sum:
     levels: Float64Array
 
 
-Map = Affine | Scaled | Nodes | KernelValues | Terms | RunningSums | Votes | Trees | Filled | Sum
+Map = (
+    Affine
+    | Scaled
+    | HiddenNodes
+    | KernelValues
+    | Terms
+    | RunningSums
+    | VoteMean
+    | Trees
+    | Filled
+    | Sum
+)
 Chain = tuple[Map, ...]
 
 
@@ -184,12 +195,12 @@ def linear(coef: Any, intercept: float = 0.0) -> Affine:
     return Affine(weights, np.array([float(intercept)]))
 
 
-def merged(chain: Chain) -> Chain:
+def merge_maps(chain: Chain) -> Chain:
     """Merge neighbouring affine maps and linear nodes of a chain."""
     out: list[Map] = []
     for step in chain:
         match step:
-            case Nodes(weights=weights, biases=biases, activation="linear"):
+            case HiddenNodes(weights=weights, biases=biases, activation="linear"):
                 step = Affine(weights, biases)
             case _:
                 pass

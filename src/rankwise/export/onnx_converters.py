@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from rankwise._registry import REGISTRY, Entry
 from rankwise.export.chains import chain_of, is_exportable
-from rankwise.export.features import first_step
+from rankwise.export.feature_names import first_step
 from rankwise.export.labels import class_chain, label_values
 from rankwise.export.maps import Chain, ExportError, Trees
 from rankwise.export.onnx_graph import DOUBLE, FLOAT, INT64, Graph

@@ -10,14 +10,14 @@ import numpy as np
 from rankwise.export.maps import (
     Affine,
     Filled,
+    HiddenNodes,
     KernelValues,
-    Nodes,
     RunningSums,
     Scaled,
     Sum,
     Terms,
     Trees,
-    Votes,
+    VoteMean,
 )
 from rankwise.export.onnx_graph import DOUBLE, Graph
 from rankwise.export.onnx_trees import write_trees
@@ -43,7 +43,7 @@ def _(step: Scaled, graph: Graph, x: str) -> str:
 
 
 @write.register
-def _(step: Nodes, graph: Graph, x: str) -> str:
+def _(step: HiddenNodes, graph: Graph, x: str) -> str:
     if step.activation == "gaussian":
         distances = graph.squared_distances(x, step.weights.T)
         return graph.node("Exp", graph.node("Mul", distances, graph.constant(-step.biases)))
@@ -95,7 +95,7 @@ def _(step: RunningSums, graph: Graph, x: str) -> str:
 
 
 @write.register
-def _(step: Votes, graph: Graph, x: str) -> str:
+def _(step: VoteMean, graph: Graph, x: str) -> str:
     scores = graph.node("Unsqueeze", x, graph.constant([2], np.int64))
     reached = graph.node("GreaterOrEqual", scores, graph.constant(step.thresholds))
     ranks = graph.sum(graph.cast(reached, DOUBLE), 2, keep=False)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise._version import __version__
 from rankwise.checks.rows import check_folder
 from rankwise.export.chains import chain_of
-from rankwise.export.features import feature_names
+from rankwise.export.feature_names import feature_names
 from rankwise.export.labels import class_chain
 from rankwise.export.maps import Chain, Trees
 from rankwise.prediction import innermost

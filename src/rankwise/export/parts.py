@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwise.export.chains import chain_of
 from rankwise.export.float32 import floor_before
-from rankwise.export.maps import Affine, Chain, ExportError, Nodes, Scaled, Trees
+from rankwise.export.maps import Affine, Chain, ExportError, HiddenNodes, Scaled, Trees
 from rankwise.prediction import innermost
 from rankwise.trees.score_tree import ScoreTree
 
@@ -54,7 +54,7 @@ class NetworkPart:
     """
 
     scaled: tuple[Scaled, ...]
-    layers: tuple[Affine | Nodes, ...]
+    layers: tuple[Affine | HiddenNodes, ...]
 
 
 ModelPart = LinearPart | TreePart | NetworkPart
@@ -108,7 +108,7 @@ def warn_of_missing(trees: Trees, format: str) -> None:
         )
 
 
-def without_missing(tree: ScoreTree) -> ScoreTree:
+def drop_missing_tests(tree: ScoreTree) -> ScoreTree:
     """Tree for rows without missing values, without nodes that test for missing values."""
     parting = (tree.feature >= 0) & np.isinf(tree.threshold)
     if not parting.any():
@@ -141,7 +141,7 @@ def without_missing(tree: ScoreTree) -> ScoreTree:
     )
 
 
-def composed(scaled: tuple[Scaled, ...]) -> Scaled:
+def compose_scalers(scaled: tuple[Scaled, ...]) -> Scaled:
     """Combine one or more scalers into one."""
     first, *others = scaled
     center, spread = first.center, first.spread
@@ -171,7 +171,7 @@ def _on_features(trees: Trees, scaled: tuple[Scaled, ...]) -> Trees:
 def _is_network(layers: list[Any], activations: Sequence[str]) -> bool:
     *hidden, last = layers
     known = all(
-        type(layer) is Affine or (type(layer) is Nodes and layer.activation in activations)
+        type(layer) is Affine or (type(layer) is HiddenNodes and layer.activation in activations)
         for layer in hidden
     )
     return known and type(last) is Affine and last.weights.shape[1] == 1
@@ -182,7 +182,7 @@ def _said(estimator: Any, chain: Chain) -> str:
     names = []
     for step in chain:
         match step:
-            case Nodes(activation=activation):
+            case HiddenNodes(activation=activation):
                 names.append(f"{activation} nodes")
             case _:
                 names.append(_WORDS[type(step).__name__])

@@ -15,9 +15,9 @@ from rankwise.export.parts import (
     LinearPart,
     ModelPart,
     TreePart,
+    drop_missing_tests,
     part_of,
     warn_of_missing,
-    without_missing,
 )
 from rankwise.runtime.output import write_file
 from rankwise.trees.score_tree import ScoreTree
@@ -98,7 +98,7 @@ def ranklib_text(part: ModelPart, format: str) -> str:
         return f"## Linear Regression\n## Lambda = 0.0\n{line}\n"
     assert isinstance(part, TreePart)
     warn_of_missing(part.trees, format)
-    trees = [without_missing(tree) for tree in part.trees.trees]
+    trees = [drop_missing_tests(tree) for tree in part.trees.trees]
     lines = ["## LambdaMART"]
     constant = part.trees.constant
     roots = [_split(tree, 0, 2) for tree in trees]

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.features import feature_names
-from rankwise.export.float32 import before_slack
-from rankwise.export.maps import Affine, Nodes, Scaled
+from rankwise.export.feature_names import feature_names
+from rankwise.export.float32 import subtract_slack
+from rankwise.export.maps import Affine, HiddenNodes, Scaled
 from rankwise.export.parts import (
     LinearPart,
     NetworkPart,
     TreePart,
-    composed,
+    compose_scalers,
+    drop_missing_tests,
     part_of,
     warn_of_missing,
-    without_missing,
 )
 from rankwise.runtime.output import write_file
 from rankwise.trees.score_tree import ScoreTree
@@ -92,7 +92,7 @@ def to_solr(
     networks; in trees, they become part of the thresholds.
 
     Every float32 value takes the same path through the trees; see
-    ``rankwise.export.float32.before_slack`` for thresholds within 1e-6 of 0.
+    ``rankwise.export.float32.subtract_slack`` for thresholds within 1e-6 of 0.
 
     Composition: chain of maps x Solr's JSON.
 
@@ -117,7 +117,7 @@ def to_solr(
         case NetworkPart():
             kind, used, params = _network(part, names)
     scalers = () if isinstance(part, TreePart) else part.scaled
-    scaled = composed(scalers) if scalers else None
+    scaled = compose_scalers(scalers) if scalers else None
     model: dict[str, Any] = {"class": f"{_PACKAGE}.model.{kind}", "name": name}
     if store is not None:
         model["store"] = store
@@ -149,11 +149,11 @@ def _network(part: NetworkPart, names: list[str]) -> tuple[str, Int64Array, dict
     return "NeuralNetworkModel", np.arange(len(names)), {"layers": layers}
 
 
-def _layer(layer: Affine | Nodes) -> dict[str, Any]:
+def _layer(layer: Affine | HiddenNodes) -> dict[str, Any]:
     match layer:
         case Affine(weights=weights, offset=bias):
             activation = "identity"
-        case Nodes(weights=weights, biases=bias, activation=kind):
+        case HiddenNodes(weights=weights, biases=bias, activation=kind):
             activation = ACTIVATIONS[kind]
     return {"matrix": weights.T.tolist(), "bias": bias.tolist(), "activation": activation}
 
@@ -163,7 +163,7 @@ def _trees(part: TreePart, names: list[str], nulls: bool) -> tuple[str, Int64Arr
     grown = list(trees.trees)
     if not nulls:
         warn_of_missing(trees, "Solr")
-        grown = [without_missing(tree) for tree in grown]
+        grown = [drop_missing_tests(tree) for tree in grown]
     roots = [_root(tree, names, nulls) for tree in grown]
     if trees.constant or not roots:
         roots.append({"value": _number(trees.constant)})
@@ -175,7 +175,7 @@ def _trees(part: TreePart, names: list[str], nulls: bool) -> tuple[str, Int64Arr
 
 
 def _root(tree: ScoreTree, names: list[str], nulls: bool) -> dict[str, Any]:
-    thresholds = before_slack(tree.threshold)
+    thresholds = subtract_slack(tree.threshold)
     nodes: list[dict[str, Any]] = [{} for _ in tree.feature]
     for number, node in enumerate(nodes):
         feature = int(tree.feature[number])

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.maps import Chain, ExportError, Nodes, Trees, linear
+from rankwise.export.maps import Chain, ExportError, HiddenNodes, Trees, linear
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
-from rankwise.trees.columns import ColumnTable
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array
 
 
@@ -82,7 +82,7 @@ def orboost(estimator: Any) -> Chain:
     biases = ensemble.coefs[:, -1] - weights @ ensemble.center
     # Up if the sum is above 0, that is, unless its negative is at least 0.
     steps = ensemble.steps
-    return Nodes(-weights.T, -biases, "hardlimit"), linear(-2.0 * steps, steps.sum())
+    return HiddenNodes(-weights.T, -biases, "hardlimit"), linear(-2.0 * steps, steps.sum())
 
 
 def stumps(estimator: Any) -> Chain:

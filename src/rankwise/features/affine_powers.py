@@ -13,7 +13,7 @@ from scipy import sparse
 
 from rankwise.features.kernel import Kernel
 from rankwise.kernels.quadratic import append_one, expand_csr, expand_rows
-from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_canonical, is_sparse
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, canonicalise, is_sparse
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class AffinePowers:
 
     def _of_csr(self, X: SparseMatrix) -> SparseMatrix:
         # Shares the arrays if they are float64.
-        rows: Any = as_canonical(sparse.csr_array(X, dtype=np.float64))
+        rows: Any = canonicalise(sparse.csr_array(X, dtype=np.float64))
         if self.degree == 1 and not self.constant:
             return rows
         sizes = np.diff(rows.indptr).astype(np.int64)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankwise.kernels.binning import find_cuts, write_codes
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
 
 MAX_BINS = 255  # codes are one byte, and one code is reserved for missing values
 CHUNK_ROWS = 1024
@@ -187,7 +187,7 @@ def find_bins(
 def _columns(X: Matrix, rows: Int64Array | None, columns: slice) -> FloatArray:
     """Copy of some columns of some rows, each column contiguous."""
     if rows is None or is_sparse(X):
-        return np.array(as_dense(X[:, columns]).T, order="C")
+        return np.array(densify(X[:, columns]).T, order="C")
     block = X[:, columns]
     out = np.empty((block.shape[1], len(rows)), dtype=X.dtype)
     for j in range(len(out)):

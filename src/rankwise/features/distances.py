@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankwise.kernels.distances import absolute_block, refine_near, squared_block
-from rankwise.typing import FloatArray, Matrix, as_canonical, as_dense, is_sparse
+from rankwise.kernels.distances import absolute_block, fill_squared_block, refine_near
+from rankwise.typing import FloatArray, Matrix, canonicalise, densify, is_sparse
 
 # Writes the distances of the rows into the array.
 Distances = Callable[[Matrix, FloatArray], None]
@@ -26,7 +26,7 @@ _PANEL_ROWS = 256
 _NEAR = 1e-3
 
 
-def squared_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distances:
+def build_squared_distances(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distances:
     """Function that writes ``|x - z|^2`` for every row x of a block and every row z of Z.
 
     Parameters
@@ -43,11 +43,11 @@ def squared_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distanc
     """
     if sparse_rows and is_sparse(Z):
         return _sparse_squares(Z)
-    return _dense(Z, dtype, squared_block)
+    return _dense(Z, dtype, fill_squared_block)
 
 
 def absolute_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distances:
-    """Like :func:`squared_distances_to` for ``sum_k |x_k - z_k|``."""
+    """Like :func:`build_squared_distances` for ``sum_k |x_k - z_k|``."""
     if sparse_rows and is_sparse(Z):
         fixed = _canonical(Z)
 
@@ -84,7 +84,7 @@ def _aligned(X: Matrix, dtype: Any) -> FloatArray:
     """Dense rows, padded with zero columns to a multiple of four."""
     n, d = X.shape
     rows = np.zeros((n, -(-d // 4) * 4), dtype=dtype)
-    rows[:, :d] = as_dense(X)
+    rows[:, :d] = densify(X)
     return rows
 
 
@@ -106,7 +106,7 @@ def _sparse_squares(Z: Matrix) -> Distances:
 
 def _canonical(X: Matrix) -> Any:
     """Float64 CSR copy with sorted, unique indices."""
-    return as_canonical(sparse.csr_array(X, dtype=np.float64))
+    return canonicalise(sparse.csr_array(X, dtype=np.float64))
 
 
 def _squared_norms(X: Any) -> FloatArray:

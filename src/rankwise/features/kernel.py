@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwise.features.distances import absolute_distances_to, squared_distances_to
+from rankwise.features.distances import absolute_distances_to, build_squared_distances
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.rules import Number, Optional, Plain, Rule, Word, require
-from rankwise.typing import Float64Array, FloatArray, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, FloatArray, Matrix, densify, is_sparse
 
 # Rows evaluated at a time: a slice of distances becomes kernel values while it is in the caches.
 SLICE_ROWS = 512
@@ -92,7 +92,7 @@ class Kernel:
         if self.function is not None:
             return _checked_values(self.function(X, Z, **self.keywords), X, Z, dtype)
         if self.name == "precomputed":
-            return _checked_values(as_dense(X), X, Z, dtype)
+            return _checked_values(densify(X), X, Z, dtype)
         out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
         if self.name in _FROM_PRODUCTS:
             _FROM_PRODUCTS[self.name](self, _products(X, Z, out))
@@ -189,7 +189,7 @@ def _products(X: Matrix, Z: Matrix, out: FloatArray) -> FloatArray:
     if not is_sparse(X) and not is_sparse(Z):
         return np.matmul(X, Z.T, out=out)
     product = X @ Z.T
-    out[:] = as_dense(product)
+    out[:] = densify(product)
     return out
 
 
@@ -234,9 +234,9 @@ _FROM_PRODUCTS = {
     "sigmoid": _to_sigmoid_inplace,
 }
 _FROM_DISTANCES = {
-    "rbf": (squared_distances_to, _to_exponential_inplace),
+    "rbf": (build_squared_distances, _to_exponential_inplace),
     "laplacian": (absolute_distances_to, _to_exponential_inplace),
-    "perceptron": (squared_distances_to, _to_perceptron_inplace),
+    "perceptron": (build_squared_distances, _to_perceptron_inplace),
     "stump": (absolute_distances_to, _to_stump_inplace),
 }
 _DEFINITE = {
@@ -250,7 +250,7 @@ _DEFINITE = {
 
 def _checked_values(values: Any, X: Matrix, Z: Matrix, dtype: Any) -> FloatArray:
     """Values of a callable or precomputed kernel as an array of the right shape."""
-    values = np.asarray(as_dense(values))
+    values = np.asarray(densify(values))
     expected = (X.shape[0], Z.shape[0])
     if values.shape != expected:
         raise ValueError(

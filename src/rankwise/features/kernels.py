@@ -23,23 +23,23 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.features.distances import absolute_distances_to, squared_distances_to
+from rankwise.features.distances import absolute_distances_to, build_squared_distances
 from rankwise.features.kernel import Kernel
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import distinct_rows
-from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Matrix, densify, is_sparse
 
 __all__ = [
     "IgnoredParameterWarning",
     "Kernel",
     "default_gamma",
+    "find_searched_gamma",
     "gamma_candidates",
     "gamma_grid",
     "kernel_name",
     "median_gamma",
     "resolve_kernel",
     "resolve_kernel_of_fit",
-    "searched_gamma",
     "warn_of_ignored_gamma",
 ]
 
@@ -55,7 +55,7 @@ _PARAMS: dict[str, dict[str, float | None]] = {
     "precomputed": {},
 }
 WITH_GAMMA = ("polynomial", "rbf", "laplacian", "sigmoid")
-_WITH_WIDTH = {"rbf": squared_distances_to, "laplacian": absolute_distances_to}
+_WITH_WIDTH = {"rbf": build_squared_distances, "laplacian": absolute_distances_to}
 KERNELS = tuple(_PARAMS)
 ALIASES = {"poly": "polynomial"}
 KERNEL_NAMES = (*KERNELS, *ALIASES)
@@ -269,7 +269,7 @@ def warn_of_ignored_gamma(kernel: Any, gamma: Any) -> None:
     warnings.warn(message, IgnoredParameterWarning, stacklevel=3)
 
 
-def searched_gamma(kernel: Any, gamma: Any) -> Any:
+def find_searched_gamma(kernel: Any, gamma: Any) -> Any:
     """``gamma`` if it means several widths and the kernel has a gamma, else None."""
     several = gamma == "grid" if isinstance(gamma, str) else np.ndim(gamma) > 0
     return gamma if several and kernel_name(kernel) in WITH_GAMMA else None
@@ -321,5 +321,5 @@ def _check_numbers(kernel: str, values: dict[str, Any]) -> None:
 def _box_diameter(X: Matrix, norm: int) -> float:
     """Diameter of the rows' bounding box in the L1 or L2 norm."""
     ends = [X.max(axis=0), X.min(axis=0)]
-    high, low = (np.asarray(as_dense(end)).ravel().astype(np.float64) for end in ends)
+    high, low = (np.asarray(densify(end)).ravel().astype(np.float64) for end in ends)
     return float(np.linalg.norm(high - low, norm))

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.features.distances import squared_distances_to
+from rankwise.features.distances import build_squared_distances
 from rankwise.features.kernel import Kernel
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
 from rankwise.rows.row_hash import distinct_rows
@@ -127,7 +127,7 @@ def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:
 
 def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
     """Draw by k-means++ from distinct rows."""
-    distances_to = squared_distances_to(X, X.dtype, sparse_rows=is_sparse(X))
+    distances_to = build_squared_distances(X, X.dtype, sparse_rows=is_sparse(X))
     distances = np.empty((1, X.shape[0]), dtype=X.dtype)
     nearest = np.full(X.shape[0], np.inf)
     chosen = [0]  # the rows are already shuffled

@@ -13,13 +13,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import kernel_limit, warn_of_dominant_columns
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import KERNEL_NAMES, NAMED_WIDTHS, resolve_kernel
 from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
-from rankwise.structure.rules import Number, Optional, Part, Rows, Rule
+from rankwise.structure.rules import Instance, MatrixRows, Number, Optional, Rule
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
 
 __all__ = ["Nystroem", "NystroemMap", "draw_landmarks", "draw_nystroem_map", "nystroem_map"]
@@ -81,8 +81,8 @@ callable, default="rbf"
 
     _structure: ClassVar[dict[str, Rule]] = {
         "gamma_": Optional(Number(low=0)),
-        "landmarks_": Rows("n_landmarks", "n_features_in_"),
-        "map_": Part((NystroemMap,)),
+        "landmarks_": MatrixRows("n_landmarks", "n_features_in_"),
+        "map_": Instance((NystroemMap,)),
         "_n_features_out": Number("i", low=0, size="n_outputs"),
     }
 
@@ -90,7 +90,7 @@ callable, default="rbf"
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable],
         "gamma": [POSITIVE, StrOptions(set(NAMED_WIDTHS)), None],
         "kernel_params": [dict, None],
-        "n_landmarks": [at_least(1)],
+        "n_landmarks": [minimum(1)],
         "method": [StrOptions(set(METHODS))],
         "random_state": ["random_state"],
     }

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from rankwise.features.kernel import Kernel
-from rankwise.structure.rules import Part, Rows, Rule, floats, require
+from rankwise.structure.rules import Instance, MatrixRows, Rule, floats, require
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, is_sparse
 
 # Rows mapped at a time: their kernel values stay in a core's caches until they are multiplied.
@@ -54,8 +54,8 @@ class NystroemMap:
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "kernel": Part((Kernel,)),
-        "landmarks": Rows("n_landmarks", "n_features_in_"),
+        "kernel": Instance((Kernel,)),
+        "landmarks": MatrixRows("n_landmarks", "n_features_in_"),
         "whitening": floats("n_landmarks", "n_outputs"),
         "offset": floats("n_outputs"),
     }

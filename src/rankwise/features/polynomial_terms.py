@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.model_width import check_columns_read
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Rule, integers, require
@@ -206,9 +206,9 @@ class PolynomialTerms(FeatureTransformer):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "degree": [at_least(1)],
+        "degree": [minimum(1)],
         "terms": [StrOptions(set(TERMS))],
-        "n_terms": [at_least(0), None],
+        "n_terms": [minimum(0), None],
         "random_state": ["random_state"],
         "max_bytes": MAX_BYTES_CONSTRAINT,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.typing import Float64Array, FloatArray, Matrix, as_dense
+from rankwise.typing import Float64Array, FloatArray, Matrix, densify
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ProductsMap:
 
     def __call__(self, X: Matrix) -> FloatArray:
         """Dense columns for a block of rows, shape (n_rows, n_features_out)."""
-        X = as_dense(X)
+        X = densify(X)
         out = np.empty((X.shape[0], self.n_features_out), dtype=X.dtype)
         out[:, : self.n_features] = X
         place = self.n_features

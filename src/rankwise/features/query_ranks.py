@@ -13,7 +13,7 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array
 _EQUAL = 1e-13
 
 
-def centred_ranks(rows: FloatArray, indptr: Int64Array) -> Float64Array:
+def rank_centred(rows: FloatArray, indptr: Int64Array) -> Float64Array:
     """Centred ranks ``(below - above) / (2 m)`` within queries of m rows.
 
     Parameters
@@ -50,7 +50,7 @@ def centred_ranks(rows: FloatArray, indptr: Int64Array) -> Float64Array:
 
 
 def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
-    """Ranks of new rows among stored rows, which are ranked by :func:`centred_ranks`.
+    """Ranks of new rows among stored rows, which are ranked by :func:`rank_centred`.
 
     Ranks are interpolated linearly between stored values and approach -1/2 and 1/2 beyond the
     outermost ones. They are a continuous, increasing function of the value.
@@ -66,7 +66,7 @@ def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
     ndarray of shape (n_samples, n_features), float64
         In (-1/2, 1/2).
     """
-    ranks = centred_ranks(ascending, np.array([0, len(ascending)]))
+    ranks = rank_centred(ascending, np.array([0, len(ascending)]))
     out = np.empty(rows.shape)
     for feature, column in enumerate(rows.T):
         kept, rank = ascending[:, feature], ranks[:, feature]

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.checks.rows import check_rows
-from rankwise.features.query_ranks import centred_ranks, ranks_among
+from rankwise.features.query_ranks import rank_centred, ranks_among
 from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.state import restore_on_error
@@ -144,7 +144,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         groups = QueryGroups.from_qid(qid, X.shape[0])
         rows = groups.sort(rows)
         if self.method == "rank":
-            scaled = centred_ranks(rows, groups.indptr)
+            scaled = rank_centred(rows, groups.indptr)
         else:
             shift, scale = _SHIFTS[self.method](rows, groups.indptr)
             scaled = _divided(rows - shift, scale)

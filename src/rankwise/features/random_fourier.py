@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import DISTANCES, warn_of_dominant_columns
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
@@ -142,7 +142,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(FOURIER_KERNELS))],
         "gamma": [POSITIVE, StrOptions(set(NAMED_WIDTHS)), None],
-        "n_frequencies": [at_least(1)],
+        "n_frequencies": [minimum(1)],
         "random_state": ["random_state"],
     }
 

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import node_limit, warn_of_dominant_columns
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Number, Rule, Word, floats
@@ -209,7 +209,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_nodes": [at_least(1)],
+        "n_nodes": [minimum(1)],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "weight_law": [StrOptions(set(WEIGHT_LAWS))],
         "random_state": ["random_state"],

@@ -30,12 +30,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.model_width import check_columns_read
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.rows.row_hash import distinct_rows
 from rankwise.structure.rules import Either, Number, Rule, floats, integers
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, as_dense
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, densify
 
 SIGN_KERNELS = ("perceptron", "stump")
 SLICE_ROWS = 512
@@ -75,7 +75,7 @@ def project(X: Matrix, weights: FloatArray) -> Float64Array:
     if weights.ndim == 2:
         return np.asarray(X @ weights)
     check_columns_read(weights, X.shape[1])
-    rows = as_dense(X)
+    rows = densify(X)
     return rows[:, weights].astype(np.float64)
 
 
@@ -151,7 +151,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(SIGN_KERNELS))],
-        "n_nodes": [at_least(1)],
+        "n_nodes": [minimum(1)],
         "random_state": ["random_state"],
     }
 

@@ -15,7 +15,7 @@ from rankwise.features.kernel import SLICE_ROWS, Kernel
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, sum_outputs
-from rankwise.structure.rules import Number, Part, Rows, Rule, Word, floats, require
+from rankwise.structure.rules import Instance, MatrixRows, Number, Rule, Word, floats, require
 from rankwise.typing import Float64Array, Matrix
 
 
@@ -92,7 +92,7 @@ class LinearKernelExpansion(KernelBased, LinearExpansion):
     kernel : Kernel
     """
 
-    _structure: ClassVar[dict[str, Rule]] = {"kernel": Part((Kernel,))}
+    _structure: ClassVar[dict[str, Rule]] = {"kernel": Instance((Kernel,))}
 
     kernel: Kernel
 
@@ -172,7 +172,7 @@ class LandmarkExpansion(KernelBased):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "nystroem": Part((NystroemMap,)),
+        "nystroem": Instance((NystroemMap,)),
         "output_weights": floats("n_outputs"),
         "intercept": Number(),
     }
@@ -203,7 +203,7 @@ class PrecomputedExpansion(KernelBased):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "kernel": Part((Kernel,)),
+        "kernel": Instance((Kernel,)),
         "dual_coef": floats("n_features_in_"),
         "intercept": Number(),
     }
@@ -229,7 +229,7 @@ class SupportExpansion(PrecomputedExpansion):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "dual_coef": floats("n_support"),
-        "X_fit": Rows("n_support", "n_features_in_"),
+        "X_fit": MatrixRows("n_support", "n_features_in_"),
     }
 
     X_fit: Matrix

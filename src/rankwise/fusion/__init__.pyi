@@ -1,8 +1,8 @@
 from .features import fusion_table as fusion_table
 from .hybrid_query import hybrid_query as hybrid_query
+from .judgement_curve import JudgementCurve as JudgementCurve
+from .judgement_curve import learning_curve as learning_curve
 from .learned_fusion import LearnedFusion as LearnedFusion
-from .learning_curve import LearningCurve as LearningCurve
-from .learning_curve import learning_curve as learning_curve
 from .non_negative_ranker import NonNegativeRanker as NonNegativeRanker
 from .normalization import normalize as normalize
 from .probabilistic_fusion import ProbabilisticFusion as ProbabilisticFusion

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import missed_documents
+from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.normalization import normalize
-from rankwise.fusion.run_pool import RunPool, as_pool, check_judged
+from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool
 from rankwise.typing import Float64Array
 
 ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")
@@ -81,7 +81,7 @@ def fusion_table(
     >>> table.X.tolist()
     [[1.0, 2.0, 0.0, 1.0], [2.0, 1.0, 0.0, 0.0]]
     """
-    pool = as_pool(runs, systems)
+    pool = convert_to_pool(runs, systems)
     chosen = check_features(features)
     if unjudged not in ("zero", "ignore"):
         raise ValueError(f"unjudged must be 'zero' or 'ignore', got {unjudged!r}.")
@@ -91,7 +91,7 @@ def fusion_table(
         return RankingData(X, grades, pool.qid, pool.doc_ids, names, name="fusion")
     grades, kept = _judged(pool, qrels, unjudged)
     qid, doc_ids = pool.qid[kept], pool.doc_ids[kept]
-    missed = missed_documents(qrels, qid, doc_ids)
+    missed = find_missed_documents(qrels, qid, doc_ids)
     return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion", missed=missed)
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.fusion.run_pool import RunPool, as_pool, same_systems
+from rankwise.fusion.run_pool import RunPool, convert_to_pool, same_systems
 from rankwise.persistence import Save
 from rankwise.typing import Float64Array
 
@@ -82,7 +82,7 @@ class JudgedFusion(Save, BaseEstimator):
             If the systems are not those of ``fit``.
         """
         check_is_fitted(self)
-        pool = same_systems(as_pool(runs, systems), self.systems_)
+        pool = same_systems(convert_to_pool(runs, systems), self.systems_)
         return pool.run(self._scores(pool), self._tag if tag is None else tag)
 
     def fuse_held_out(

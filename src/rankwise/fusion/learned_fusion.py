@@ -15,7 +15,7 @@ from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.features import check_features, feature_matrix, fusion_table
 from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.non_negative_ranker import NonNegativeRanker
-from rankwise.fusion.run_pool import RunPool, as_pool
+from rankwise.fusion.run_pool import RunPool, convert_to_pool
 from rankwise.rankers.kernel.lsrrank import LSRRank
 from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import Fitted, Names, Rule
@@ -144,7 +144,7 @@ class LearnedFusion(JudgedFusion):
                 "nonnegative=True bounds the default ranker, got an estimator. Leave out one of "
                 "the two, or pass estimator=NonNegativeRanker()."
             )
-        pool = as_pool(runs, systems)
+        pool = convert_to_pool(runs, systems)
         options = {"features": self._features, "k": self.k, "unjudged": self.unjudged}
         return pool, fusion_table(pool, qrels, **options)
 

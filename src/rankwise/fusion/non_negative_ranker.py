@@ -14,7 +14,7 @@ from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import MEAN_GRID, SELECTION_CONSTRAINTS, closed_form
+from rankwise.rankers.closed_form import MEAN_GRID, SELECTION_CONSTRAINTS, build_closed_form
 from rankwise.rankers.linear.column_features import ColumnFeatures
 from rankwise.solvers.least_squares.non_negative import NonNegativePath
 from rankwise.structure.rules import Rule, require
@@ -95,7 +95,7 @@ class NonNegativeRanker(BasisExpansionRanker):
         self.cv = cv
 
     def _equation(self) -> Equation:
-        return closed_form(
+        return build_closed_form(
             ColumnFeatures(False),
             SquaredLoss("all", self.query_weight),
             _LAM,

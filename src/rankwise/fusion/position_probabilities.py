@@ -59,7 +59,7 @@ class SystemLists:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SegmentSettings:
     """Numbers of segments, halves of windows, last ranks of segments."""
 
     n_segments: int
@@ -83,13 +83,13 @@ class PositionRule:
         Default last ranks of the segments; empty: the rule has none.
     """
 
-    estimate: Callable[[SystemLists, Settings], Float64Array]
-    score: Callable[[Float64Array, SystemLists, Settings], Float64Array]
+    estimate: Callable[[SystemLists, SegmentSettings], Float64Array]
+    score: Callable[[Float64Array, SystemLists, SegmentSettings], Float64Array]
     missing: float = 0.0
     cuts: tuple[int, ...] = field(default=())
 
 
-def _average_precision(lists: SystemLists, settings: Settings) -> Float64Array:
+def _average_precision(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
     order = np.lexsort((lists.rank, lists.query))
     query, relevant = lists.query[order], lists.relevant[order]
     seen = np.cumsum(relevant)
@@ -100,22 +100,26 @@ def _average_precision(lists: SystemLists, settings: Settings) -> Float64Array:
 
 
 def _by_reciprocal_rank(
-    estimates: Float64Array, lists: SystemLists, settings: Settings
+    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
 ) -> Float64Array:
     return estimates[0] / lists.rank
 
 
-def _precision_at_positions(lists: SystemLists, settings: Settings) -> Float64Array:
+def _precision_at_positions(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
     seen = np.bincount(lists.rank - 1)
     hits = np.bincount(lists.rank - 1, weights=lists.relevant, minlength=len(seen))
     return hits / np.maximum(seen, 1)
 
 
-def _at_position(estimates: Float64Array, lists: SystemLists, settings: Settings) -> Float64Array:
+def _at_position(
+    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
+) -> Float64Array:
     return _looked_up(estimates, lists.rank - 1, 0.0)
 
 
-def _window_mean(estimates: Float64Array, lists: SystemLists, settings: Settings) -> Float64Array:
+def _window_mean(
+    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
+) -> Float64Array:
     start = np.maximum(lists.rank - 1 - settings.window, 0)
     stop = np.minimum(lists.rank + settings.window, lists.length)
     sums = np.concatenate([[0.0], np.cumsum(estimates)])
@@ -123,7 +127,7 @@ def _window_mean(estimates: Float64Array, lists: SystemLists, settings: Settings
     return (sums[np.minimum(stop, last)] - sums[np.minimum(start, last)]) / (stop - start)
 
 
-def _precision_in_equal_segments(lists: SystemLists, settings: Settings) -> Float64Array:
+def _precision_in_equal_segments(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
     size = -(-lists.length // settings.n_segments)
     segment = (lists.rank - 1) // size
     share = lists.relevant / np.minimum(size, lists.length - segment * size)
@@ -132,24 +136,26 @@ def _precision_in_equal_segments(lists: SystemLists, settings: Settings) -> Floa
 
 
 def _by_segment_number(
-    estimates: Float64Array, lists: SystemLists, settings: Settings
+    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
 ) -> Float64Array:
     segment = (lists.rank - 1) // -(-lists.length // settings.n_segments)
     return estimates[segment] / (segment + 1)
 
 
-def _precision_between_cuts(lists: SystemLists, settings: Settings) -> Float64Array:
+def _precision_between_cuts(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
     segment = _segment(lists.rank, settings.cuts)
     hits = np.bincount(segment, weights=lists.relevant, minlength=len(settings.cuts) + 1)[:-1]
     return hits / (np.diff(settings.cuts, prepend=0) * lists.n_queries)
 
 
-def _times_score(estimates: Float64Array, lists: SystemLists, settings: Settings) -> Float64Array:
+def _times_score(
+    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
+) -> Float64Array:
     found = _looked_up(estimates, _segment(lists.rank, settings.cuts), 0.0)
     return found * (lists.score + 1.0)
 
 
-def _log_odds(lists: SystemLists, settings: Settings) -> Float64Array:
+def _log_odds(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
     probability = _precision_between_cuts(lists, settings)
     probability = np.where(probability == 0.0, _LEAST, probability)
     # Shares of ties add up to 1 with a rounding error.
@@ -158,7 +164,7 @@ def _log_odds(lists: SystemLists, settings: Settings) -> Float64Array:
 
 
 def _odds_of_segment(
-    estimates: Float64Array, lists: SystemLists, settings: Settings
+    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
 ) -> Float64Array:
     return _looked_up(estimates, _segment(lists.rank, settings.cuts), LEAST_LOG_ODDS)
 

@@ -20,20 +20,20 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.normalization import NORMALIZATIONS, normalize
 from rankwise.fusion.position_probabilities import (
     POSITION_RULES,
     PositionRule,
-    Settings,
+    SegmentSettings,
     SystemLists,
 )
 from rankwise.fusion.run_pool import (
     RunPool,
-    as_pool,
     check_judged,
+    convert_to_pool,
     find_stretches,
     sum_systems,
 )
@@ -118,8 +118,8 @@ class ProbabilisticFusion(JudgedFusion):
     }
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "rule": [StrOptions(set(POSITION_RULES))],
-        "n_segments": [at_least(1)],
-        "window": [at_least(0)],
+        "n_segments": [minimum(1)],
+        "window": [minimum(0)],
         "cuts": ["array-like", None],
         "normalization": [StrOptions(set(NORMALIZATIONS))],
     }
@@ -143,7 +143,7 @@ class ProbabilisticFusion(JudgedFusion):
         self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
     ) -> tuple[RunPool, RunPool]:
         self._validate_params()
-        pool = as_pool(runs, systems)
+        pool = convert_to_pool(runs, systems)
         check_judged(pool, qrels)
         return pool, pool.take(np.flatnonzero(np.isin(pool.qid, np.unique(qrels.qid))))
 
@@ -172,14 +172,14 @@ class ProbabilisticFusion(JudgedFusion):
                 parts[pool.ranks[:, column] > 0, column] = found
             return sum_systems(parts)
 
-    def _rule(self) -> tuple[PositionRule, Settings]:
+    def _rule(self) -> tuple[PositionRule, SegmentSettings]:
         rule = POSITION_RULES[self.rule]
         cuts = np.asarray(rule.cuts if self.cuts is None else self.cuts)
         if rule.cuts and (
             cuts.ndim != 1 or cuts.dtype.kind not in "iu" or (np.diff(cuts, prepend=0) < 1).any()
         ):
             raise ValueError(f"cuts must be ascending whole numbers >= 1, got {self.cuts!r}.")
-        return rule, Settings(self.n_segments, self.window, tuple(cuts.tolist()))
+        return rule, SegmentSettings(self.n_segments, self.window, tuple(cuts.tolist()))
 
 
 def _lists(

@@ -28,7 +28,7 @@ import numpy as np
 
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.normalization import normalize
-from rankwise.fusion.run_pool import RunPool, as_pool, sum_systems
+from rankwise.fusion.run_pool import RunPool, convert_to_pool, sum_systems
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -130,7 +130,7 @@ def fuse(
     >>> dict(zip(run.doc_ids.tolist(), run.scores.round(4).tolist()))
     {'d1': 0.0164, 'd2': 0.0325, 'd3': 0.0161}
     """
-    pool = as_pool(runs, systems)
+    pool = convert_to_pool(runs, systems)
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
     chosen = RULES[rule]

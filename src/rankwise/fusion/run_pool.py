@@ -178,7 +178,7 @@ def pool_runs(
     return RunPool(names, qid, of_rows([run.doc_ids for run in lists]), scores, ranks)
 
 
-def as_pool(
+def convert_to_pool(
     runs: RunPool | Sequence[Any] | Mapping[str, Any], systems: Sequence[str] | None = None
 ) -> RunPool:
     """Return a pool unchanged; pool anything else as runs."""

@@ -83,7 +83,7 @@ def logistic_pairs(scores, labels, weights, order, indptr, gradients, hessians):
 
 
 @njit
-def squared_pairs(scores, labels, weights, indptr, gradients, hessians):
+def differentiate_squared_pairs(scores, labels, weights, indptr, gradients, hessians):
     """Derivatives of half of ``sum w_i w_j ((y_i - y_j) - (f_i - f_j))^2`` over all pairs.
 
     Each pair is counted once. O(m) for m rows of a query; arrays as in :func:`logistic_pairs`.

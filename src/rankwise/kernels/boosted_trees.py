@@ -40,7 +40,7 @@ def pack(gradients, hessians, g_scale, h_scale, rows, out):
 
 
 @njit
-def packed_sum(packed, rows):
+def sum_packed(packed, rows):
     """Packed sum over some rows."""
     total = np.int64(0)
     for i in range(len(rows)):

@@ -13,7 +13,7 @@ from rankwise.runtime.jit import njit
 
 
 @njit(fastmath=frozenset({"contract"}))
-def squared_block(x, zt, first, out):
+def fill_squared_block(x, zt, first, out):
     """Squared Euclidean distances into ``out[:, first:first + zt.shape[1]]``."""
     n, d = x.shape
     width = zt.shape[1]

@@ -6,7 +6,7 @@ from rankwise.runtime.jit import njit
 
 
 @njit
-def listed_point(keys, upper, lower, weight, margin, bend, curvature, out):
+def evaluate_listed_pairs(keys, upper, lower, weight, margin, bend, curvature, out):
     """Return the loss and the trace of its second derivative; add the gradient to ``out``.
 
     Parameters
@@ -45,7 +45,7 @@ def listed_point(keys, upper, lower, weight, margin, bend, curvature, out):
 
 
 @njit
-def listed_curvature(values, keys, upper, lower, weight, margin, bend, curvature, out):
+def apply_listed_curvature(values, keys, upper, lower, weight, margin, bend, curvature, out):
     """Add the second derivative at the keys, times ``values``, to ``out``."""
     for pair in range(len(upper)):
         i, j = upper[pair], lower[pair]
@@ -57,7 +57,7 @@ def listed_curvature(values, keys, upper, lower, weight, margin, bend, curvature
 
 
 @njit
-def listed_sum(keys, upper, lower, weight, margin):
+def sum_listed_pairs(keys, upper, lower, weight, margin):
     """Sum of ``weight max(0, margin - (key_upper - key_lower))``."""
     value = 0.0
     for pair in range(len(upper)):

@@ -86,7 +86,7 @@ def write_sides(Z, coefs, sides):
 
 
 @njit
-def weighted_sums(Zt, u, sums):
+def sum_weighted(Zt, u, sums):
     """Write the sum of every column times u; ``Zt`` is transposed."""
     for j in range(Zt.shape[0]):
         total = 0.0

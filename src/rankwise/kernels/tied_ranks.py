@@ -62,7 +62,7 @@ def mean_tied_values(order, top, scores, values, table, indptr, out):
 
 
 @njit
-def expected_relevance_sums(order, top, scores, grades, indptr, rel, cutoff, reciprocals, out):
+def expect_relevance_sums(order, top, scores, grades, indptr, rel, cutoff, reciprocals, out):
     """Five expectations per query about the rows with a grade of at least ``rel``.
 
     Their number (no expectation); how many are ranked within the cut-off (0: no cut-off); the sum
@@ -133,7 +133,7 @@ def expected_relevance_sums(order, top, scores, grades, indptr, rel, cutoff, rec
 
 
 @njit
-def expected_stops(order, top, scores, values, table, indptr, cutoff, reciprocals, out):
+def expect_stops(order, top, scores, values, table, indptr, cutoff, reciprocals, out):
     """Expected sum over ranks r of P(the reader stops at r) / r, over all orders of tied rows.
 
     The reader stops at a row with probability ``table[values[row]]``, or ``values[row]`` without a

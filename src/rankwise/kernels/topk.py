@@ -205,7 +205,7 @@ def best_grades(grades, indptr, n_grades, top, out):
 
 
 @njit
-def discounted_sums(ranked, top, table, discounts, cascade, cutoff, out):
+def add_discounted(ranked, top, table, discounts, cascade, cutoff, out):
     """Sum over ranks r of gain · discounts[r]; query q has ``ranked[top[q]:top[q + 1]]``.
 
     The gain is the ranked value, or ``table[value]`` if a table is given. ``cascade``: each gain is
@@ -265,7 +265,7 @@ def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
 
 
 @njit
-def normalised_means(ranked, ideal, indptr, table, discounts, out):
+def average_normalised(ranked, ideal, indptr, table, discounts, out):
     """Mean over all ranks j of (sum to rank j) / (ideal sum to rank j), 0 where the latter is 0.
 
     NaN for a query without rows or without gain.

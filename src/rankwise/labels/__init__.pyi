@@ -20,5 +20,5 @@ from .multi_label.linear_label_space_transform import (
 )
 from .multi_label.partial_binary_relevance import PartialBinaryRelevance as PartialBinaryRelevance
 from .multi_label.plst import PLST as PLST
-from .multi_label.splits import fit_splits as fit_splits
-from .multi_label.splits import plst_path as plst_path
+from .multi_label.subset_fits import fit_splits as fit_splits
+from .multi_label.subset_fits import plst_path as plst_path

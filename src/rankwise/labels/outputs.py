@@ -35,10 +35,10 @@ def fit_outputs(
     """
     together = targets.shape[1] > 1 and get_tags(estimator).target_tags.multi_output
     parts = [targets] if together else list(np.ascontiguousarray(targets.T))
-    return [fitted_clone(estimator, X, part, sample_weight) for part in parts]
+    return [fit_clone(estimator, X, part, sample_weight) for part in parts]
 
 
-def fitted_clone(
+def fit_clone(
     estimator: Any, X: Matrix, target: NDArray[Any], sample_weight: Float64Array | None
 ) -> Any:
     """Clone fitted with the weights; raises ValueError if it does not accept them."""

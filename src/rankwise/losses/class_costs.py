@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rankwise.checks.classes import order_labels
-from rankwise.checks.costs import ClassCosts
+from rankwise.checks.cost_tables import ClassCosts
 from rankwise.losses.ordinal_costs import cost_matrix
 from rankwise.metrics.ordinal.confusion_matrix import Confusion
 from rankwise.typing import ArrayLike, Float64Array

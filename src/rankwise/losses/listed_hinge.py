@@ -9,7 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.kernels.pair_list import listed_curvature, listed_point, listed_sum
+from rankwise.kernels.pair_list import (
+    apply_listed_curvature,
+    evaluate_listed_pairs,
+    sum_listed_pairs,
+)
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -79,13 +83,13 @@ class ListedState:
         """Value at the scores; the gradient is written to ``out``."""
         self._keys = scores - self._loss.offset
         out[:] = 0.0
-        value, self._trace = listed_point(self._keys, *self._pairs, *self._shape, out)
+        value, self._trace = evaluate_listed_pairs(self._keys, *self._pairs, *self._shape, out)
         return value
 
     def curvature(self, step: Float64Array, out: Float64Array) -> None:
         """Second derivative at the point last visited, times ``step``."""
         out[:] = 0.0
-        listed_curvature(step, self._keys, *self._pairs, *self._shape, out)
+        apply_listed_curvature(step, self._keys, *self._pairs, *self._shape, out)
 
     def total_curvature(self) -> float:
         """Trace of the second derivative at the point last visited."""
@@ -93,4 +97,4 @@ class ListedState:
 
     def hinge(self, scores: Float64Array) -> float:
         """Value of the plain hinge, without a bend."""
-        return listed_sum(scores - self._loss.offset, *self._pairs, self._loss.margin)
+        return sum_listed_pairs(scores - self._loss.offset, *self._pairs, self._loss.margin)

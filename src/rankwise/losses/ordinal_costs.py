@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.costs import cost_numbers
+from rankwise.checks.cost_tables import cost_numbers
 from rankwise.groups import QueryGroups
 from rankwise.kernels.err_costs import err_costs
 from rankwise.rows.fit_data import FitData

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.checks.costs import cost_numbers
+from rankwise.checks.cost_tables import cost_numbers
 from rankwise.typing import ArrayLike, Float64Array
 
 _BLOCK = 4096  # rows

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.kernels.boosted_objectives import logistic_pairs, squared_pairs
+from rankwise.kernels.boosted_objectives import differentiate_squared_pairs, logistic_pairs
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.typing import Float64Array, Int64Array
 
@@ -77,6 +77,6 @@ class SquaredGradients(GradientLoss):
         gradients: Float64Array,
         hessians: Float64Array,
     ) -> None:
-        squared_pairs(
+        differentiate_squared_pairs(
             scores, self.rows.y[rows], self.rows.weights(rows), indptr, gradients, hessians
         )

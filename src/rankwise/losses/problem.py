@@ -46,7 +46,7 @@ class Problem:
         """Weight of all ordered pairs, ``sum_q c_q W_q^2``."""
         weight = np.ones(self.X.shape[0]) if self.sample_weight is None else self.sample_weight
         totals = np.bincount(self.groups.codes(), weights=weight, minlength=self.groups.n_queries)
-        return ordered_pairs(totals, self.query_weight)
+        return count_ordered_pairs(totals, self.query_weight)
 
     def piece(self, rows: Int64Array, groups: QueryGroups | None = None) -> Problem:
         """Problem on rows with known groups (None: one query); a view if they are consecutive."""
@@ -119,7 +119,7 @@ def query_factor(weight: float, query_weight: str) -> float:
     return float(weight) ** -{"pair": 0, "document": 1, "query": 2}[query_weight]
 
 
-def ordered_pairs(totals: Float64Array, query_weight: str) -> float:
+def count_ordered_pairs(totals: Float64Array, query_weight: str) -> float:
     """``sum_q c_q W_q^2`` of queries of the given total weights."""
     totals = totals[totals > 0]
     return float((totals ** {"pair": 2, "document": 1, "query": 0}[query_weight]).sum())

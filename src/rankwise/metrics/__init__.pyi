@@ -1,4 +1,5 @@
 from .evaluation import evaluate as evaluate
+from .evaluation_result import EvaluationResult as EvaluationResult
 from .labels.label_evaluation import LabelResult as LabelResult
 from .labels.label_evaluation import evaluate_labels as evaluate_labels
 from .labels.label_scorer import make_label_scorer as make_label_scorer
@@ -11,7 +12,6 @@ from .ordinal.confusion_matrix import confusion as confusion
 from .ordinal.cost import make_cost_scorer as make_cost_scorer
 from .ordinal.cost import mean_cost as mean_cost
 from .presets import PRESETS as PRESETS
-from .result import EvaluationResult as EvaluationResult
 from .scored import ScoredGroups as ScoredGroups
 from .scorer import make_scorer as make_scorer
 from .spec import parse as parse

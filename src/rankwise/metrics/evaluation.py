@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64, order_keeping_float64
 from rankwise.groups import QueryGroups
-from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, as_rows
+from rankwise.metrics.evaluation_result import EvaluationResult
+from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.result import EvaluationResult
-from rankwise.metrics.spec import listed_specs, parse
+from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.tie_order import ScoredRows, refuse_ties_without_ids, tie_rule, warn_of_ties
 from rankwise.metrics.undefined_means import warn_of_undefined
 from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import as_array, as_values
+from rankwise.runtime.column_values import convert_to_array, convert_to_values
 
 if TYPE_CHECKING:
     from rankwise.datasets.data import RankingData
@@ -124,18 +124,18 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    y, scores, qid, measures, doc_ids, retrieved, judged = as_rows(
+    y, scores, qid, measures, doc_ids, retrieved, judged = unpack_rows(
         Given(y, scores, qid, measures, doc_ids, retrieved, judged)
     )
-    given = listed_specs(measures)
+    given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
-    labels, values = as_values(y), as_values(scores)
+    labels, values = convert_to_values(y), convert_to_values(scores)
     if classes is not None or _holds_names(labels) or _holds_names(values):
         labels, values = _class_numbers(y, scores, classes, parsed)
     elif values.ndim == 1 and values.dtype.kind in "iuf" and (abs(values) >= LARGEST_EXACT).any():
         by_order = all(measure.reads_from_top for measure in parsed.values())
         # The given items have digits that values may have lost.
-        given_scores = scores if isinstance(scores, list | tuple) else as_array(scores)
+        given_scores = scores if isinstance(scores, list | tuple) else convert_to_array(scores)
         values = (order_keeping_float64 if by_order else exact_float64)(given_scores, "scores")
     y, scores = _column("y", labels), _column("scores", values)
     if len(y) != len(scores):
@@ -180,11 +180,11 @@ def _class_numbers(
     y: Any, scores: Any, classes: ArrayLike | None, measures: dict[str, Measure]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Positions of the classes in y, and in scores if a measure reads classes."""
-    from rankwise.checks.classes import declared_classes, ordinal_labels  # loads scikit-learn
+    from rankwise.checks.classes import list_declared_classes, ordinal_labels  # loads scikit-learn
 
-    for declared in (declared_classes(y), declared_classes(scores)):
+    for declared in (list_declared_classes(y), list_declared_classes(scores)):
         classes = declared if classes is None else classes
-    named = _holds_names(as_values(scores))
+    named = _holds_names(convert_to_values(scores))
     for spec, measure in measures.items():
         if named and not measure.reads_labels:
             raise ValueError(
@@ -195,7 +195,7 @@ def _class_numbers(
         ordinal_labels(scores, name="scores")  # raises: text needs an order
     labels = ordinal_labels(y, classes=classes)
     if not any(measure.reads_labels for measure in measures.values()):
-        return labels.codes, as_values(scores)
+        return labels.codes, convert_to_values(scores)
     return labels.codes, ordinal_labels(scores, classes=labels.classes, name="scores").codes
 
 
@@ -254,7 +254,7 @@ def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
 
 def _column(name: str, values: Any) -> NDArray[Any]:
     """One real number per row; shape (n, 1) is accepted as (n,)."""
-    array = as_values(values)
+    array = convert_to_values(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -27,7 +27,7 @@ class Given(NamedTuple):
     judged: Any
 
 
-def as_rows(given: Given) -> Given:
+def unpack_rows(given: Given) -> Given:
     """Replace objects that carry several of the arguments by their columns.
 
     Positional arguments move up: a run comes with its queries, so the measures follow.
@@ -55,7 +55,7 @@ def as_rows(given: Given) -> Given:
                 "grade of at least 0. Check that both use the same query and document ids, and "
                 "that neither is empty."
             )
-        return as_rows(given._replace(y=rows, scores=None))
+        return unpack_rows(given._replace(y=rows, scores=None))
     if isinstance(y, RankingData):
         if scores is None:
             raise TypeError("scores are missing: evaluate(data, scores, measures).")

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.tied_ranks import (
-    expected_relevance_sums,
-    expected_stops,
+    expect_relevance_sums,
+    expect_stops,
     mean_tied_values,
 )
 from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
@@ -190,7 +190,7 @@ class ScoredGroups:
             last = (float(rel), depth, weights, sums)
             if ties == "mean":
                 order = self._row_order
-                expected_relevance_sums(*order, self.scores, self.y, self.indptr, *last)
+                expect_relevance_sums(*order, self.scores, self.y, self.indptr, *last)
             elif self.missing is not None and rel <= 0:  # 0 would count as relevant
                 grades = np.where(self.missing, -np.inf, self.y)
                 ranked = self.rank(grades, ties, self._depth.get(ties, 0), missing=-np.inf)
@@ -220,7 +220,7 @@ class ScoredGroups:
         out = np.empty(self.n_queries)
         weights = discounts("reciprocal", self.largest)
         scores = self.scores
-        expected_stops(*self._row_order, scores, values, table, self.indptr, depth, weights, out)
+        expect_stops(*self._row_order, scores, values, table, self.indptr, depth, weights, out)
         return out
 
     def count(self, rel: float) -> Int64Array:

@@ -99,7 +99,7 @@ def parse(
     return cls(**params)
 
 
-def listed_specs(measures: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
+def list_specs(measures: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
     """List what ``measures=`` holds, which may be a single measure."""
     if isinstance(measures, str | Measure):
         return [measures]

@@ -20,7 +20,7 @@ from rankwise.groups import QueryGroups
 from rankwise.persistence import Save
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word, floats
+from rankwise.structure.rules import TRAINED_ON, ClassLabels, Rule, Word, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 SCORE_NAME = "-MAE"
@@ -51,7 +51,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
 
     _structure: ClassVar[dict[str, Rule]] = {
         **TRAINED_ON,
-        "classes_": Labels("n_classes"),
+        "classes_": ClassLabels("n_classes"),
         "thresholds_": floats("n_classes - 1"),
         "score_name_": Word(),
     }

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.ordinal.score_calibration import ScoreCalibration, mean_and_deviation
 from rankwise.rows.fit_data import FitData
-from rankwise.structure.rules import Part, Rule, Sometimes
-from rankwise.tuning.folds import DEFAULT_FOLDS, stratified_splits
+from rankwise.structure.rules import Instance, Rule, Sometimes
+from rankwise.tuning.folds import DEFAULT_FOLDS, split_stratified
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 
 # Parameters of a model that is trained on a part of the rows.
@@ -35,7 +35,7 @@ class ScoreProbabilities:
     """Mixin for ``predict_proba`` if ``probability`` is set; ``fit`` ends with ``_calibrate``."""
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "calibration_": Sometimes(Part((ScoreCalibration,))),
+        "calibration_": Sometimes(Instance((ScoreCalibration,))),
     }
 
     probability: bool
@@ -118,7 +118,7 @@ def calibrated(model: Any, data: FitData, refit: Refit) -> ScoreCalibration:
         held_out = np.empty(len(own))
         center, scale = mean_and_deviation(own, weight)
         codes = np.arange(len(model.classes_))
-        for train, test in stratified_splits(X, y, groups, DEFAULT_FOLDS):
+        for train, test in split_stratified(X, y, groups, DEFAULT_FOLDS):
             fold: Any = clone(model)
             fold.set_params(probability=False, classes=codes, **refit(rows[train]))
             of_train = None if weight is None else weight[train]

@@ -28,8 +28,8 @@ from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import (
+    Instance,
     Number,
-    Part,
     Plain,
     Rule,
     Sometimes,
@@ -37,14 +37,14 @@ from rankwise.structure.rules import (
 from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
-LINEAR_STRUCTURE: dict[str, Rule] = {"expansion_": Part((LinearExpansion,))}
+LINEAR_STRUCTURE: dict[str, Rule] = {"expansion_": Instance((LinearExpansion,))}
 
 
 class BasisExpansionRanker(Ranker):
     """Base of rankers whose scores are sums of weighted basis functions."""
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "expansion_": Part(EXPANSIONS),
+        "expansion_": Instance(EXPANSIONS),
         "C_": Sometimes(Number(low=0, finite=False)),
         "alpha_": Sometimes(Number(low=0, finite=False)),
         "lam_": Sometimes(Number(low=0, finite=False)),

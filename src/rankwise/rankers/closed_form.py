@@ -33,7 +33,7 @@ SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-def closed_form(
+def build_closed_form(
     features: FeatureMap, loss: SquaredLoss, penalty: Penalty, **options: Any
 ) -> Equation:
     """Equation with a squared loss; ``options`` are fields of :class:`Equation`."""

@@ -20,7 +20,7 @@ from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesi
 from rankwise.solvers.least_squares.gram import Gram
 from rankwise.solvers.least_squares.path_selection import PathFit, fit_from_grams
 from rankwise.solvers.least_squares.streaming import RunningGram
-from rankwise.structure.rules import Many, Part, Rule, Sometimes
+from rankwise.structure.rules import Instance, Many, Rule, Sometimes
 from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import ArrayLike, FrameLike
 
@@ -29,8 +29,8 @@ class PartialFit:
     """Mixin that fits a closed form batch by batch, by adding up statistics of the rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "_running": Sometimes(Many(Part((RunningGram,)))),
-        "_stream_design": Sometimes(Part((LinearDesign, NodeDesign))),
+        "_running": Sometimes(Many(Instance((RunningGram,)))),
+        "_stream_design": Sometimes(Instance((LinearDesign, NodeDesign))),
     }
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {

@@ -13,13 +13,13 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
 from rankwise.metrics.default import RunningScore
-from rankwise.metrics.spec import listed_specs
+from rankwise.metrics.spec import list_specs
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares import path_selection
-from rankwise.streams.checked_stream import grouped
+from rankwise.streams.checked_stream import group_rows
 from rankwise.streams.cutter import Cutter, plain_id
 from rankwise.streams.row_stream import RowStream
-from rankwise.streams.sources import Chunk
+from rankwise.streams.stream_sources import Chunk
 from rankwise.typing import Float64Array
 
 
@@ -81,7 +81,7 @@ def evaluate_stream(
     >>> result.qids
     array([0, 1])
     """
-    given = listed_specs(measures)
+    given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     cutter, values = _cutter(), {spec: [] for spec in parsed}
     for part in cutter.cut(_scored(ranker, rows, weighted=False)):
@@ -119,7 +119,7 @@ def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitD
             y, scores, weight, groups = y[kept], scores[kept], weight[kept], groups.take(kept)
             if not len(y):
                 continue
-        data = grouped(FitData(scores[:, None], y, groups, weight), last)
+        data = group_rows(FitData(scores[:, None], y, groups, weight), last)
         last = plain_id(data.groups.ids[-1])
         yield data
     if last is nothing:

@@ -13,13 +13,13 @@ from rankwise.report import plots, rank_plots
 from rankwise.report.calibration_plot import calibrations, plot_calibration
 from rankwise.report.feature_effect_plot import plot_feature_effect
 from rankwise.report.learning_curve_plot import draw_growth, growth
-from rankwise.report.lines import Look, looks
+from rankwise.report.line_plots import Look, looks
+from rankwise.report.number_format import count, number
+from rankwise.report.rank_densities import confusions, densities
 from rankwise.report.rank_diagram import RankDiagram, draw_ranks, rank_diagram
-from rankwise.report.ranks import confusions, densities
 from rankwise.report.series import curves, differences, paths
 from rankwise.report.svg import inline
-from rankwise.report.text import count, number
-from rankwise.selection.table import p_value
+from rankwise.selection.leaderboard_text import p_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,12 +38,12 @@ class Further:
     ----------
     boards : mapping of str to Leaderboard, or None
         Leaderboards by name of the data set.
-    learning_curve : LearningCurve of rankwise.selection or rankwise.fusion, or None
+    learning_curve : LearningCurve, fusion.JudgementCurve, or None
     feature_effects : sequence of FeatureEffect
     """
 
     boards: Mapping[str, Leaderboard] | None = None
-    learning_curve: LearningCurve | fusion.LearningCurve | None = None
+    learning_curve: LearningCurve | fusion.JudgementCurve | None = None
     feature_effects: Sequence[FeatureEffect] = ()
 
 
@@ -99,14 +99,14 @@ def figures(board: Leaderboard, further: Further) -> list[PageFigure]:
     return [figure for figure in made if figure is not None]
 
 
-def _learning(curve: LearningCurve | fusion.LearningCurve) -> PageFigure:
+def _learning(curve: LearningCurve | fusion.JudgementCurve) -> PageFigure:
     found = growth(curve)
     first, last = found.sizes[0], found.sizes[-1]
     said = "; ".join(
         f"{name} {number(means[0])} with {first} and {number(means[-1])} with {last} queries"
         for name, means in found.means.items()
     )
-    of_draws = isinstance(curve, fusion.LearningCurve)
+    of_draws = isinstance(curve, fusion.JudgementCurve)
     what = "the middle 95\u00a0% of the draws" if of_draws else "intervals over test queries"
     return _figure(
         "learning-curve",

@@ -18,12 +18,12 @@ from rankwise.report.sections import (
     verdict,
 )
 from rankwise.runtime.output import write_file
-from rankwise.selection.lines import writing
-from rankwise.selection.table import is_fitted, queries_that_count, recall_of_rows
+from rankwise.selection.jsonl import writing
+from rankwise.selection.leaderboard_text import is_fitted, queries_that_count, recall_of_rows
 
 if TYPE_CHECKING:
     from rankwise.explain import FeatureEffect
-    from rankwise.fusion import LearningCurve as FusionLearningCurve
+    from rankwise.fusion import JudgementCurve as FusionLearningCurve
     from rankwise.selection import Leaderboard, LearningCurve
 
 
@@ -56,7 +56,7 @@ def write_report(
     boards : mapping of str to Leaderboard, optional
         Leaderboards of several data sets by name, for a critical-difference diagram over them; see
         :func:`plot_critical_difference`.
-    learning_curve : rankwise.selection.LearningCurve or rankwise.fusion.LearningCurve, optional
+    learning_curve : rankwise.selection.LearningCurve or rankwise.fusion.JudgementCurve, optional
         See :func:`plot_learning_curve`.
     feature_effects : sequence of FeatureEffect, optional
         See :func:`plot_feature_effect`.

@@ -10,7 +10,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from rankwise import fusion
 from rankwise.report.axes import WIDTH, style
-from rankwise.report.lines import chart_height, draw_lines, name_ends
+from rankwise.report.line_plots import chart_height, draw_lines, name_ends
 from rankwise.selection import LearningCurve
 from rankwise.typing import Float64Array, Int64Array
 
@@ -40,13 +40,13 @@ class Growth:
 
 
 def plot_learning_curve(
-    curve: LearningCurve | fusion.LearningCurve, measure: str | None = None
+    curve: LearningCurve | fusion.JudgementCurve, measure: str | None = None
 ) -> Figure:
     """Plot a measure against the number of training queries, one line per ranker.
 
     Parameters
     ----------
-    curve : rankwise.selection.LearningCurve or rankwise.fusion.LearningCurve
+    curve : rankwise.selection.LearningCurve or rankwise.fusion.JudgementCurve
         Vertical lines show t intervals of the mean over test queries or, for fusion, the middle
         95 % of the draws of training queries. With more than eight rankers, only the best and the
         baseline have colours and intervals.
@@ -74,9 +74,9 @@ def plot_learning_curve(
     return draw_growth(growth(curve, measure))
 
 
-def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = None) -> Growth:
+def growth(curve: LearningCurve | fusion.JudgementCurve, measure: str | None = None) -> Growth:
     """Numbers shown by :func:`plot_learning_curve`; raises the same error."""
-    if isinstance(curve, fusion.LearningCurve):
+    if isinstance(curve, fusion.JudgementCurve):
         curves = {"learned": curve.learned, curve.rule: curve.baseline}
         ends = {
             name: np.quantile(values, [0.025, 0.975], axis=1).T for name, values in curves.items()
@@ -86,7 +86,7 @@ def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = No
     if not isinstance(curve, LearningCurve):
         raise TypeError(
             f"curve must be a LearningCurve, got {type(curve).__name__}. Pass the result of "
-            "rankwise.selection.learning_curve or rankwise.fusion.learning_curve."
+            "rankwise.selection.learning_curve or rankwise.fusion.judgement_curve."
         )
     measure = curve.measure if measure is None else measure
     last = curve.boards[-1]

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rankwise._version import __version__
 from rankwise.report.colours import css_variables
-from rankwise.report.text import FILTERS
+from rankwise.report.number_format import FILTERS
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

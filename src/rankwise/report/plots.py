@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from rankwise.report.axes import FONT, WIDTH, panels, style
 from rankwise.report.colours import light, series
-from rankwise.report.lines import chart_height, draw_lines, name_ends
+from rankwise.report.line_plots import chart_height, draw_lines, name_ends
 from rankwise.report.series import (
     Curves,
     Differences,

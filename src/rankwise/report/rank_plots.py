@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from rankwise.metrics import Confusion
 from rankwise.report.axes import FONT, panels, style
 from rankwise.report.colours import light
-from rankwise.report.ranks import Densities, density
+from rankwise.report.rank_densities import Densities, density
 from rankwise.typing import ArrayLike, FrameLike
 
 if TYPE_CHECKING:

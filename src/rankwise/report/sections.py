@@ -6,9 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rankwise.metrics import parse
+from rankwise.report.number_format import format_signed, number
 from rankwise.report.series import differences
-from rankwise.report.text import number, signed
-from rankwise.selection.table import how_tested, how_tested_against_baseline, joint_interval
+from rankwise.selection.leaderboard_text import (
+    how_tested,
+    how_tested_against_baseline,
+    joint_interval,
+)
 
 if TYPE_CHECKING:
     from rankwise.datasets.linting.report import LintReport
@@ -189,7 +193,8 @@ def _standing(row: dict[str, Any]) -> str:
 
 def _difference(row: dict[str, Any]) -> str:
     """The difference to the best and its interval, in parentheses."""
-    return f" ({signed(row['diff'])}, {signed(row['diff_low'])} to {signed(row['diff_high'])})"
+    difference, low, high = (format_signed(row[name]) for name in ("diff", "diff_low", "diff_high"))
+    return f" ({difference}, {low} to {high})"
 
 
 def _listed(names: list[str]) -> str:

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from rankwise.report.axes import FONT
 from rankwise.report.colours import light
-from rankwise.trees.text import TreeReader, check_no_classes, has_scores
+from rankwise.trees.tree_text import TreeReader, check_no_classes, has_scores
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:

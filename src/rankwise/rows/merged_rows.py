@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_order import join_queries, order_queries
-from rankwise.rows.row_hash import row_hashes, scrambled
+from rankwise.rows.row_hash import row_hashes, scramble
 from rankwise.runtime.threads import query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
@@ -139,7 +139,7 @@ def _order(
     hashes = row_hashes(X, y, n_threads)
     keys = hashes[None]
     if place is not None:
-        hashes ^= scrambled(place.astype(np.uint64) + np.uint64(1))
+        hashes ^= scramble(place.astype(np.uint64) + np.uint64(1))
         keys = np.stack([hashes, place.astype(np.uint64)])
     hash_line = 0
     if sample_weight is not None:

@@ -59,7 +59,7 @@ def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> 
     return keys
 
 
-def scrambled(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def scramble(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """uint64 to uint64, one to one, 0 to 0 (the finaliser of splitmix64)."""
     z = z ^ (z >> np.uint64(30))
     z *= np.uint64(0xBF58476D1CE4E5B9)
@@ -109,9 +109,9 @@ def canonical_order(
     """
     row_key = row_hashes(X, y)
     if place is not None:
-        row_key ^= scrambled(place.astype(np.uint64) + np.uint64(1))
+        row_key ^= scramble(place.astype(np.uint64) + np.uint64(1))
     # Rows of zeros with label 0 have the hash 0. As a term, 0 would count for no row.
-    terms, ties = scrambled(np.maximum(row_key, np.uint64(1))), np.zeros(len(row_key))
+    terms, ties = scramble(np.maximum(row_key, np.uint64(1))), np.zeros(len(row_key))
     if weight is not None:
         ties = weight
         is_whole = not (weight % 1).any() and weight.max(initial=0) < 2.0**63
@@ -139,7 +139,7 @@ def distinct_rows(X: Matrix, most: int | None = None, salt: int | None = None) -
 def row_keys(X: Matrix, salt: int | None = None) -> Hashes:
     """Hash of every row; a salt from 0 to 2^63 - 1 gives a different hash."""
     hashes = row_hashes(X)
-    return hashes if salt is None else scrambled(hashes ^ np.uint64(salt))
+    return hashes if salt is None else scramble(hashes ^ np.uint64(salt))
 
 
 class LeastRows:
@@ -195,4 +195,4 @@ def _bits(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Scrambled bits of the values as float64; all NaN are equal, and -0.0 equals 0.0."""
     values = values.astype(np.float64) + 0.0
     values[np.isnan(values)] = np.nan
-    return scrambled(values.view(np.uint64))
+    return scramble(values.view(np.uint64))

@@ -23,7 +23,7 @@ _SPARE_BYTES = 1 << 21
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def as_values(values: Any) -> NDArray[Any]:
+def convert_to_values(values: Any) -> NDArray[Any]:
     """Convert a column or table to an array; numbers have a type to compute with.
 
     Parameters
@@ -39,8 +39,8 @@ def as_values(values: Any) -> NDArray[Any]:
         masked become None.
     """
     if isinstance(values, np.ma.MaskedArray):
-        return as_values(_without_mask(values))
-    array = as_array(values)
+        return convert_to_values(_without_mask(values))
+    array = convert_to_array(values)
     kind = array.dtype.kind
     if kind == "f" and array.dtype not in _FLOATS:
         with np.errstate(over="ignore"):  # long doubles beyond float64 become infinite
@@ -50,7 +50,7 @@ def as_values(values: Any) -> NDArray[Any]:
     return _numbers_in(array) if kind == "O" else array
 
 
-def as_array(values: Any) -> NDArray[Any]:
+def convert_to_array(values: Any) -> NDArray[Any]:
     """Read any column as an array, also those that NumPy refuses; masked values become None."""
     if isinstance(values, np.ma.MaskedArray):
         return np.asarray(_without_mask(values))

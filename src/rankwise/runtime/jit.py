@@ -26,7 +26,7 @@ P = ParamSpec("P")
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 
 
-class Kernel:
+class CompiledFunction:
     """A function that Numba compiles at its first call.
 
     Attributes
@@ -113,8 +113,8 @@ def njit(*, fastmath: frozenset[str] | bool) -> Callable[[Callable[P, Any]], Cal
 def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | bool = False) -> Any:
     """Compile ``func`` at its first call, without the GIL, cached on disk where possible."""
     if func is None:
-        return lambda f: Kernel(f, fastmath)
-    return Kernel(func, fastmath)
+        return lambda f: CompiledFunction(f, fastmath)
+    return CompiledFunction(func, fastmath)
 
 
 def is_ready(kernel: Callable[..., Any]) -> bool:

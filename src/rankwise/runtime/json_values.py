@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 
-def as_json(value: Any) -> Any:
+def convert_to_json(value: Any) -> Any:
     """JSON value of nested mappings, sequences, sets, arrays and numbers; else the ``str``.
 
     NaN and infinities become null.
@@ -17,9 +17,9 @@ def as_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy
-        return as_json(value.tolist())
+        return convert_to_json(value.tolist())
     if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
+        return {str(key): convert_to_json(item) for key, item in value.items()}
     if isinstance(value, Sequence | Set):
-        return [as_json(item) for item in value]
+        return [convert_to_json(item) for item in value]
     return str(value)

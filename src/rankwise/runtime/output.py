@@ -81,7 +81,7 @@ def replace_files(
         full disk).
     """
     with ExitStack() as stack:
-        places = [_Place(path) for path in paths]
+        places = [_Replacement(path) for path in paths]
         for place in places:
             stack.callback(place.discard)
         current = places[0]
@@ -131,7 +131,7 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-class _Place:
+class _Replacement:
     """Path with the temporary file that will replace it."""
 
     file: BinaryIO

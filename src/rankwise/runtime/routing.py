@@ -14,7 +14,7 @@ import sklearn
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 
-def accepted(estimator: Any, method: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+def select_accepted(estimator: Any, method: str, offered: Mapping[str, Any]) -> dict[str, Any]:
     """The offered metadata that a method accepts.
 
     Parameters
@@ -53,7 +53,7 @@ def fit_with(
     and only as a whole. If no ``qid`` is offered, the rows are one query.
     """
     with sklearn.config_context(enable_metadata_routing=True):
-        metadata = accepted(estimator, "fit", {"qid": 0, **offered})
+        metadata = select_accepted(estimator, "fit", {"qid": 0, **offered})
         if validation is not None and takes_validation(estimator):
             metadata |= validation
         estimator.fit(X, y, **metadata)
@@ -65,7 +65,7 @@ def call_with(estimator: Any, method: str, X: Any, qid: Any) -> Any:
     if qid is None:
         return getattr(estimator, method)(X)
     with sklearn.config_context(enable_metadata_routing=True):
-        return getattr(estimator, method)(X, **accepted(estimator, method, {"qid": qid}))
+        return getattr(estimator, method)(X, **select_accepted(estimator, method, {"qid": qid}))
 
 
 def check_ranker(name: str, ranker: Any) -> None:

@@ -63,7 +63,7 @@ class Candidate:
         return canonical([self.estimator, self.space, self.origin])
 
 
-def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
+def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     """Convert rankers to candidates with unique names.
 
     Parameters

@@ -15,23 +15,23 @@ from joblib import effective_n_jobs
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.table_columns import IgnoredColumnsWarning
 from rankwise.metrics import Measure, evaluate, parse
-from rankwise.metrics.spec import listed_specs
+from rankwise.metrics.spec import list_specs
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
 from rankwise.runtime.vocabulary import setting
-from rankwise.selection.candidates import Candidate, as_candidates, score_columns
+from rankwise.selection.candidates import Candidate, convert_to_candidates, score_columns
+from rankwise.selection.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.measured import Measurement, recall_of
-from rankwise.selection.origin import changes, wrapped_versions
+from rankwise.selection.origin import changes, merge_versions
 from rankwise.selection.parcel import Parcel, Parcels
 from rankwise.selection.provenance import FoldInfo, Settings, library_versions
-from rankwise.selection.running import Task, lost, run
-from rankwise.selection.splits import as_folds, judged
+from rankwise.selection.splits import convert_to_folds, convert_to_judged
 from rankwise.selection.store import ResultStore
-from rankwise.selection.workers import on_cluster, run_all
+from rankwise.selection.workers import run_all, uses_cluster
 
 Progress = Callable[[int, int, FoldResult], None]
 
@@ -181,9 +181,9 @@ def compare(
         random_state=random_state,
     )
     _check_limits(time_limit, isolate, n_jobs)
-    candidates = as_candidates(rankers, random_state=random_state)
+    candidates = convert_to_candidates(rankers, random_state=random_state)
     settings.check_baseline("rankers", [candidate.name for candidate in candidates])
-    data = judged(
+    data = convert_to_judged(
         data,
         label=label,
         qid=qid,
@@ -191,8 +191,8 @@ def compare(
         doc_id=doc_id,
         score_columns=score_columns(candidates),
     )
-    folds = as_folds(data, cv, random_state=random_state)
-    measurement = Measurement(listed_specs(measures), preset, is_brief=True)
+    folds = convert_to_folds(data, cv, random_state=random_state)
+    measurement = Measurement(list_specs(measures), preset, is_brief=True)
     first, *_ = measurement.named.values()
     select = first if select_by is None else parse(select_by, preset)
     kept = None if store is None else ResultStore(store)
@@ -203,7 +203,7 @@ def compare(
         if not infos:
             _warn_of_score_columns(candidates, fold.test)
         infos.append(_describe(fold, name))
-    versions = library_versions() | wrapped_versions(c.origin for c in candidates)
+    versions = library_versions() | merge_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
     cells = {} if kept is None else _finished(kept, keys, {c.name: c.origin for c in candidates})
@@ -220,14 +220,14 @@ def compare(
     n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), total - len(cells)))
     n_threads = max(1, available_threads() // n_jobs)
 
-    in_workers = (n_jobs > 1 and not on_cluster()) or (n_jobs == 1 and isolate)
+    in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)
     sent: dict[str, Parcel] = {}
     sources: dict[str, str] = {}
     if in_workers:
         for candidate in candidates:
             sources |= candidate.origin
 
-    def due(parcels: Parcels) -> Iterator[Task]:
+    def due(parcels: Parcels) -> Iterator[FoldTask]:
         """Missing cells, fold by fold; a fold is created when its first missing cell is due."""
         for i, name in enumerate(folds.fold_names):
             absent = [c for c in candidates if (c.name, name) not in cells]
@@ -238,7 +238,7 @@ def compare(
             if in_workers:
                 fold = sent[name] = parcels.pack(whole)
             for candidate in absent:
-                yield Task(
+                yield FoldTask(
                     candidate,
                     fold,
                     name,
@@ -255,7 +255,7 @@ def compare(
             run,
             lambda: due(parcels),
             n_jobs,
-            lost,
+            record_lost_cell,
             isolate=isolate,
             time_limit=time_limit,
             sources=sources,

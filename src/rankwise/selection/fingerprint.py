@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from rankwise.datasets.data import Fold, RankingData
-from rankwise.runtime.jit import Kernel
+from rankwise.runtime.jit import CompiledFunction
 from rankwise.typing import is_sparse
 
 _BLOCK_ROWS = 65536
@@ -198,7 +198,7 @@ def closure(function: types.FunctionType) -> list[Any]:
 
 
 @canonical.register
-def _(value: Kernel) -> Any:
+def _(value: CompiledFunction) -> Any:
     return canonical(value.dispatcher)
 
 

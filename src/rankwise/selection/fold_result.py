@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.runtime.json_values import as_json
+from rankwise.runtime.json_values import convert_to_json
 from rankwise.typing import Float64Array
 
 DONE, FAILED, SKIPPED = "done", "failed", "skipped"
@@ -40,7 +40,8 @@ class FoldResult:
     notes : list of str
         Warnings of the fit, and arguments that could not be honoured.
     ranks : dict
-        Predicted ranks, see ``rankwise.selection.ranks``; empty if no classes are predicted.
+        Predicted ranks, see ``rankwise.selection.predicted_ranks``; empty if no classes are
+        predicted.
     key : str
         Fingerprint of everything the numbers depend on.
     origin : dict of str to str
@@ -73,7 +74,9 @@ class FoldResult:
     def record(self) -> dict[str, Any]:
         """Everything except the arrays, as JSON values."""
         return {
-            f.name: as_json(getattr(self, f.name)) for f in fields(self) if f.name not in _ARRAYS
+            f.name: convert_to_json(getattr(self, f.name))
+            for f in fields(self)
+            if f.name not in _ARRAYS
         }
 
     @classmethod
@@ -90,7 +93,7 @@ class FoldResult:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values with the per-query values (NaN as null), without the scores."""
-        return {**self.record(), "values": {m: as_json(v) for m, v in self.values.items()}}
+        return {**self.record(), "values": {m: convert_to_json(v) for m, v in self.values.items()}}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FoldResult:

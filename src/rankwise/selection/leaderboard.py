@@ -15,13 +15,13 @@ import numpy as np
 
 from rankwise.metrics import parse
 from rankwise.metrics.undefined_means import why_undefined
-from rankwise.runtime.json_values import as_json
+from rankwise.runtime.json_values import convert_to_json
 from rankwise.runtime.output import write_file
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult
-from rankwise.selection.lines import writing
+from rankwise.selection.jsonl import writing
+from rankwise.selection.leaderboard_text import leaderboard_text
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.standing import OF_DIFFERENCE, Standing, standings
-from rankwise.selection.table import leaderboard_text
 from rankwise.typing import Float64Array
 
 FORMAT = 1
@@ -193,9 +193,9 @@ class Leaderboard:
             "format": FORMAT,
             "measures": self.specs,
             "rankers": self.descriptions,
-            "folds": [as_json(asdict(info)) for info in self.fold_infos],
-            "settings": as_json(asdict(self.settings)),
-            "rows": as_json(self.rows()),
+            "folds": [convert_to_json(asdict(info)) for info in self.fold_infos],
+            "settings": convert_to_json(asdict(self.settings)),
+            "rows": convert_to_json(self.rows()),
             "cells": [cell.to_dict() for cell in self.cells],
         }
 

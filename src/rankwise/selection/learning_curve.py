@@ -14,7 +14,7 @@ from rankwise.runtime.vocabulary import ArgumentError
 from rankwise.selection.comparison import Progress, compare
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.splits import as_folds, judged
+from rankwise.selection.splits import convert_to_folds, convert_to_judged
 from rankwise.typing import Float64Array
 
 _COLUMNS = ("label", "qid", "features", "doc_id")
@@ -151,7 +151,7 @@ def learning_curve(
     ([10, 40], True)
     """
     columns = {name: options.pop(name, None) for name in _COLUMNS}
-    folds = as_folds(judged(data, **columns), cv, random_state=random_state)
+    folds = convert_to_folds(convert_to_judged(data, **columns), cv, random_state=random_state)
     checked = _check_sizes(sizes, min(fold.train.n_queries for fold in folds))
     boards: list[Leaderboard] = []
 

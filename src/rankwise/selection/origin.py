@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from rankwise.runtime.jit import Kernel
+from rankwise.runtime.jit import CompiledFunction
 from rankwise.selection.fingerprint import canonical, closure, fingerprint
 from rankwise.selection.provenance import library_versions
 from rankwise.selection.source_files import (
     file_hash,
-    imported_files,
+    find_imported_files,
     is_own,
     library_version,
     module_file,
@@ -77,7 +77,7 @@ def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
     return told
 
 
-def wrapped_versions(origins: Iterable[dict[str, str]]) -> dict[str, str]:
+def merge_versions(origins: Iterable[dict[str, str]]) -> dict[str, str]:
     """Versions of all libraries of some origins, sorted by name."""
     found = {name: version for each in origins for name, version in each.items()}
     return {name: found[name] for name in sorted(found) if not name.startswith(SOURCE)}
@@ -121,7 +121,7 @@ class _Walk:
             self.follow(values.values())
 
     def _add_files(self, module: str) -> None:
-        files, others = imported_files(module, is_own)
+        files, others = find_imported_files(module, is_own)
         for name, path in files.items():
             self.found[SOURCE + name] = file_hash([("", path)])
             # Classes of this package may need further libraries.
@@ -198,7 +198,7 @@ def _values(code: Any) -> dict[Any, Any]:
 
 def _describe(value: Any) -> Any:
     """JSON value that changes with a value; of code, which has an entry of its own, the name."""
-    if not isinstance(value, Kernel | Dispatcher):  # which count with their options
+    if not isinstance(value, CompiledFunction | Dispatcher):  # which count with their options
         value = _python_function(value)
     if not isinstance(value, _CODE):
         with suppress(TypeError):  # such as an open file
@@ -233,7 +233,7 @@ def _libraries(module: str) -> frozenset[str]:
     if not module.startswith(_PACKAGE):
         return frozenset([module])
     package = module.rpartition(".")[0]
-    _, others = imported_files(
+    _, others = find_imported_files(
         module, lambda name: "rankwise" != package == name.rpartition(".")[0]
     )
     return frozenset(name.partition(".")[0] for name in others)

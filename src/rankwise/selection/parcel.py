@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from rankwise.datasets.data import Fold
-from rankwise.selection.lines import writing
+from rankwise.selection.jsonl import writing
 
 _LARGE = 1 << 20  # bytes
 

@@ -46,7 +46,9 @@ def package_hash() -> str:
     )
 
 
-def imported_files(module: str, follows: Callable[[str], bool]) -> tuple[dict[str, Path], set[str]]:
+def find_imported_files(
+    module: str, follows: Callable[[str], bool]
+) -> tuple[dict[str, Path], set[str]]:
     """Files of a module and, recursively, of the modules that it imports.
 
     Imports within functions count too, and so do the packages that contain a module.

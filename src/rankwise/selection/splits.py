@@ -214,7 +214,7 @@ def _rows(part: Any) -> Int64Array:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def judged(data: Any, *, score_columns: Sequence[str] = (), **columns: Any) -> Any:
+def convert_to_judged(data: Any, *, score_columns: Sequence[str] = (), **columns: Any) -> Any:
     """Convert a frame with named columns to judged data; other data are returned unchanged.
 
     Raises
@@ -234,7 +234,7 @@ def judged(data: Any, *, score_columns: Sequence[str] = (), **columns: Any) -> A
     return data
 
 
-def as_folds(
+def convert_to_folds(
     data: RankingData | Fold | FoldedData | Sequence[Fold], cv: Any = None, *, random_state: Any = 0
 ) -> FoldedData:
     """Convert any data that ``compare`` accepts to folds with unique names.

@@ -16,7 +16,7 @@ import numpy as np
 
 from rankwise.runtime.output import replace_files
 from rankwise.selection.fold_result import DONE, FoldResult
-from rankwise.selection.lines import JsonLines, writing
+from rankwise.selection.jsonl import JsonLines, writing
 
 
 class ResultStore:

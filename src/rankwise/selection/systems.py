@@ -20,7 +20,7 @@ from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics import Measure
-from rankwise.metrics.spec import listed_specs
+from rankwise.metrics.spec import list_specs
 from rankwise.prediction import Predictions, predictions
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE, FoldResult
@@ -38,7 +38,7 @@ from rankwise.selection.given_scores import (
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.measured import Measurement, recall_of
 from rankwise.selection.provenance import FoldInfo, Settings
-from rankwise.selection.splits import judged
+from rankwise.selection.splits import convert_to_judged
 from rankwise.typing import ArrayLike
 
 _ALL = "all"
@@ -138,7 +138,7 @@ def evaluate_systems(
     if not known:
         raise ValueError("systems must name at least one system, got none.")
     settings.check_baseline("systems", known)
-    measurement = Measurement(listed_specs(measures), preset)
+    measurement = Measurement(list_specs(measures), preset)
     are_runs = all(isinstance(system, RunScores) for system in known.values())
     unnamed = label is None and qid is None and doc_id is None and features is None
     if isinstance(data, str | Path | Mapping) or (are_runs and unnamed and is_frame(data)):
@@ -148,7 +148,7 @@ def evaluate_systems(
         words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IgnoredColumnsWarning)  # models know their columns
-            data = judged(data, score_columns=columns, **words)
+            data = convert_to_judged(data, score_columns=columns, **words)
     if are_runs:
         runs = {name: system.run for name, system in known.items()}
         info, cells = _of_runs(runs, data, measurement, all_queries=all_queries)

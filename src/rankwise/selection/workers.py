@@ -108,7 +108,7 @@ def run_all(
         yield from _in_workers(run, due(), n_jobs, lost, time_limit, dict(sources or {}))
 
 
-def on_cluster() -> bool:
+def uses_cluster() -> bool:
     """Whether work goes to a Dask cluster."""
     return _client() is not None
 

@@ -19,7 +19,7 @@ from rankwise.rows.row_hash import LeastRows
 from rankwise.streams.cutter import QueryNumbers, join_ids, plain_id
 from rankwise.streams.matched_columns import kind_of_ids, labels_of, match_chunk, same_kind_of_ids
 from rankwise.streams.row_stream import RowStream
-from rankwise.streams.sources import Chunk
+from rankwise.streams.stream_sources import Chunk
 from rankwise.typing import Int64Array, Matrix, is_sparse, join_rows
 
 _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
@@ -213,7 +213,7 @@ class CheckedStream:
                 continue
             kept_rows += len(data.y)
             self.graded = self.graded and is_graded(data.y)
-            data = grouped(data, last)
+            data = group_rows(data, last)
             last = plain_id(data.groups.ids[-1])
             yield data
         if not kept_rows and self._like is None:
@@ -254,7 +254,7 @@ def _join(parts: list[FitData], most: int | None = None) -> FitData:
 Rows = TypeVar("Rows", FitData, Problem)
 
 
-def grouped(data: Rows, last: Any) -> Rows:
+def group_rows(data: Rows, last: Any) -> Rows:
     """Rows by query; a continued query comes first, and the query of the last row last."""
     groups = data.groups
     queries = _order_of_queries(groups, last)

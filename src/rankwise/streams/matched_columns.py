@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from rankwise.streams.sources import Chunk
+from rankwise.streams.stream_sources import Chunk
 
 
 def labels_of(X: Any, feature_names: Sequence[str] | None = None) -> list[Any] | None:

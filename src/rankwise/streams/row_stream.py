@@ -17,11 +17,11 @@ from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.side_names import SIZES, side_file
-from rankwise.datasets.readers.table import TABLES, is_parquet, suffix_of, table_files
+from rankwise.datasets.readers.tables import TABLES, is_parquet, suffix_of, table_files
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.table_columns import Columns
 from rankwise.runtime.vocabulary import setting
-from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
+from rankwise.streams.stream_sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
 from rankwise.streams.text_files import DelimitedFiles
 
 # Rows read at a time if the source does not determine it.

@@ -25,12 +25,12 @@ from rankwise.datasets.readers.letor_parse import (
     NoRowsError,
     parse_lines,
 )
-from rankwise.datasets.readers.table import delimiter_of
+from rankwise.datasets.readers.tables import delimiter_of
 from rankwise.datasets.readers.textfiles import cut_into_blocks, open_text
 from rankwise.datasets.table_columns import Columns
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.threads import available_threads
-from rankwise.streams.sources import Chunk, Roles, RowStream, chunks_of
+from rankwise.streams.stream_sources import Chunk, Roles, RowStream, chunks_of
 
 LETOR_BYTES = 1 << 24  # of text in one chunk
 

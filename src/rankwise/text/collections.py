@@ -16,7 +16,7 @@ from rankwise.datasets.readers.result_files import read_qrels
 from rankwise.datasets.readers.result_frames import make_qrels
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.runtime.folders import data_folders
-from rankwise.text.documents import as_documents, as_queries, read_lines
+from rankwise.text.documents import convert_to_queries, iterate_documents, read_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def read_beir(folder: str | Path) -> TextCollection:
     folder = Path(folder)
     fields = ("title", "text")
     documents = _documents(_find(folder, "corpus.jsonl"), fields)
-    queries = as_queries(_find(folder, "queries.jsonl"))
+    queries = convert_to_queries(_find(folder, "queries.jsonl"))
     files = sorted((folder / "qrels").glob("*.tsv*"))
     if not files:
         raise FileNotFoundError(f"{folder / 'qrels'} contains no .tsv file of judgements.")
@@ -166,7 +166,7 @@ def load_text(name: str) -> TextCollection:
 
 def _vaswani(folder: Path) -> TextCollection:
     documents = _documents(_find(folder, "doc-text.trec"), ("text",))
-    queries = as_queries(_find(folder, "query-text.trec"))
+    queries = convert_to_queries(_find(folder, "query-text.trec"))
     qrels = read_qrels(_find(folder, "qrels"))
     return TextCollection(documents, queries, {"all": qrels}, ("text",), "vaswani")
 
@@ -235,7 +235,7 @@ _KNOWN: dict[str, tuple[str, Callable[[Path], TextCollection]]] = {
 
 
 def _documents(path: Path, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    pairs = as_documents(path, fields)
+    pairs = iterate_documents(path, fields)
     return _by_id(((name, dict(zip(fields, texts, strict=True))) for name, texts in pairs), path)
 
 

@@ -37,7 +37,7 @@ _BLANKS = " \t\r\n"
 _PARQUET = b"PAR1"
 
 
-def as_documents(
+def iterate_documents(
     documents: Any,
     fields: tuple[str, ...],
     *,
@@ -132,7 +132,7 @@ def _report_fields(
         )
 
 
-def as_queries(queries: Any) -> dict[str, str]:
+def convert_to_queries(queries: Any) -> dict[str, str]:
     """Return the text of every query, keyed by query id.
 
     Parameters
@@ -202,7 +202,7 @@ def _check_no_file(text: str) -> None:
         )
 
 
-def as_id(value: Any, what: str) -> str:
+def convert_to_id(value: Any, what: str) -> str:
     """Return an id as text; whole numbers are written in digits.
 
     Raises
@@ -269,7 +269,7 @@ def _pairs(
             given = collected.iter_rows(named=True)
         if isinstance(given, Mapping):
             for number, (identifier, texts) in enumerate(given.items()):
-                yield as_id(identifier, f"the id of {what} {number}"), texts
+                yield convert_to_id(identifier, f"the id of {what} {number}"), texts
             return
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             is_text = isinstance(given, str)
@@ -288,7 +288,7 @@ def _pairs(
         name = next((name for name in ids if name in row), None)
         if name is None:
             raise ValueError(f"{where} has no id, got {sorted(map(str, row))}. Name it {ids[0]!r}.")
-        yield as_id(row[name], f"{name!r} of {where}"), row
+        yield convert_to_id(row[name], f"{name!r} of {where}"), row
 
 
 def _text(value: Any, identifier: str, name: str) -> str:

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import grades_of, missed_documents
+from rankwise.datasets.readers.judged_run import find_missed_documents, grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_pairs import NAMES, pair_features
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.text.documents import as_id, as_queries
+from rankwise.text.documents import convert_to_id, convert_to_queries
 from rankwise.text.models import check_count, check_number, idf, inverse_norm
 from rankwise.text.postings import Postings
 from rankwise.text.text_index import TextIndex
@@ -213,9 +213,9 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         ValueError
             If a query has no text, or a document is not in the index.
         """
-        texts = as_queries(queries)
+        texts = convert_to_queries(queries)
         number = {name: place for place, name in enumerate(texts)}
-        names = [as_id(name, f"query id {place}") for place, name in enumerate(qid)]
+        names = [convert_to_id(name, f"query id {place}") for place, name in enumerate(qid)]
         unknown = next((name for name in names if name not in number), None)
         if unknown is not None:
             raise ValueError(f"query {unknown!r} has no text. Pass the texts of all queries.")
@@ -260,7 +260,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         y, missed = np.zeros(len(run)), None
         if qrels is not None:
             y, _ = grades_of(qrels, run.qid, run.doc_ids)
-            missed = missed_documents(qrels, run.qid, run.doc_ids)
+            missed = find_missed_documents(qrels, run.qid, run.doc_ids)
         names = self.feature_names
         return RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
 

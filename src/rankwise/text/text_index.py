@@ -16,7 +16,12 @@ from rankwise.runtime.column_values import text_array
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.runtime.vocabulary import setting
 from rankwise.text.analyzer import Analyzer, describe_analyzer, load_analyzer
-from rankwise.text.documents import as_documents, as_id, as_queries, prefix_errors
+from rankwise.text.documents import (
+    convert_to_id,
+    convert_to_queries,
+    iterate_documents,
+    prefix_errors,
+)
 from rankwise.text.index_folder import StoredIndex, read_index, write_index
 from rankwise.text.models import (
     MODELS,
@@ -165,7 +170,7 @@ class TextIndex:
         tokens = [array("i") for _ in self.fields]
         ends = [array("q") for _ in self.fields]
         with prefix_errors(documents):
-            for identifier, texts in as_documents(
+            for identifier, texts in iterate_documents(
                 documents, self.fields, is_default=self._is_default, encoding=encoding
             ):
                 if identifier in new or (identifier in known and not replace):
@@ -324,7 +329,7 @@ class TextIndex:
         """
         k = check_count("k", k)
         settings = settings_of(model, parameters)
-        texts = as_queries(queries)
+        texts = convert_to_queries(queries)
         weight = check_field_weights(model, self.fields, field_weights)
         scorer = self._scorer(model, settings, weight)
         names = list(texts)
@@ -364,7 +369,7 @@ class TextIndex:
         known = self._positions
         found = np.empty(len(doc_ids), dtype=np.int64)
         for place, identifier in enumerate(doc_ids):
-            name = as_id(identifier, f"document id {place}")
+            name = convert_to_id(identifier, f"document id {place}")
             position = known.get(name)
             if position is None:
                 raise ValueError(f"document {name!r} is not in the index.")

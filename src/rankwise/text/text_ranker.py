@@ -12,18 +12,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import grades_of, missed_documents
+from rankwise.datasets.readers.judged_run import find_missed_documents, grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
-from rankwise.persistence import from_bytes, to_bytes
+from rankwise.persistence import dump_bytes, load_bytes
 from rankwise.rankers.svm.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.state import restore_on_error
 from rankwise.structure.rules import broken, require
 from rankwise.text.collections import read_judgements
-from rankwise.text.documents import as_queries
+from rankwise.text.documents import convert_to_queries
 from rankwise.text.index_folder import read_index, write_index
 from rankwise.text.models import MODELS, check_count
 from rankwise.text.query_document_features import QueryDocumentFeatures
@@ -188,7 +188,7 @@ class TextRanker(BaseEstimator):
         """
         qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
-        texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
+        texts = {name: text for name, text in convert_to_queries(queries).items() if name in wanted}
         if check_count("cv", cv, 2) > len(texts):
             raise ValueError(
                 f"cv must lie between 2 and the number of judged queries, {len(texts)}, got {cv}."
@@ -229,7 +229,7 @@ class TextRanker(BaseEstimator):
         """
         check_is_fitted(self, "estimator_")
         k = check_count("k", k)
-        texts = as_queries(queries)
+        texts = convert_to_queries(queries)
         run = self._candidates(texts)
         if not len(run):
             return Run(run.qid, run.doc_ids, run.scores, tag)
@@ -264,7 +264,7 @@ class TextRanker(BaseEstimator):
         check_count("n_candidates", self.n_candidates)
         qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
-        texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
+        texts = {name: text for name, text in convert_to_queries(queries).items() if name in wanted}
         run = self._candidates(texts)
         y, judged = grades_of(qrels, run.qid, run.doc_ids)
         if not judged.any():
@@ -280,14 +280,14 @@ class TextRanker(BaseEstimator):
             )
         X = self._features_of(texts, run)
         names = [*self._pairs.feature_names, "retrieval_score"]
-        missed = missed_documents(qrels, run.qid, run.doc_ids)
+        missed = find_missed_documents(qrels, run.qid, run.doc_ids)
         data = RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
         kept = self._kept(data, judged)
         return data if kept.all() else data.take(np.flatnonzero(kept))
 
     def recall(self, queries: Any, qrels: Any) -> float:
         """Share of relevant documents that are candidates, averaged over the judged queries."""
-        texts, qrels = as_queries(queries), read_judgements(qrels)
+        texts, qrels = convert_to_queries(queries), read_judgements(qrels)
         run = self._candidates(texts)
         grades, _ = grades_of(qrels, run.qid, run.doc_ids)
         found = dict.fromkeys(texts, 0)
@@ -314,7 +314,7 @@ class TextRanker(BaseEstimator):
         facts |= {"unjudged": self.unjudged, "feature_names": self.feature_names_}
         numbers = {name: np.asarray(getattr(self._pairs, name)) for name in _FEATURE_PARAMETERS}
         facts["features"] = {name: number.item() for name, number in numbers.items()}
-        write_index(folder, self.index._stored((facts, to_bytes(self.estimator_))))
+        write_index(folder, self.index._stored((facts, dump_bytes(self.estimator_))))
         return folder
 
     @classmethod
@@ -370,7 +370,7 @@ class TextRanker(BaseEstimator):
                 f"{folder} was fitted on features with {other[0]}={parameters[other[0]]}, got "
                 f"{getattr(made, other[0])}. Use the same parameters."
             )
-        ranker.estimator_ = from_bytes(model, folder)
+        ranker.estimator_ = load_bytes(model, folder)
         ranker.feature_names_ = names
         return ranker
 

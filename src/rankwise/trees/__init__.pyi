@@ -1,1 +1,1 @@
-from .text import export_text as export_text
+from .tree_text import export_text as export_text

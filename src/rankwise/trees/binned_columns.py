@@ -20,11 +20,11 @@ from rankwise.trees.criterion import Criterion
 from rankwise.trees.frontier import (
     Frontier,
     Splits,
+    find_in_blocks,
     first_best,
-    in_blocks,
-    labelled_rows,
     mark_by_codes,
-    over_nodes,
+    pack_rows_and_classes,
+    run_over_nodes,
 )
 from rankwise.trees.nominal import NominalColumns
 from rankwise.typing import Float64Array, FloatArray, Int64Array
@@ -87,7 +87,7 @@ class HistogramRows:
         self._y = y
         self._weight = np.empty(0) if weight is None else weight
         self._criterion = (criterion.kind, criterion.distances, float(least))
-        self._rows = labelled_rows(
+        self._rows = pack_rows_and_classes(
             np.arange(len(y)) if weight is None else np.flatnonzero(weight), y
         )
         self._go_left = np.zeros(len(y), dtype=np.uint8)
@@ -128,7 +128,7 @@ class HistogramRows:
             drawn = None if allowed is None else allowed[nodes]
             return self._find(block, ties[nodes], drawn, lines[nodes], kept)
 
-        return in_blocks(find, frontier, max(1, CELLS // self._codes.shape[0]))
+        return find_in_blocks(find, frontier, max(1, CELLS // self._codes.shape[0]))
 
     def _find(
         self,
@@ -209,4 +209,6 @@ class HistogramRows:
 
     def part(self, segments: Int64Array) -> None:
         """Partition each segment: move the rows that go left before the others."""
-        over_nodes(lambda nodes: part_rows(self._rows, self._go_left, segments[nodes]), segments)
+        run_over_nodes(
+            lambda nodes: part_rows(self._rows, self._go_left, segments[nodes]), segments
+        )

@@ -172,7 +172,7 @@ def first_best(gains: Float64Array, ties: Float64Array) -> Int64Array:
     return np.argmax(gains >= gains.max(axis=0) - ties, axis=0)
 
 
-def over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
+def run_over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
     """Call ``work`` in threads on ranges of nodes with about ten thousand rows each."""
     if len(segments) == 0:
         return
@@ -182,7 +182,9 @@ def over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
     thread_map(work, [slice(a, b) for a, b in pairwise(starts)])
 
 
-def in_blocks(find: Callable[[Frontier, slice], Splits], frontier: Frontier, most: int) -> Splits:
+def find_in_blocks(
+    find: Callable[[Frontier, slice], Splits], frontier: Frontier, most: int
+) -> Splits:
     """Yield results of ``find`` for at most ``most`` pairs at a time, with node positions."""
     parts, start = [], 0
     for block in frontier.blocks(most):
@@ -216,11 +218,11 @@ def mark_by_codes(
             n_left[nodes], counts[nodes],
         )  # fmt: skip
 
-    over_nodes(mark, segments)
+    run_over_nodes(mark, segments)
     return n_left, counts
 
 
-def labelled_rows(rows: Int64Array, y: NDArray[Any]) -> NDArray[np.uint64]:
+def pack_rows_and_classes(rows: Int64Array, y: NDArray[Any]) -> NDArray[np.uint64]:
     """Pack the row number into the lower and the class into the upper 32 bits."""
     # Counting reads the class beside the row number, without a look-up in y.
     return rows.astype(np.uint64) | (y[rows].astype(np.uint64) << np.uint64(32))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.kernels.tree_splits import UNSEEN
-from rankwise.rows.row_hash import scrambled
+from rankwise.rows.row_hash import scramble
 from rankwise.trees.binned_columns import BinnedColumns, bin_columns
 from rankwise.trees.criterion import Criterion, make_criterion
 from rankwise.trees.frontier import Frontier, NodeRows, Splits
@@ -223,7 +223,7 @@ class _Grower:
         pair = np.stack([counts, np.zeros_like(counts)])[None]
         impurity, depth = self.criterion.impurity(pair[0])[None], np.zeros(1, dtype=np.int32)
         # The seed plus 1, because scrambled leaves 0 as it is.
-        key = scrambled(np.array([[self.limits.seed + 1, 0]], dtype=np.uint64))
+        key = scramble(np.array([[self.limits.seed + 1, 0]], dtype=np.uint64))
         is_open = self._is_open(pair, impurity, depth)
         n = self.rows.n_rows
         return Frontier(
@@ -296,7 +296,7 @@ class _Grower:
         self.rows.part(segments[going_on])
         bounds = np.column_stack([segments[:, 0], segments[:, 0] + n_left, segments[:, 1]])
         # The key of a child depends on its path alone, not on the order in which nodes are split.
-        keys = scrambled(frontier.keys[pairs, sides][:, None] ^ SIDES)
+        keys = scramble(frontier.keys[pairs, sides][:, None] ^ SIDES)
         return Frontier(
             bounds, numbers, is_open, counts, impurity, depth, keys, splits.lines,
             splits.histograms,
@@ -360,7 +360,7 @@ def _draw(keys: NDArray[np.uint64], n_features: int, most: int) -> NDArray[np.bo
     """Draw ``most`` features for each node, shape (n_nodes, n_features)."""
     salts = np.arange(1, n_features + 1, dtype=np.uint64) * SIDES[0]
     # A lot for each feature from the key of the node: the features with the smallest are drawn.
-    lots = scrambled(keys[:, None] + salts)
+    lots = scramble(keys[:, None] + salts)
     drawn = np.zeros(lots.shape, dtype=bool)
     np.put_along_axis(drawn, np.argpartition(lots, most - 1, axis=1)[:, :most], True, axis=1)
     return drawn

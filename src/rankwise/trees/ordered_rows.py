@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rankwise.trees.ensemble import TreeEnsemble
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense
+from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class OrderedRows:
 
     def block(self, rows: slice) -> FloatArray:
         """Some of the rows, dense."""
-        return as_dense(self.X[rows if self.order is None else self.order[rows]])
+        return densify(self.X[rows if self.order is None else self.order[rows]])
 
     def scores(self, trees: TreeEnsemble, n_threads: int | None = None) -> Float64Array:
         """Scores of the rows under trees, see :meth:`TreeEnsemble.score`."""

@@ -20,11 +20,11 @@ from rankwise.trees.criterion import Criterion
 from rankwise.trees.frontier import (
     Frontier,
     Splits,
+    find_in_blocks,
     first_best,
-    in_blocks,
-    labelled_rows,
     mark_by_codes,
-    over_nodes,
+    pack_rows_and_classes,
+    run_over_nodes,
 )
 from rankwise.trees.nominal import NominalColumns, nominal_columns
 from rankwise.typing import Float64Array, FloatArray, Int64Array
@@ -108,7 +108,7 @@ class SortedRows:
         self._weight = np.empty(0) if weight is None else weight
         self._criterion = (criterion.kind, criterion.distances, float(least))
         self._order = columns.order.copy()
-        self._rows = labelled_rows(np.arange(len(y)), y)
+        self._rows = pack_rows_and_classes(np.arange(len(y)), y)
         self._go_left = np.ones(len(y), dtype=np.uint8)
         self.n_rows = len(y)
         if weight is not None and not weight.all():  # rows without weight lie behind the others
@@ -122,7 +122,7 @@ class SortedRows:
         def find(block: Frontier, nodes: slice) -> Splits:
             return self._find(block, ties[nodes], None if allowed is None else allowed[nodes])
 
-        return in_blocks(find, frontier, max(1, CELLS // self._columns.X.shape[1]))
+        return find_in_blocks(find, frontier, max(1, CELLS // self._columns.X.shape[1]))
 
     def _find(self, frontier: Frontier, ties: Float64Array, allowed: Any) -> Splits:
         columns, nominal, segments = self._columns, self._columns.nominal, frontier.segments
@@ -187,7 +187,7 @@ class SortedRows:
                 counts[nodes],
             )  # fmt: skip
 
-        over_nodes(mark, segments)
+        run_over_nodes(mark, segments)
         return n_left, counts
 
     def _mark_nominal(

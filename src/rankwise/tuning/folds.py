@@ -68,7 +68,7 @@ def fold_splits(
     return [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
 
 
-def stratified_splits(
+def split_stratified(
     X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int, seed: int = _SEED
 ) -> list[tuple[Int64Array, Int64Array]]:
     """(train rows, test rows) of folds with about the same share of every class.

@@ -13,7 +13,7 @@ from rankwise.runtime.threads import thread_imap
 from rankwise.typing import Float64Array, Int64Array
 
 
-def per_query(
+def measure_per_query(
     measure: Measure, y: Float64Array, scores: Float64Array, groups: QueryGroups
 ) -> Float64Array:
     """Values per query for every column of scores, shape (n_queries, n_columns)."""
@@ -25,7 +25,7 @@ def mean_measure(
     measure: Measure, y: Float64Array, scores: Float64Array, groups: QueryGroups
 ) -> Float64Array:
     """Mean of the measure over the queries for every column of scores, shape (n_columns,)."""
-    return mean_defined(per_query(measure, y, scores, groups))
+    return mean_defined(measure_per_query(measure, y, scores, groups))
 
 
 def measure_refits(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rankwise.datasets import Qrels, RankingData, Run, read_qrels, read_run
-from rankwise.datasets.readers.file_formats import Format, file_format
+from rankwise.datasets.readers.file_formats import FormatName, file_format
 from rankwise.datasets.readers.result_files import read_scores
 from rankwise.fusion import as_run
 from rankwise.text import read_judgements
@@ -39,32 +39,32 @@ def listed(found):
 @pytest.mark.parametrize(
     "text, kind",
     [
-        (QRELS, Format.qrels),
-        (QRELS.replace(" ", "\t"), Format.qrels),
-        (QRELS.replace(" ", " \t\v"), Format.qrels),
-        ("#7 0 a 1\n", Format.qrels),
-        ("7\t7067032\t1\n07\tb\t0\n", Format.triples),
-        ("7 7067032 1\n07 b 0\n", Format.triples),
-        ("7\ta b\t1\n07\tb\t0\n", Format.triples),
-        ("query-id\tcorpus-id\tscore\n7\ta\t1\n", Format.table),
-        ("query-id corpus-id score\n7 a 1\n", Format.table),
-        ('"qid","docno","label"\n7,"a,b",1\n', Format.table),
-        ("qid;docid;rel\n7;a;1\n", Format.table),
-        ("label,qid,f1\n1,7,0.5\n", Format.table),
-        (RUN, Format.run),
-        (RUN.replace(" ", "\t"), Format.run),
-        ("qid 0 label 1\n", Format.qrels),
-        ("7 Q0 a 1 2.5\n", Format.run),
-        ("7 Q0 a 1 2.5 my system\n", Format.run),
-        (LETOR, Format.letor),
-        ("# comment\n1 1:0.5\n0 3:1\n", Format.letor),
-        ("0.5\n-1e3\n", Format.scores),
-        ("", Format.empty),
-        ("\ufeff\r\n", Format.empty),
-        ("a b c d e f g\n", Format.unknown),
-        ("7\tQ0\ra\t1\t2.5\tt\n", Format.run),
-        ("7\r0 a 1\n", Format.qrels),
-        ("qid," + "x" * 200_000 + "\n", Format.scores),
+        (QRELS, FormatName.qrels),
+        (QRELS.replace(" ", "\t"), FormatName.qrels),
+        (QRELS.replace(" ", " \t\v"), FormatName.qrels),
+        ("#7 0 a 1\n", FormatName.qrels),
+        ("7\t7067032\t1\n07\tb\t0\n", FormatName.triples),
+        ("7 7067032 1\n07 b 0\n", FormatName.triples),
+        ("7\ta b\t1\n07\tb\t0\n", FormatName.triples),
+        ("query-id\tcorpus-id\tscore\n7\ta\t1\n", FormatName.table),
+        ("query-id corpus-id score\n7 a 1\n", FormatName.table),
+        ('"qid","docno","label"\n7,"a,b",1\n', FormatName.table),
+        ("qid;docid;rel\n7;a;1\n", FormatName.table),
+        ("label,qid,f1\n1,7,0.5\n", FormatName.table),
+        (RUN, FormatName.run),
+        (RUN.replace(" ", "\t"), FormatName.run),
+        ("qid 0 label 1\n", FormatName.qrels),
+        ("7 Q0 a 1 2.5\n", FormatName.run),
+        ("7 Q0 a 1 2.5 my system\n", FormatName.run),
+        (LETOR, FormatName.letor),
+        ("# comment\n1 1:0.5\n0 3:1\n", FormatName.letor),
+        ("0.5\n-1e3\n", FormatName.scores),
+        ("", FormatName.empty),
+        ("\ufeff\r\n", FormatName.empty),
+        ("a b c d e f g\n", FormatName.unknown),
+        ("7\tQ0\ra\t1\t2.5\tt\n", FormatName.run),
+        ("7\r0 a 1\n", FormatName.qrels),
+        ("qid," + "x" * 200_000 + "\n", FormatName.scores),
     ],
 )
 def test_format_does_not_depend_on_the_name(tmp_path, text, kind, name):

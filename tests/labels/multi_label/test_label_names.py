@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import rankwise
-from rankwise.checks.labels import tags_of
+from rankwise.checks.label_data import tags_of
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 4))

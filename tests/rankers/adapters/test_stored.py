@@ -16,7 +16,7 @@ from rankwise.rankers.adapters._stored import (
     check_lightgbm,
     check_xgboost,
 )
-from rankwise.trees.columns import ColumnTable
+from rankwise.trees.column_table import ColumnTable
 
 
 @pytest.fixture(scope="module")

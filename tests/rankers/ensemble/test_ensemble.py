@@ -29,7 +29,7 @@ from rankwise.checks.rows import check_fit
 from rankwise.features.products_map import ProductsMap
 from rankwise.metrics import make_scorer
 from rankwise.rankers.ensemble.held_out_scores import parts, query_numbers, score_held_out
-from rankwise.rankers.ensemble.members import named_members
+from rankwise.rankers.ensemble.members import name_members
 
 MEMBERS = (LinearRegressionRanker(), RidgeRanker(alpha=100.0), PointwiseELM(20, random_state=0))
 BLENDS = [ScoreBlend, BordaBlend, ReciprocalRankBlend]
@@ -304,7 +304,7 @@ def test_scores_depend_on_the_query_where_it_is_given_and_only_there(cls, judged
 
 
 def test_members_have_names():
-    named = named_members([RidgeRanker(), "rank_svm", ("mine", RankLR()), RidgeRanker(),
+    named = name_members([RidgeRanker(), "rank_svm", ("mine", RankLR()), RidgeRanker(),
                            ExtraTreesRegressor()])  # fmt: skip
     assert [name for name, _ in named] == [
         "ridge-1", "rank_svm", "mine", "ridge-2", "extratreesregressor"

@@ -23,7 +23,7 @@ from rankwise.rankers.neural.boltzmann import (  # noqa: E402
 from rankwise.rankers.neural.ranking_sets import (  # noqa: E402
     JudgedRanks,
     RankingSets,
-    judged_ranks,
+    expect_judged_ranks,
     sample_rankings,
 )
 
@@ -121,7 +121,7 @@ def test_small_queries_are_summed_over_all_rankings(measure, slope, kl_weight, s
     sets = sample_rankings(s, INDPTR, 120, RandomState(0))
     assert sets.listed.all()
     assert (sets.log_proposal == 0).sum(0).tolist() == [120, 1, 6, 2, 24]
-    judged = judged_ranks(labels, sets, 1, RandomState(0), slope)
+    judged = expect_judged_ranks(labels, sets, 1, RandomState(0), slope)
     values = sets.measured(measure, labels)
     losses = boltz_rank(scores, sets, values, judged, slope=slope, kl_weight=kl_weight)
     gradient = torch.autograd.grad(losses.sum(), scores)[0].numpy()
@@ -135,7 +135,7 @@ def test_small_queries_are_summed_over_all_rankings(measure, slope, kl_weight, s
 def test_gradient_is_that_of_finite_differences(n_rankings, small):
     labels, s = small
     sets = sample_rankings(s, INDPTR, n_rankings, RandomState(0), 1.3)
-    judged = judged_ranks(labels, sets, 5, RandomState(0), 1.3)
+    judged = expect_judged_ranks(labels, sets, 5, RandomState(0), 1.3)
     values = sets.measured(NDCG, labels)
     assert torch.autograd.gradcheck(
         lambda scores: boltz_rank(scores, sets, values, judged, slope=1.3, kl_weight=0.7),
@@ -155,7 +155,7 @@ def test_gradient_reaches_both_networks(reduction, small, rng):
     ranker = BoltzRank(4, n_pair_nodes=2, pair_reduction=reduction)
     ranker.pair_scale_ = 2.5
     sets = sample_rankings(labels, INDPTR, 120, draw)
-    judged = judged_ranks(labels, sets, 1, draw)
+    judged = expect_judged_ranks(labels, sets, 1, draw)
     values = sets.measured(NDCG, labels)
 
     def loss(*arrays):
@@ -174,7 +174,7 @@ def test_ragged_batch_is_its_queries_one_by_one(rng):
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     labels, s = rng.integers(0, 3, 41).astype(float), rng.normal(size=41)
     sets = sample_rankings(s, indptr, 20, RandomState(0))
-    judged = judged_ranks(labels, sets, 10, RandomState(0))
+    judged = expect_judged_ranks(labels, sets, 10, RandomState(0))
     values = sets.measured(NDCG, labels)
     together = boltz_rank(torch.tensor(s), sets, values, judged, kl_weight=0.1)
     for q, (lo, hi) in enumerate(pairwise(indptr)):
@@ -266,7 +266,7 @@ def test_gradient_of_samples_is_that_of_all_rankings(kl_weight, rng):
     sample = RankingSets(
         sample.ranks.reshape(n, 5), sample.log_proposal.reshape(n, 1), np.array([False]), indptr
     )
-    judged = judged_ranks(labels, sample, 119, RandomState(1), 1.5)
+    judged = expect_judged_ranks(labels, sample, 119, RandomState(1), 1.5)
     values = sample.measured(NDCG, labels)
     loss = boltz_rank(scores, sample, values, judged, slope=1.5, kl_weight=kl_weight)
     gradient = torch.autograd.grad(loss.sum(), scores)[0].numpy()
@@ -278,9 +278,9 @@ def test_gradient_of_samples_is_that_of_all_rankings(kl_weight, rng):
 def test_expected_ranks_of_labels_are_those_of_all_rankings():
     labels, indptr = np.array([0.0, 2.0, 1.0, 0.0, 1.0]), np.array([0, 5])
     listed = sample_rankings(labels, indptr, 120, RandomState(0), 1.5)
-    exact = judged_ranks(labels, listed, 1, RandomState(1), 1.5).ranks
+    exact = expect_judged_ranks(labels, listed, 1, RandomState(1), 1.5).ranks
     sample = sample_rankings(labels, indptr, 50, RandomState(0), 1.5)
-    draws = [judged_ranks(labels, sample, 119, RandomState(k), 1.5).ranks for k in range(50)]
+    draws = [expect_judged_ranks(labels, sample, 119, RandomState(k), 1.5).ranks for k in range(50)]
     np.testing.assert_allclose(np.mean(draws, axis=0), exact, atol=0.05)
     assert exact.sum() == pytest.approx(15, abs=1e-12)
     for ranks in (exact, *draws):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.metrics import parse
 from rankwise_papers.auto_ranker import tables
 from rankwise_papers.auto_ranker.contestants import CONTESTANTS, fitted
@@ -53,5 +53,5 @@ class AutoSixSets(Experiment):
         }
         return {**told, "test": test}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results)

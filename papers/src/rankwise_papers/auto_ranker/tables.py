@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.auto_ranker.contestants import AUTO, CONTESTANTS
@@ -28,7 +28,7 @@ def measures(relevant: int) -> dict[str, str]:
     return {"nDCG@10": "nDCG(ties=stable)@10", "AP": f"AP(rel={relevant},ties=stable)"}
 
 
-def make(results: Results) -> list[Table]:
+def make(results: Results) -> list[ResultTable]:
     """A table for each measure, the tests over all sets, and the work."""
     return [
         *(_of_measure(results, measure) for measure in MEASURES),
@@ -61,7 +61,7 @@ def _tests(results: Results, measure: str) -> dict[tuple[str, str], Any]:
     return tests
 
 
-def _of_measure(results: Results, measure: str) -> Table:
+def _of_measure(results: Results, measure: str) -> ResultTable:
     tests = _tests(results, measure)
     corrected = dict(zip(tests, holm([of.p_value for of in tests.values()]).tolist(), strict=True))
     values = []
@@ -76,7 +76,7 @@ def _of_measure(results: Results, measure: str) -> Table:
             if (name, peer) in tests:
                 values.append(Value(data.title, f"p {peer}", tests[name, peer].p_value))
                 values.append(Value(data.title, f"Holm {peer}", corrected[name, peer]))
-    return Table(
+    return ResultTable(
         f"measure-{'ndcg' if measure == MEASURES[0] else 'ap'}",
         f"{measure} of the test queries",
         values,
@@ -86,7 +86,7 @@ def _of_measure(results: Results, measure: str) -> Table:
     )
 
 
-def _over_all(results: Results) -> Table:
+def _over_all(results: Results) -> ResultTable:
     """Stouffer's sum of the sets' one-sided tests, every set of equal weight."""
     found: dict[tuple[str, str], tuple[float, int, float]] = {}
     for measure in MEASURES:
@@ -108,7 +108,7 @@ def _over_all(results: Results) -> Table:
             Value(row, "p", p),
             Value(row, "Holm", corrected[measure, peer]),
         ]
-    return Table(
+    return ResultTable(
         "over-all",
         "AutoRanker against each peer over all sets",
         values or [Value("nDCG@10", "sets", note=ABSENT)],
@@ -117,7 +117,7 @@ def _over_all(results: Results) -> Table:
     )
 
 
-def _work(results: Results) -> Table:
+def _work(results: Results) -> ResultTable:
     values = []
     for name, data in SETS.items():
         for contestant in CONTESTANTS:
@@ -133,7 +133,7 @@ def _work(results: Results) -> Table:
                 Value(row, "validation", float(np.mean([one["validation"] for one in of])),
                       note=f"Chosen: {chosen}."),
             ]  # fmt: skip
-    return Table(
+    return ResultTable(
         "work",
         "What each did in its time, means over folds",
         values,

@@ -18,7 +18,7 @@ from rankwise.rankers.ensemble.held_out_scores import (
     query_numbers,
     score_held_out,
 )
-from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.rankers.ensemble.members import fit_members, member_scores
 from rankwise.typing import Float64Array
 from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
 from rankwise_papers.lin2010_challenge.parts import measured, measures
@@ -123,7 +123,7 @@ def stacked(
     held = score_held_out(members, rows, splits, numbers, True, validation)
     read = held.models[0]
     if out_of_fold:
-        read = fitted(members, rows.X, rows.y, numbers, validation)
+        read = fit_members(members, rows.X, rows.y, numbers, validation)
     scored = {"vali": vali, "test": fold.test}
     columns = {name: member_scores(read, part.X, part.qid) for name, part in scored.items()}
     scaled = {

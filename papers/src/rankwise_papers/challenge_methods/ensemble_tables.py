@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from rankwise.experiments import Table, Value
+from rankwise.experiments import ResultTable, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.chosen_tables import ABSENT, Methods, absent
@@ -18,13 +18,13 @@ _BEST = "best model by validation"
 _RECIPES = (MAIN, "RankLR, degree 1", "mean of scaled scores")
 
 
-def ensemble_table(data: str, of: Methods) -> Table:
+def ensemble_table(data: str, of: Methods) -> ResultTable:
     """The ensemble of 20, or the ensemble of 18 if there is no other."""
     whole, smaller = (plan.ensemble_name(with_boltz) for with_boltz in (True, False))
     found = of.at(whole) or of.at(smaller)
     name, title = f"ensemble-{data}", f"{TITLES[data]}: the ensemble and the models it is made of"
     if found is None:
-        return Table(name, title, [Value("ensemble", "ERR", note=absent(whole))])
+        return ResultTable(name, title, [Value("ensemble", "ERR", note=absent(whole))])
     models = list(found[0]["models"])
     rows: dict[str, list[Setting]] = {
         model: [one["models"][model] for one in found] for model in models
@@ -43,7 +43,7 @@ def ensemble_table(data: str, of: Methods) -> Table:
             values.append(Value(row, "p (Holm)", corrected[row]))
     n_held = _span(found, lambda one: one["n_held_out"])
     C = _span(found, lambda one: f"{one['C'][MAIN]:.2g}")
-    return Table(
+    return ResultTable(
         name,
         title,
         values,
@@ -56,7 +56,7 @@ def ensemble_table(data: str, of: Methods) -> Table:
     )
 
 
-def recipe_table(sets: Mapping[str, Methods]) -> Table:
+def recipe_table(sets: Mapping[str, Methods]) -> ResultTable:
     """The top trained on a fifth of the queries beside one trained on out-of-fold scores."""
     names = {
         "80/20": plan.ensemble_name(False),
@@ -84,7 +84,7 @@ def recipe_table(sets: Mapping[str, Methods]) -> Table:
                 Value(f"{how}: out of fold minus 80/20", f"{TITLES[data]} ERR", mean, error,
                       note=note)
             )  # fmt: skip
-    return Table(
+    return ResultTable(
         "recipes",
         "Two recipes for the ensemble of 18: test parts",
         values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.fits import compute
 from rankwise_papers.challenge_methods.tables import tables
@@ -24,5 +24,5 @@ class ChallengeMethods(Experiment):
     def run(self, cell: Cell) -> Any:
         return compute(cell)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables(self, results, quick)

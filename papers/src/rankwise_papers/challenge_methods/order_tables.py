@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwise.experiments import Table
+from rankwise.experiments import ResultTable
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.chosen_tables import Methods, absent
 from rankwise_papers.lin2010_challenge.value_tables import TITLES, Published, difference
@@ -13,7 +13,7 @@ _METHODS = {
 }  # fmt: skip
 
 
-def order_table(sets: dict[str, Methods], published: Published) -> Table:
+def order_table(sets: dict[str, Methods], published: Published) -> ResultTable:
     """Differences of pairs of methods and settings, ours with their paired error."""
     values = []
     for label, a, b, paper in _claims(published):
@@ -23,7 +23,7 @@ def order_table(sets: dict[str, Methods], published: Published) -> Table:
             values.append(
                 difference(label, TITLES[data], pair, paper, why, "differences of the tables above")
             )
-    return Table(
+    return ResultTable(
         "order",
         "Which is ahead: differences in test ERR",
         values,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankwise.experiments import Experiment, Results, Table, Value
+from rankwise.experiments import Experiment, Results, ResultTable, Value
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.chosen_tables import Methods, absent, sets_of
 from rankwise_papers.challenge_methods.ensemble_tables import ensemble_table, recipe_table
@@ -24,7 +24,7 @@ _BY_QUERY_ONLY = "MQ2008 is published with features normalised by query only."
 Sets = dict[str, Methods]
 
 
-def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[Table]:
+def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[ResultTable]:
     """All tables; a quick run has the MSLR slices only."""
     published = published_rows(experiment)
     sets = sets_of(results, quick)
@@ -40,7 +40,7 @@ def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[Ta
     ]
 
 
-def _online(sets: Sets, published: Published) -> Table:
+def _online(sets: Sets, published: Published) -> ResultTable:
     rows = {
         "ORSVM": "orsvm",
         "Poly-ORSVM": "powers",
@@ -62,7 +62,7 @@ def _online(sets: Sets, published: Published) -> Table:
         values += yahoo(label, row, ("ERR", "nDCG@10"))
         wanted = (("test", "ERR"), ("test", "nDCG"))
         values += on_sets(sets, label, method, wanted, absent(method))
-    return Table(
+    return ResultTable(
         "online",
         "All methods of the table of online results (ours: test parts)",
         values,
@@ -76,7 +76,7 @@ def _online(sets: Sets, published: Published) -> Table:
     )
 
 
-def _pair_settings(sets: Sets, published: Published, part: str) -> Table:
+def _pair_settings(sets: Sets, published: Published, part: str) -> ResultTable:
     split = {"vali": "internal validation", "test": "online"}[part]
     settings = {
         "overall normalization": ("overall", "none"),
@@ -97,7 +97,7 @@ def _pair_settings(sets: Sets, published: Published, part: str) -> Table:
                     ((part, "ERR"), (part, "nDCG")), absent(method) if known else _BY_QUERY_ONLY,
                 )  # fmt: skip
     shown = {"vali": "validation", "test": "test"}[part]
-    return Table(
+    return ResultTable(
         f"rank-svm-settings-{shown}",
         f"RankSVM with different settings: {split} (ours: {shown} parts)",
         values,
@@ -110,7 +110,7 @@ def _pair_settings(sets: Sets, published: Published, part: str) -> Table:
     )
 
 
-def _networks(sets: Sets, published: Published) -> Table:
+def _networks(sets: Sets, published: Published) -> ResultTable:
     values = []
     for name, networks in plan.NETWORKS.items():
         label, setting = _titles(networks)
@@ -119,7 +119,7 @@ def _networks(sets: Sets, published: Published) -> Table:
             values += yahoo(label, row, (column,))
         wanted = (("train", "ERR"), ("vali", "ERR"), ("test", "ERR"), ("test", "nDCG"))
         values += on_sets(sets, label, f"boltz/{name}", wanted, absent("boltz"))
-    return Table(
+    return ResultTable(
         "boltz-rank-features",
         "BoltzRank with different feature sets",
         values,
@@ -131,7 +131,7 @@ def _networks(sets: Sets, published: Published) -> Table:
     )
 
 
-def _epochs(sets: Sets, published: Published) -> Table:
+def _epochs(sets: Sets, published: Published) -> ResultTable:
     values = []
     for name, networks in plan.NETWORKS.items():
         label, setting = _titles(networks)
@@ -148,7 +148,7 @@ def _epochs(sets: Sets, published: Published) -> Table:
             each = None if seconds is None else seconds / run
             values.append(Value(label, f"{TITLES[data]} seconds", each, note=note))
             values.append(Value(label, f"{TITLES[data]} iterations kept", kept, note=note))
-    return Table(
+    return ResultTable(
         "boltz-rank-iterations",
         "BoltzRank: seconds per iteration, and iterations kept, mean of the folds",
         values,

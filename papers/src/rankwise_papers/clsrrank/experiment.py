@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise import CLSRRank, LSRRank
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.clsrrank import tables
 from rankwise_papers.clsrrank.coefficient_grid import fit_coefficient_grid
 from rankwise_papers.clsrrank.kernels import kernel_functions, median_distance
@@ -63,7 +63,7 @@ class Clsrrank(Experiment):
         low, high = table.ratings.scale
         return _recommend(reviewers, repetition, low, high)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, quick)
 
 

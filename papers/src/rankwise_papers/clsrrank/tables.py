@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
 from rankwise_papers.shared_tables import mean_and_deviation, mean_and_error
 
@@ -24,20 +24,20 @@ QSAR_MEASURES = {
 REFERENCE = METHODS[0]
 
 
-def make(results: Results, quick: bool) -> list[Table]:
+def make(results: Results, quick: bool) -> list[ResultTable]:
     """All tables of the finished cells."""
     recommendation = [_recommendation(results, quick, measure) for measure in MEASURES]
     return [*recommendation, _differences(results, quick), _compounds(results)]
 
 
-def _recommendation(results: Results, quick: bool, measure: str) -> Table:
+def _recommendation(results: Results, quick: bool, measure: str) -> ResultTable:
     values = []
     beside = () if measure == "Misranking" else ("constant",)  # which ties all pairs
     for method in (*beside, *METHODS):
         for column, prefix in _columns(quick):
             means = [float(np.mean(of)) for of in _found(results, prefix, method, measure)]
             values.append(Value(method, column, *mean_and_deviation(means)))
-    return Table(
+    return ResultTable(
         f"recommendation-{measure.lower()}",
         f"Recommendation: {measure}",
         values,
@@ -47,7 +47,7 @@ def _recommendation(results: Results, quick: bool, measure: str) -> Table:
     )
 
 
-def _differences(results: Results, quick: bool) -> Table:
+def _differences(results: Results, quick: bool) -> ResultTable:
     values = []
     for measure in MEASURES:
         for method in METHODS[1:]:
@@ -57,7 +57,7 @@ def _differences(results: Results, quick: bool) -> Table:
                 means = [float(np.mean(a - b)) for a, b in zip(found, other, strict=True)]
                 row = f"{measure}: {method}"
                 values.append(Value(row, column, *mean_and_error(means)))
-    return Table(
+    return ResultTable(
         "minus-lsrrank",
         f"Difference to {REFERENCE}",
         values,
@@ -67,7 +67,7 @@ def _differences(results: Results, quick: bool) -> Table:
     )
 
 
-def _compounds(results: Results) -> Table:
+def _compounds(results: Results) -> ResultTable:
     values = []
     for data in ("dhfr", "cox2"):
         for method in METHODS:
@@ -75,7 +75,7 @@ def _compounds(results: Results) -> Table:
                 result = results.get(f"qsar/{data}")
                 ours = None if result is None else result["values"][method][measure]
                 values.append(Value(f"{data.upper()} {method}", name, ours=ours))
-    return Table(
+    return ResultTable(
         "compounds",
         "Compounds ordered by predicted activity",
         values,

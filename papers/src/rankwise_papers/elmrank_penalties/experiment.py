@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise_papers.elmrank_penalties import figures, plan, tables
 from rankwise_papers.elmrank_penalties.fits import compute
 from rankwise_papers.elmrank_recommendation.experiment import Recommendation, reference_rows
@@ -30,7 +30,7 @@ class PenaltyPaths(Experiment):
         )
         return compute(reviewers, params)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, quick, Recommendation().published("published.csv"))
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_penalties.plan import (
     PATHS,
@@ -64,7 +64,7 @@ class Curves:
         return float(np.interp(exponent, self.exponents[::-1], self.means[measure][::-1]))
 
 
-def make(results: Results, quick: bool, rows: Sequence[Mapping[str, str]]) -> list[Table]:
+def make(results: Results, quick: bool, rows: Sequence[Mapping[str, str]]) -> list[ResultTable]:
     """All tables of the finished cells."""
     published = published_values(rows)
     return [
@@ -105,7 +105,7 @@ def curves(results: Results, quick: bool, method: str, data: str, group: str) ->
     return found
 
 
-def _nearest_table(results: Results, quick: bool, published: Published) -> Table:
+def _nearest_table(results: Results, quick: bool, published: Published) -> ResultTable:
     """One kernel and lam for each group, the nearest to everything that is published for it."""
     values, inside, total = [], dict.fromkeys(PATHS, 0), dict.fromkeys(PATHS, 0)
     for data, group in groups():
@@ -137,7 +137,7 @@ def _nearest_table(results: Results, quick: bool, published: Published) -> Table
                 note = f"With the kernel {kernel}."
                 values.append(Value(row, f"{method} log10 lam", exponent, note=note))
     counts = ", ".join(f"{inside[m]} of {total[m]} of {m}" for m in PATHS if total[m])
-    return Table(
+    return ResultTable(
         "on-the-path",
         "Published values on our paths: one kernel and one lam for each group",
         values,
@@ -163,7 +163,7 @@ def _nearest(
     return kernel, best[kernel][1]
 
 
-def _where_table(results: Results, quick: bool, published: Published) -> Table:
+def _where_table(results: Results, quick: bool, published: Published) -> ResultTable:
     """For every kernel the weakest penalty with the published MSD, and what else it gives."""
     values = []
     for method, path in PATHS.items():
@@ -176,7 +176,7 @@ def _where_table(results: Results, quick: bool, published: Published) -> Table:
                     values.append(Value(row, "published MSD", wanted["MSD"][0], note=ABSENT))
                     continue
                 values += _where(row, found[kernel], wanted)
-    return Table(
+    return ResultTable(
         "where",
         "Where each path has the published MSD",
         values,
@@ -209,7 +209,7 @@ def _where(row: str, of: Curves, wanted: Mapping[str, tuple[float, float]]) -> l
     return values
 
 
-def _path_table(results: Results, quick: bool, published: Published, method: str) -> Table:
+def _path_table(results: Results, quick: bool, published: Published, method: str) -> ResultTable:
     """MSD of the linear kernel at every whole power of ten."""
     values = []
     for exponent in [e for e in PATHS[method].exponents if e == int(e)]:
@@ -227,7 +227,7 @@ def _path_table(results: Results, quick: bool, published: Published, method: str
         constant = _constant(results, quick, method, data, group)
         note = "" if constant is not None else ABSENT
         values.append(Value("constant score", f"{TITLES[data]} {group}", constant, note=note))
-    return Table(
+    return ResultTable(
         f"path-{method.lower()}",
         f"{method}, linear kernel: mean squared difference along the path",
         values,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.catalog.qsar import QSAR_SETS
-from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise_papers.elmrank_qsar import figures, tables
 from rankwise_papers.elmrank_qsar.compounds import Compounds, compounds
 from rankwise_papers.elmrank_qsar.methods import elmrank, ls_svr, rank_svm, svr
@@ -65,7 +65,7 @@ class Qsar(Experiment):
             "single draws": {name: [of[name] for of in singles] for name in singles[0]},
         }
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, self.published("published.csv"))
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

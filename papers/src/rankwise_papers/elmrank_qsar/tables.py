@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rankwise.datasets.catalog.qsar import QSAR_SETS
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation
 
 NAMES = {
@@ -31,12 +31,12 @@ FOLD_FAMILIES = {
 BESIDE = ("ELMRank", "single draws", "scaled by train", "LS-SVR = LSRRank", "RankSVM linear")
 
 
-def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[Table]:
+def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[ResultTable]:
     """All tables of the finished cells."""
     return [_table_4(results, published), _beside(results), _six_more(results)]
 
 
-def _table_4(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
+def _table_4(results: Results, published: Sequence[Mapping[str, str]]) -> ResultTable:
     values = []
     for row in published:
         data, measure, method = row["data"], row["measure"], row["method"]
@@ -55,7 +55,7 @@ def _table_4(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
                 note=note,
             )
         )
-    return Table(
+    return ResultTable(
         "table-4",
         "Table 4: compounds ordered by predicted activity",
         values,
@@ -70,14 +70,14 @@ def _table_4(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
     )
 
 
-def _beside(results: Results) -> Table:
+def _beside(results: Results) -> ResultTable:
     values = []
     for data in TOLERANCES:
         for measure, name in NAMES.items():
             for method in BESIDE:
                 found = _value(results, data, method, measure)
                 values.append(Value(f"{data.upper()} {name}", method, *found))
-    return Table(
+    return ResultTable(
         "beside-table-4",
         "Other readings, LS-SVR, and RankSVM with a linear kernel",
         values,
@@ -90,7 +90,7 @@ def _beside(results: Results) -> Table:
     )
 
 
-def _six_more(results: Results) -> Table:
+def _six_more(results: Results) -> ResultTable:
     values = []
     for data in QSAR_SETS:
         if data not in TOLERANCES:
@@ -98,7 +98,7 @@ def _six_more(results: Results) -> Table:
                 for measure, name in NAMES.items():
                     found = _value(results, data, method, measure)
                     values.append(Value(f"{data} {method}", name, *found))
-    return Table(
+    return ResultTable(
         "six-more",
         "Six more of Sutherland's sets",
         values,

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from rankwise.datasets import load_book_crossing, load_jester, load_movielens
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.elmrank_recommendation import tables
 from rankwise_papers.elmrank_recommendation.families import FAMILIES, Scale
 from rankwise_papers.elmrank_recommendation.reviewers import (
@@ -64,7 +64,7 @@ class Recommendation(Experiment):
         family, _ = FAMILIES[params["family"]]
         return family(reviewers, params["repetition"], Scale(*ratings.scale), params["n_draws"])
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, quick, self.published("published.csv"))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
 from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation, mean_and_error
@@ -67,7 +67,9 @@ REASONS = {
 }
 
 
-def make(results: Results, quick: bool, published: Sequence[Mapping[str, str]]) -> list[Table]:
+def make(
+    results: Results, quick: bool, published: Sequence[Mapping[str, str]]
+) -> list[ResultTable]:
     """All tables of the finished cells."""
     cells = _Cells(results, quick)
     tables = [_paper_table(cells, measure, number, published)
@@ -103,7 +105,7 @@ class _Cells:
 
 def _paper_table(
     cells: _Cells, measure: str, number: int, published: Sequence[Mapping[str, str]]
-) -> Table:
+) -> ResultTable:
     values = []
     for row in published:
         if row["measure"] != measure:
@@ -129,7 +131,7 @@ def _paper_table(
                 note="" if cells.quick and ours else _note(row, found, ours, error, beside),
             )
         )
-    return Table(
+    return ResultTable(
         f"table-{number}",
         f"Table {number}: {_NAMES[measure]}",
         values,
@@ -142,12 +144,12 @@ def _paper_table(
     )
 
 
-def _own_table(cells: _Cells, measure: str) -> Table:
+def _own_table(cells: _Cells, measure: str) -> ResultTable:
     def value(data: str, group: str, family: str, method: str) -> MeanAndSpread:
         return _mean_and_sd(cells.values(data, group, family, method, measure))
 
     other = "other settings" if measure == "Misranking" else "a constant score and other settings"
-    return Table(
+    return ResultTable(
         f"rows-{measure.lower()}",
         f"{_NAMES[measure].capitalize()} beside {other}",
         # A constant score ties all pairs, and ties count in full: 1, whatever the ratings.
@@ -161,7 +163,7 @@ def _own_table(cells: _Cells, measure: str) -> Table:
     )
 
 
-def _difference_table(cells: _Cells, measure: str) -> Table:
+def _difference_table(cells: _Cells, measure: str) -> ResultTable:
     def value(data: str, group: str, family: str, method: str) -> MeanAndSpread:
         found = cells.values(data, group, family, method, measure)
         # The constant orders no pair; a coin would order half of them.
@@ -170,7 +172,7 @@ def _difference_table(cells: _Cells, measure: str) -> Table:
             other = cells.values(data, group, family, "constant", measure)
         return _mean_and_error([a - b for a, b in zip(found, other, strict=True)])
 
-    return Table(
+    return ResultTable(
         f"minus-constant-{measure.lower()}",
         f"{_NAMES[measure].capitalize()} minus that of "
         + ("a random order" if measure == "Misranking" else "a constant score"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets import Qrels, fetch, read_qrels
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.fusion import LearnedFusion, RunPool, as_run, fuse, pool_runs
 from rankwise.text import TextIndex, load_text
 from rankwise_papers.fusion_choice import fuse_nested
@@ -58,7 +58,7 @@ class FusionCrossEncoder(Experiment):
         weights = fusion.fit(pool, qrels).weights_
         return {**measured(run, qrels, MEASURES, all_queries=True), "weights": weights}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results)
 
 

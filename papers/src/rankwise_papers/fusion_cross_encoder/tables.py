@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rankwise.experiments import Results, Table
+from rankwise.experiments import Results, ResultTable
 from rankwise_papers.fusion_tables import effectiveness
 
 SETS = {"scifact": "SciFact", "nfcorpus": "NFCorpus"}
@@ -25,12 +25,12 @@ OTHER_QUERIES = (
 )
 
 
-def make(results: Results) -> list[Table]:
+def make(results: Results) -> list[ResultTable]:
     """One table for each collection."""
     return [_table(results, name) for name in SETS]
 
 
-def _table(results: Results, name: str) -> Table:
+def _table(results: Results, name: str) -> ResultTable:
     rows = {row: results.get(f"{name}/{row}") for row in (*UNTRAINED, *LEARNT)}
     against = {"p against bm25": "bm25", "p against encoder": "encoder"}
     values = effectiveness(rows, MEASURES, against)
@@ -44,7 +44,7 @@ def _table(results: Results, name: str) -> Table:
                 tolerance=0.02,
                 not_evidence=OTHER_QUERIES,
             )
-    return Table(
+    return ResultTable(
         name,
         f"{SETS[name]}, 45 test queries",
         values,

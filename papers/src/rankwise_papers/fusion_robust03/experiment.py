@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets import Qrels, Run, fetch, read_qrels, read_run
-from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise.fusion import LearnedFusion, RunPool, fuse, learning_curve, pool_runs
 from rankwise_papers.fusion_choice import fuse_after, fuse_nested
 from rankwise_papers.fusion_measures import measured
@@ -81,7 +81,7 @@ class FusionRobust03(Experiment):
             "interval": curve.interval().tolist(),
         }
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, QUICK_DRAWS if quick else N_DRAWS)
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Figure, Results, Series, Table, Value
+from rankwise.experiments import Figure, Results, ResultTable, Series, Value
 from rankwise_papers.fusion_tables import best, effectiveness
 from rankwise_papers.shared_tables import ABSENT
 
@@ -26,7 +26,7 @@ SEEDS = (0, 1, 2)
 N_NESTED_DRAWS = 20
 
 
-def make(results: Results, n_draws: int) -> list[Table]:
+def make(results: Results, n_draws: int) -> list[ResultTable]:
     """The effectiveness of every run, rule and learnt fusion; weights; the learning curves."""
     runs = results.get("runs")
     singles = {f"run {name}": of for name, of in (runs or {}).items()}
@@ -35,7 +35,7 @@ def make(results: Results, n_draws: int) -> list[Table]:
     learnt["learnt, setting chosen inside the folds"] = results.get(f"nested/{SEEDS[0]}")
     against = {"p against rrf": "rule rrf", "p against the best run": best(singles, "AP")}
     return [
-        Table(
+        ResultTable(
             "effectiveness",
             "AP and nDCG@10 over 100 topics",
             effectiveness({**singles, **rules, **learnt}, ("AP", "nDCG@10"), against),
@@ -52,7 +52,7 @@ def make(results: Results, n_draws: int) -> list[Table]:
     ]
 
 
-def _nested(results: Results) -> Table:
+def _nested(results: Results) -> ResultTable:
     values = []
     for seed in SEEDS:
         of = results.get(f"nested/{seed}")
@@ -63,7 +63,7 @@ def _nested(results: Results) -> Table:
         counts = Counter(of["chosen"]).most_common()
         note = "; ".join(f"{name}: {n} of 5 folds" for name, n in counts)
         values[-1] = replace(values[-1], note=f"{note}.")
-    return Table(
+    return ResultTable(
         "nested",
         "AP with the setting chosen inside the folds, for three ways to deal the folds",
         values,
@@ -71,7 +71,7 @@ def _nested(results: Results) -> Table:
     )
 
 
-def _nested_curve(results: Results) -> Table:
+def _nested_curve(results: Results) -> ResultTable:
     draws = [results.get(f"nested curve/{draw}") for draw in range(N_NESTED_DRAWS)]
     found = [draw for draw in draws if draw is not None]
     values = []
@@ -91,7 +91,7 @@ def _nested_curve(results: Results) -> Table:
             Value(row, "2.5 % of draws", float(low)),
             Value(row, "97.5 % of draws", float(high)),
         ]
-    return Table(
+    return ResultTable(
         "nested curve",
         "Learning curve: the setting chosen among the judged topics",
         values,
@@ -102,7 +102,7 @@ def _nested_curve(results: Results) -> Table:
     )
 
 
-def _weights(results: Results) -> Table:
+def _weights(results: Results) -> ResultTable:
     values = []
     for name in LEARNT:
         of = results.get(f"learnt/{name}")
@@ -110,7 +110,7 @@ def _weights(results: Results) -> Table:
             values.append(Value("every run", name, note=ABSENT))
             continue
         values += [Value(system, name, weight) for system, weight in of["weights"].items()]
-    return Table(
+    return ResultTable(
         "weights",
         "Weights learnt from all topics",
         values,
@@ -119,7 +119,7 @@ def _weights(results: Results) -> Table:
     )
 
 
-def _curve(of: Any, n_draws: int) -> Table:
+def _curve(of: Any, n_draws: int) -> ResultTable:
     values = []
     for place, size in enumerate(N_JUDGED):
         row = f"{size} topics judged"
@@ -134,7 +134,7 @@ def _curve(of: Any, n_draws: int) -> Table:
             Value(row, "2.5 % of draws", low),
             Value(row, "97.5 % of draws", high),
         ]
-    return Table(
+    return ResultTable(
         "curve",
         "Learning curve: reciprocal ranks with weights >= 0",
         values,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets import Qrels, Run, fetch, read_qrels, read_run
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.fusion import LearnedFusion, RunPool, fuse, pool_runs
 from rankwise_papers.fusion_choice import fuse_nested
 from rankwise_papers.fusion_measures import measured
@@ -60,7 +60,7 @@ class FusionTrecCovid(Experiment):
         fusion = LearnedFusion(nonnegative=True)
         return _of_run(fusion.fuse_held_out(pool, qrels, folds=folds, random_state=seed), qrels)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, self.published("published.csv"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.fusion_tables import best, effectiveness
 from rankwise_papers.shared_tables import ABSENT
 
@@ -20,7 +20,7 @@ TITLES = {
 MEASURES = ("nDCG@20", "P@20", "AP")
 
 
-def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[Table]:
+def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[ResultTable]:
     """NIST's table, one for each round, and what the team of round 4 submitted."""
     return [
         _nist(results, [row for row in published if row["round"] == "5"]),
@@ -30,7 +30,7 @@ def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[Table
     ]
 
 
-def _nist(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
+def _nist(results: Results, published: Sequence[Mapping[str, str]]) -> ResultTable:
     runs, values = results.get("5/runs"), []
     for row in published:
         for measure, title in TITLES.items():
@@ -41,7 +41,7 @@ def _nist(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
             else:
                 ours = float(np.mean(runs[row["run"]][measure]))
                 values.append(Value(row["run"], title, ours, **paper))
-    return Table(
+    return ResultTable(
         "nist",
         "Scores of three runs of round 5",
         values,
@@ -49,14 +49,14 @@ def _nist(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
     )
 
 
-def _round(results: Results, number: int) -> Table:
+def _round(results: Results, number: int) -> ResultTable:
     found = results.get(f"{number}/runs")
     singles = {f"run {name}": of for name, of in (found or {}).items()}
     rules = {f"rule {rule}": results.get(f"{number}/rule/{rule}") for rule in RULES}
     learnt = {f"learnt, {name}": results.get(f"{number}/learnt/{name}") for name in LEARNT}
     against = {"p against rrf": "rule rrf", "p against the best run": best(singles, "nDCG@20")}
     values = effectiveness({**singles, **rules, **learnt}, MEASURES, against)
-    return Table(
+    return ResultTable(
         f"round{number}",
         f"Fusion of the runs of round {number}",
         values,
@@ -68,8 +68,8 @@ def _round(results: Results, number: int) -> Table:
     )
 
 
-def _submitted(published: Sequence[Mapping[str, str]]) -> Table:
-    return Table(
+def _submitted(published: Sequence[Mapping[str, str]]) -> ResultTable:
+    return ResultTable(
         "submitted",
         "NIST's scores of what the team of round 4 submitted",
         [

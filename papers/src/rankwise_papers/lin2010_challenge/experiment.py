@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.lin2010_challenge import plan
 from rankwise_papers.lin2010_challenge.fits import compute
 from rankwise_papers.lin2010_challenge.tables import tables
@@ -26,7 +26,7 @@ class ChallengeOrdinal(Experiment):
     def run(self, cell: Cell) -> Any:
         return compute(cell)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables(self, results, self.extent(quick))
 
     def extent(self, quick: bool) -> plan.Extent:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Table, Value
+from rankwise.experiments import ResultTable, Value
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen
 from rankwise_papers.lin2010_challenge.plan import DEGREES, ROUNDS, WEIGHTS
 from rankwise_papers.lin2010_challenge.value_tables import (
@@ -22,7 +22,7 @@ from rankwise_papers.lin2010_challenge.value_tables import (
 from rankwise_papers.shared_tables import ABSENT
 
 
-def order_table(sets: dict[str, Chosen], published: Published) -> Table:
+def order_table(sets: dict[str, Chosen], published: Published) -> ResultTable:
     """Differences in ERR of pairs of settings, ours with their paired error."""
 
     values = []
@@ -39,7 +39,7 @@ def order_table(sets: dict[str, Chosen], published: Published) -> Table:
         for data, chosen in sets.items():
             pair = (chosen.rounds("rank", more), chosen.rounds("rank", fewer))
             values.append(difference(f"w1, T={more} minus T={fewer}", TITLES[data], pair, None))
-    return Table(
+    return ResultTable(
         "order",
         "Which setting is ahead: differences in test ERR",
         values,
@@ -88,7 +88,7 @@ def _claims(published: Published) -> list[tuple[str, str, str, float | None]]:
     ]
 
 
-def minutes_table(sets: dict[str, Chosen], published: Published) -> Table:
+def minutes_table(sets: dict[str, Chosen], published: Published) -> ResultTable:
     paper = {
         setting: row["minutes"] for (_, setting, _), row in published.items() if row["minutes"]
     }
@@ -110,7 +110,7 @@ def minutes_table(sets: dict[str, Chosen], published: Published) -> Table:
             ours = None if found is None else float(np.mean([of["seconds"] for of in found])) / 60
             note = "" if found is not None else ABSENT
             values.append(Value(label, TITLES[data], ours, larger_is_better=None, note=note))
-    return Table(
+    return ResultTable(
         "minutes",
         "Minutes of training at the chosen setting, mean of the folds",
         values,
@@ -121,7 +121,7 @@ def minutes_table(sets: dict[str, Chosen], published: Published) -> Table:
     )
 
 
-def penalty_table(sets: dict[str, Chosen]) -> Table:
+def penalty_table(sets: dict[str, Chosen]) -> ResultTable:
     rows = {
         "ORSVM, by validation": "orsvm/err",
         "ORSVM, by small sets": "orsvm/small",
@@ -138,7 +138,7 @@ def penalty_table(sets: dict[str, Chosen]) -> Table:
                 ours = float(of(logs)) if logs else None
                 note = "" if logs else ABSENT
                 values.append(Value(label, f"{TITLES[data]} {name}", ours, note=note))
-    return Table(
+    return ResultTable(
         "chosen-C",
         "log10 of the chosen C, least and largest of the folds",
         values,

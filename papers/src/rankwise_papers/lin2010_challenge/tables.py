@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankwise.experiments import Experiment, Results, Table, Value
+from rankwise.experiments import Experiment, Results, ResultTable, Value
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds
 from rankwise_papers.lin2010_challenge.order_tables import (
     minutes_table,
@@ -36,7 +36,7 @@ _SPREAD = "standard deviation over folds"
 _FIVE_GRADES = ("mslr-slices", CF_LETOR)
 
 
-def tables(experiment: Experiment, results: Results, of: Extent) -> Sequence[Table]:
+def tables(experiment: Experiment, results: Results, of: Extent) -> Sequence[ResultTable]:
     """All tables, with columns for the data sets of the extent."""
     published = published_rows(experiment)
     sets = {data: Chosen(results, data, of) for data in of.folds}
@@ -51,7 +51,7 @@ def tables(experiment: Experiment, results: Results, of: Extent) -> Sequence[Tab
     ]
 
 
-def _online(sets: dict[str, Chosen], published: Published) -> Table:
+def _online(sets: dict[str, Chosen], published: Published) -> ResultTable:
     rows = {
         "ORSVM": ("ORSVM, C by validation", "orsvm/err"),
         "ORSVM small": ("ORSVM, C by small sets", "orsvm/small"),
@@ -78,7 +78,7 @@ def _online(sets: dict[str, Chosen], published: Published) -> Table:
     )
 
 
-def _terms(sets: dict[str, Chosen], published: Published) -> Table:
+def _terms(sets: dict[str, Chosen], published: Published) -> ResultTable:
     table, split = "Poly-ORSVM terms", "internal validation"
     rows = {
         "features alone": ("powers1", None),
@@ -100,7 +100,7 @@ def _terms(sets: dict[str, Chosen], published: Published) -> Table:
     )
 
 
-def _degrees(sets: dict[str, Chosen], published: Published) -> Table:
+def _degrees(sets: dict[str, Chosen], published: Published) -> ResultTable:
     found = {
         setting.partition(" C=")[0]: row
         for (table, setting, _), row in published.items()
@@ -124,7 +124,7 @@ def _degrees(sets: dict[str, Chosen], published: Published) -> Table:
     )
 
 
-def _weights(data: str, chosen: Chosen, published: Published) -> Table:
+def _weights(data: str, chosen: Chosen, published: Published) -> ResultTable:
     values = []
     splits = {"training": "train", "internal validation": "vali", "online": "test"}
     shown = {"train": "training", "vali": "validation", "test": "test (online)"}
@@ -152,5 +152,5 @@ def _weights(data: str, chosen: Chosen, published: Published) -> Table:
     )  # fmt: skip
 
 
-def _table(name: str, title: str, values: Sequence[Value], caption: str) -> Table:
-    return Table(name, title, values, caption, _SPREAD)
+def _table(name: str, title: str, values: Sequence[Value], caption: str) -> ResultTable:
+    return ResultTable(name, title, values, caption, _SPREAD)

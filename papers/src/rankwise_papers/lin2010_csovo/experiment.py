@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.lin2010_csovo import tables
 from rankwise_papers.lin2010_csovo.methods import METHODS, SplitRows, tuned_cost
 from rankwise_papers.lin2010_csovo.sets import TASKS, make_split, source_of
@@ -47,6 +47,6 @@ class CostSensitive(Experiment):
             sizes = len(split.y), len(split.y_test)
         return {"cost": cost, "accuracy": accuracy, "chosen": chosen, "rows": sizes}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         asked = QUICK if quick else TASKS
         return tables.make(results, asked, {kind: list(METHODS[kind]) for kind in asked}, quick)

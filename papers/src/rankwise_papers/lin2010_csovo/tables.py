@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.shared_tables import ABSENT, mean_and_error, resampled_p_value
@@ -26,7 +26,7 @@ def make(
     asked: Mapping[str, Sequence[str]],
     methods: Mapping[str, Sequence[str]],
     quick: bool,
-) -> list[Table]:
+) -> list[ResultTable]:
     """For every kind of costs the mean test costs and the comparison with CSOVO."""
     tables = []
     for kind, sets in asked.items():
@@ -42,7 +42,7 @@ def make(
 
 def _costs(
     found: dict[tuple[str, str], Any], kind: str, sets: Sequence[str], methods: Sequence[str]
-) -> Table:
+) -> ResultTable:
     values = []
     for method in methods:
         for name in sets:
@@ -50,7 +50,7 @@ def _costs(
             ours = mean_and_error(cell and cell["cost"])
             note = "" if cell else ABSENT
             values.append(Value(method, name, *ours, larger_is_better=False, note=note))
-    return Table(
+    return ResultTable(
         f"{kind}-costs",
         f"{TITLES[kind]}: mean cost of a test row",
         values,
@@ -65,7 +65,7 @@ def _costs(
 
 def _against(
     found: dict[tuple[str, str], Any], kind: str, sets: Sequence[str], methods: Sequence[str]
-) -> Table:
+) -> ResultTable:
     """Sets won and lost by CSOVO with the same base, and tests over splits and over sets."""
     values = []
     for method in methods:
@@ -101,7 +101,7 @@ def _against(
         if len(ratio) > 1:
             over_sets = paired_test(ratio, np.zeros(len(ratio)), "wilcoxon").p_value
             values.append(Value(row, "p over sets", ours=float(over_sets)))
-    return Table(
+    return ResultTable(
         f"{kind}-against",
         f"{TITLES[kind]}: CSOVO against each method over the sets",
         values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise_papers.liu2007_ratings import draws, tables
 from rankwise_papers.liu2007_ratings.draws import Draw
 from rankwise_papers.liu2007_ratings.methods import curve, losses
@@ -44,7 +44,7 @@ class RatingsExperiment(Experiment):
         columns = {name: [of[name] for of in found] for name in found[0]}
         return {"losses": columns, "n_train": drawn, "targets": targets}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, self.sizes, **self.said())
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Figure, Results, Series, Table, Value
+from rankwise.experiments import Figure, Results, ResultTable, Series, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.liu2007_ratings.methods import GINI, METHODS, RANKING
@@ -33,7 +33,7 @@ def make(
     caption: str,
     shares_rows: bool,
     least: Callable[[int], float] | None,
-) -> list[Table]:
+) -> list[ResultTable]:
     """The losses, and the difference of the trees by the number of training rows."""
     return [
         _losses(results, caption, shares_rows, least),
@@ -68,7 +68,7 @@ def _losses(
     caption: str,
     shares_rows: bool,
     least: Callable[[int], float] | None,
-) -> Table:
+) -> ResultTable:
     cells = [of for name, of in results.items() if name.startswith("draws")]
     columns = {
         name: np.concatenate([of["losses"][name] for of in cells]) if cells else np.empty(0)
@@ -90,7 +90,7 @@ def _losses(
     if least is not None and cells:
         known = [least(int(target)) for target in targets]
         values.append(_value(LEAST, "loss", np.array(known)))
-    return Table(
+    return ResultTable(
         "losses",
         "Mean absolute rank loss on the other half",
         values,
@@ -104,7 +104,7 @@ def _losses(
     )
 
 
-def _curve_differences(results: Results, sizes: Sequence[int], shares_rows: bool) -> Table:
+def _curve_differences(results: Results, sizes: Sequence[int], shares_rows: bool) -> ResultTable:
     found = _curves(results)
     values = []
     for place, size in enumerate(sizes):
@@ -117,7 +117,7 @@ def _curve_differences(results: Results, sizes: Sequence[int], shares_rows: bool
             values.append(_value(row, "Gini minus ranking", gini - ranking))
             values.append(_p(row, "p", paired_test(gini, ranking).p_value))
     overlap = " About halves of these very rows." if shares_rows else ""
-    return Table(
+    return ResultTable(
         "convergence",
         "Loss by training size",
         values,

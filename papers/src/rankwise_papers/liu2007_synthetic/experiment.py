@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, Figure, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, Results, ResultTable
 from rankwise_papers.liu2007_synthetic import figures, tables
 from rankwise_papers.liu2007_synthetic.methods import perceptrons, points, trees
 
@@ -28,7 +28,7 @@ class SyntheticRanks(Experiment):
         data = points(seed, cell.params["size"])
         return trees(data) if cell.params["family"] == "trees" else perceptrons(data, seed)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, self.published("published.csv"))
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.liu2007_synthetic.methods import AVERAGED, DEPTHS, RULES, TABLE_DEPTH
 from rankwise_papers.shared_tables import MeanAndSpread, mean_and_error
 
@@ -27,7 +27,7 @@ FITTED = (
 Losses = dict[int, float]
 
 
-def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[Table]:
+def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[ResultTable]:
     """All tables of the finished cells."""
     return [
         _table_1(results, published),
@@ -90,7 +90,7 @@ def _beside(values: Losses, published: Mapping[str, str], **labels: Any) -> Valu
     )
 
 
-def _table_1(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
+def _table_1(results: Results, published: Sequence[Mapping[str, str]]) -> ResultTable:
     values = []
     for row in published:
         method = row["method"]
@@ -105,7 +105,7 @@ def _table_1(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
             _beside(found, row, row=method, column="rank loss", note=note),
             Value(method, "50,000 points, ranks", ours=ours, error=error),
         ]
-    return Table(
+    return ResultTable(
         "table-1",
         "Table 1: mean absolute rank loss",
         values,
@@ -121,7 +121,7 @@ def _table_1(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
     )
 
 
-def _stated_size(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
+def _stated_size(results: Results, published: Sequence[Mapping[str, str]]) -> ResultTable:
     values = [
         _beside(
             online(results, row["method"], LARGE, "unrounded"),
@@ -132,7 +132,7 @@ def _stated_size(results: Results, published: Sequence[Mapping[str, str]]) -> Ta
         for row in published
         if row["method"] not in TREES
     ]
-    return Table(
+    return ResultTable(
         "stated-size",
         "The perceptrons at the 50,000 training points that the paper states",
         values,
@@ -144,7 +144,7 @@ def _stated_size(results: Results, published: Sequence[Mapping[str, str]]) -> Ta
     )
 
 
-def _votes(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
+def _votes(results: Results, published: Sequence[Mapping[str, str]]) -> ResultTable:
     names = {"mode": ", mode", "median": ", median", "mean": ", rounded mean"}
     values = []
     methods = [row["method"] for row in published if row["method"] not in TREES]
@@ -165,7 +165,7 @@ def _votes(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
     for size in TABLE_SIZES:
         found = mean_and_half_width(rule(results, size))
         values.append(Value("ranks without noise", f"{size:,} points", *found))
-    return Table(
+    return ResultTable(
         "votes",
         "Predictions that are ranks: votes rounded to a class, at both sizes",
         values,
@@ -181,7 +181,7 @@ def _votes(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
     )
 
 
-def _paired(results: Results) -> Table:
+def _paired(results: Results) -> ResultTable:
     ranking = tree(results, "rank", LARGE, TABLE_DEPTH)
     few = tree(results, "rank", SMALL)
     others = {
@@ -210,7 +210,7 @@ def _paired(results: Results) -> Table:
             Value(label, "difference", ours=ours, error=error),
             Value(label, "share of repetitions below 0", ours=lower),
         ]
-    return Table(
+    return ResultTable(
         "paired",
         "Paired differences of rank losses",
         values,
@@ -223,7 +223,7 @@ def _paired(results: Results) -> Table:
     )
 
 
-def _depths(results: Results) -> Table:
+def _depths(results: Results) -> ResultTable:
     values = []
     for depth in DEPTHS:
         for size in TABLE_SIZES:
@@ -239,7 +239,7 @@ def _depths(results: Results) -> Table:
             found = mean_and_half_width(chosen)
             column = f"{label}, {size:,}"
             values.append(Value("mean depth chosen", column, *found))
-    return Table(
+    return ResultTable(
         "depths",
         "Rank loss by depth, with 50,000 and 5,000 training points",
         values,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.ordinal_benchmark import tables
 from rankwise_papers.ordinal_benchmark.ours import BESIDE, OURS
 from rankwise_papers.ordinal_benchmark.peers import PEERS, missing_peer
@@ -48,7 +48,7 @@ class OrdinalBenchmark(Experiment):
             chosen.append(str(setting))
         return {"absolute": absolute, "zero-one": zero_one, "chosen": chosen}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         known = [one for one in SETS if not quick or one.key in QUICK_SETS]
         return tables.make(results, known, list(METHODS), quick)
 

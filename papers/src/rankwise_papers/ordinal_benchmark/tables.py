@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise_papers.ordinal_benchmark.ours import ONE_HOT
 from rankwise_papers.ordinal_benchmark.peers import missing_peer
@@ -23,7 +23,7 @@ ERRORS = {"absolute": "Mean absolute error", "zero-one": "Zero-one error"}
 
 def make(
     results: Results, sets: Sequence[BenchmarkSet], methods: Sequence[str], quick: bool
-) -> list[Table]:
+) -> list[ResultTable]:
     """Ranks first, then each error with a row per method and a column per set."""
     found = {
         (known.key, method): results.get(f"{'quick/' if quick else ''}{known.key}/{method}")
@@ -42,14 +42,14 @@ def _errors(
     sets: Sequence[BenchmarkSet],
     methods: Sequence[str],
     error: str,
-) -> Table:
+) -> ResultTable:
     values = []
     for method in methods:
         for known in sets:
             cell = found[known.key, method]
             ours = mean_and_error(cell and cell[error])
             values.append(Value(method, known.key, *ours, note=_why_not(cell, method)))
-    return Table(
+    return ResultTable(
         f"errors-{error}",
         f"{ERRORS[error]} on the test rows, mean over the splits",
         values,
@@ -64,7 +64,7 @@ def _ranks(
     sets: Sequence[BenchmarkSet],
     methods: Sequence[str],
     error: str,
-) -> Table:
+) -> ResultTable:
     """Mean ranks over the data sets that all methods have, each counted once."""
     run = [m for m in methods if any(found[known.key, m] for known in sets)]
     counted = [
@@ -90,7 +90,7 @@ def _ranks(
         values.append(Value(method, "best on", ours=wins))
         if not is_best:
             values.append(Value(method, "p against the best", ours=float(p[column])))
-    return Table(
+    return ResultTable(
         f"ranks-{error}",
         f"Ranks by {ERRORS[error].lower()} over {len(counted)} data sets",
         values,
@@ -103,7 +103,7 @@ def _ranks(
     )
 
 
-def _nominal(found: dict[tuple[str, str], Any], sets: Sequence[BenchmarkSet]) -> Table:
+def _nominal(found: dict[tuple[str, str], Any], sets: Sequence[BenchmarkSet]) -> ResultTable:
     """The ranking tree with nominal columns split by subsets, and with a column per category."""
     values = []
     for known in sets:
@@ -115,7 +115,7 @@ def _nominal(found: dict[tuple[str, str], Any], sets: Sequence[BenchmarkSet]) ->
         for name, column in named.items():
             note = _why_not(column, TREE)
             values.append(Value(known.key, name, *mean_and_error(column), note=note))
-    return Table(
+    return ResultTable(
         "nominal",
         "RankingTree on nominal columns: mean absolute error",
         values,

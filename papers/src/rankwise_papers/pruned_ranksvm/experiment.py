@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise_papers.pruned_ranksvm import plan
 from rankwise_papers.pruned_ranksvm.figures import figures
 from rankwise_papers.pruned_ranksvm.fits import compute
@@ -25,7 +25,7 @@ class PrunedPairs(Experiment):
     def run(self, cell: Cell) -> Any:
         return compute(cell)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return make(results, quick)
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

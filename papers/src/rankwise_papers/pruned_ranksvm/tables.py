@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import stratified_mean
 from rankwise.typing import Float64Array
 from rankwise_papers.pruned_ranksvm.plan import (
@@ -105,7 +105,7 @@ def find(
     )
 
 
-def make(results: Results, quick: bool) -> list[Table]:
+def make(results: Results, quick: bool) -> list[ResultTable]:
     """A table per set and kernel, the ordinal sets one by one, the normalisations."""
     shown = {title: names for title, names in SHOWN.items() if any(parts(n, quick) for n in names)}
     tables = [
@@ -119,7 +119,9 @@ def make(results: Results, quick: bool) -> list[Table]:
     return [*tables, _one_by_one(results), _scalings(results)]
 
 
-def _systems(results: Results, title: str, names: Sequence[str], kernel: str, quick: bool) -> Table:
+def _systems(
+    results: Results, title: str, names: Sequence[str], kernel: str, quick: bool
+) -> ResultTable:
     measure = "pairs in order" if SETS[names[0]].is_ordinal else "nDCG@10"
     every = find(results, names, quick, kernel, ALL)
     values = []
@@ -147,7 +149,7 @@ def _systems(results: Results, title: str, names: Sequence[str], kernel: str, qu
         if measure == "pairs in order"
         else "Mean of the parts' means over test queries, LETOR's discount."
     )
-    return Table(
+    return ResultTable(
         f"{names[0] if len(names) == 1 else 'ordinal'}-{kernel}",
         f"{title[0].upper()}{title[1:]}, {kind} kernel",
         values,
@@ -157,7 +159,7 @@ def _systems(results: Results, title: str, names: Sequence[str], kernel: str, qu
     )
 
 
-def _one_by_one(results: Results) -> Table:
+def _one_by_one(results: Results) -> ResultTable:
     """Pairs in order on every ordinal set."""
     values = []
     for name in ORDINAL:
@@ -167,7 +169,7 @@ def _one_by_one(results: Results) -> Table:
                 found = find(results, (name,), False, kernel, key)
                 mean = None if found is None else found.mean
                 values.append(Value(row, system.title, mean, note="" if found else ABSENT))
-    return Table(
+    return ResultTable(
         "ordinal-sets",
         "Ordinal regression, set by set",
         values,
@@ -175,7 +177,7 @@ def _one_by_one(results: Results) -> Table:
     )
 
 
-def _scalings(results: Results) -> Table:
+def _scalings(results: Results) -> ResultTable:
     """Every normalisation, and how far the first is ahead of the others."""
     values = []
     for title, names in SHOWN.items():
@@ -199,7 +201,7 @@ def _scalings(results: Results) -> Table:
                     if first is not None and found is not None:
                         lead = f"{SCALING_TITLES[scalings[0]]} minus {SCALING_TITLES[scaling]}"
                         values.append(Value(row, lead, *first.lead(found)))
-    return Table(
+    return ResultTable(
         "normalisation",
         "Min-max within queries, over the training rows, and none",
         values,

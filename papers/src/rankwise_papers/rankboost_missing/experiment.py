@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.experiment import (
     LOAD,
@@ -61,7 +61,7 @@ class MissingRatings(Experiment):
         scores, chosen = fit_rankboost(reviewers, features, [FOLD_SEED, REPETITION])
         return {"chosen": chosen, **misranked(reviewers, scores)}
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, Recommendation().published("published.csv"), quick)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
 from rankwise_papers.shared_tables import ABSENT, mean_and_error
@@ -21,7 +21,9 @@ MISSING = "left missing, beyond the paper's fill"
 QUICK = "A quick run takes a few reviewers of the 300."
 
 
-def make(results: Results, published: Sequence[Mapping[str, str]], quick: bool) -> list[Table]:
+def make(
+    results: Results, published: Sequence[Mapping[str, str]], quick: bool
+) -> list[ResultTable]:
     """The misranking and the ties of every data set and group."""
     paper = {
         (row["data"], row["group"]): row
@@ -38,7 +40,7 @@ def make(results: Results, published: Sequence[Mapping[str, str]], quick: bool) 
             beside += _misranking(title, found, paper.get((data, group)), quick)
             ties += _ties(title, found)
     return [
-        Table(
+        ResultTable(
             "misranking",
             "Table 3: pairwise misranking of RankBoost",
             beside,
@@ -49,7 +51,7 @@ def make(results: Results, published: Sequence[Mapping[str, str]], quick: bool) 
             ),
             error_is="standard error over reviewers",
         ),
-        Table(
+        ResultTable(
             "ties",
             "Pairs of equal scores, and the rounds",
             ties,

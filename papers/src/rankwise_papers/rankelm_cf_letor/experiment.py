@@ -10,7 +10,7 @@ from typing import Any
 from rankwise import evaluate
 from rankwise._registry import REGISTRY
 from rankwise.datasets import FoldedData
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.metrics import parse
 from rankwise.selection import tune
 from rankwise.text import load_cf_letor
@@ -57,7 +57,7 @@ class RankELMOnCFLetor(Experiment):
             "AP": found.per_query["AP"].tolist(),
         }
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, quick)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.shared_tables import ABSENT, MeanAndSpread, mean_and_deviation
@@ -31,7 +31,7 @@ def seeds_of(method: Method, quick: bool) -> range:
     return QUICK_SEEDS if quick else SEEDS
 
 
-def make(results: Results, quick: bool) -> list[Table]:
+def make(results: Results, quick: bool) -> list[ResultTable]:
     """Stand-ins for Tables 1 and 3, nDCG, and tests."""
     both = "TD2003 and TD2004"
     return [
@@ -54,7 +54,7 @@ def _value(row: str, method: Method, ours: MeanAndSpread) -> Value:
     return Value(row, method.column, mean, spread, note=ABSENT if mean is None else "")
 
 
-def _folds_table(results: Results, quick: bool, caption: str) -> Table:
+def _folds_table(results: Results, quick: bool, caption: str) -> ResultTable:
     values = []
     for fold in (*FOLDS, None):
         for method in PAPER:
@@ -62,10 +62,10 @@ def _folds_table(results: Results, quick: bool, caption: str) -> Table:
             ours = [float(np.mean(draw)) if fold is None else draw[fold - 1] for draw in draws]
             row = "mean" if fold is None else f"fold {fold}"
             values.append(_value(row, method, mean_and_deviation(ours)))
-    return Table("ap", "In place of Table 1, TD2003 and TD2004: AP", values, caption, _ERROR)
+    return ResultTable("ap", "In place of Table 1, TD2003 and TD2004: AP", values, caption, _ERROR)
 
 
-def _top_table(measure: str, title: str, results: Results, quick: bool) -> Table:
+def _top_table(measure: str, title: str, results: Results, quick: bool) -> ResultTable:
     values = []
     for k in CUTOFFS:
         for method in PAPER:
@@ -74,10 +74,10 @@ def _top_table(measure: str, title: str, results: Results, quick: bool) -> Table
             ours = [float(np.mean(draw)) for draw in draws]
             values.append(_value(f"{measure}@{k}", method, mean_and_deviation(ours)))
     caption = "Mean of the folds; penalty chosen by AP on the validation part, preset letor3."
-    return Table(measure.lower(), title, values, caption, _ERROR)
+    return ResultTable(measure.lower(), title, values, caption, _ERROR)
 
 
-def _tests(results: Results, quick: bool) -> Table:
+def _tests(results: Results, quick: bool) -> ResultTable:
     """Lead of every column over Regularized in AP, query by query."""
     by_query = {
         method.name: ap
@@ -97,7 +97,7 @@ def _tests(results: Results, quick: bool) -> Table:
                 Value(method.column, "p", p),
                 Value(method.column, "p (Holm)", adjusted),
             ]
-    return Table(
+    return ResultTable(
         "tests",
         "Lead over Regularized in AP",
         values,

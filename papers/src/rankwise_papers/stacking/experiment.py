@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.sources import fetched
 from rankwise_papers.stacking import plan, tables
 from rankwise_papers.stacking.fits import compute
@@ -23,5 +23,5 @@ class Stacking(Experiment):
     def run(self, cell: Cell) -> Any:
         return compute(cell)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, quick)

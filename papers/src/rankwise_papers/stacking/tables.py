@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.shared_tables import ABSENT, all_or_none, mean_and_half_interval
@@ -40,7 +40,7 @@ class System:
         return np.concatenate([np.array(of["test"][measure]) for of in self.found])
 
 
-def make(results: Results, quick: bool) -> list[Table]:
+def make(results: Results, quick: bool) -> list[ResultTable]:
     """For every data set the table of measures, then what was chosen."""
     tables = []
     for data in dict.fromkeys(data for data, _ in folds(quick)):
@@ -79,7 +79,7 @@ def _systems(
 
 def _measures(
     data: str, numbers: Sequence[int], systems: dict[str, System | None], keys: Sequence[str]
-) -> Table:
+) -> ResultTable:
     stack = systems[CHOSEN]
     bases = [title for title, of in systems.items() if of is not None and of.is_base]
     p = _p_values(stack, [systems[title] for title in bases])
@@ -100,7 +100,7 @@ def _measures(
         values.append(Value(title, "p", _p_values(stack, [system])[0]))
         if title in corrected:
             values.append(Value(title, "p (Holm)", corrected[title]))
-    return Table(
+    return ResultTable(
         f"measures-{data}",
         f"{TITLES[data]}: {len(keys)} rankers, and what is made of them",
         values,
@@ -112,7 +112,9 @@ def _measures(
     )
 
 
-def _choices(results: Results, data: str, numbers: Sequence[int], keys: Sequence[str]) -> Table:
+def _choices(
+    results: Results, data: str, numbers: Sequence[int], keys: Sequence[str]
+) -> ResultTable:
     """Held-out values of the rankers, and of the stacks that the choice was made among."""
     tops = {n: results.get(cell_name(data, n, f"stack{len(keys)}")) for n in numbers}
     values = []
@@ -129,7 +131,7 @@ def _choices(results: Results, data: str, numbers: Sequence[int], keys: Sequence
                 of = top["stacks"][name]
                 mark = _said(n, of) if name == chosen(top) else ""
                 values.append(Value(title, f"fold {n}", of["held"], note=mark))
-    return Table(
+    return ResultTable(
         f"choices-{data}",
         f"{TITLES[data]}: nDCG@10 of held-out training queries, by which the stack was chosen",
         values,

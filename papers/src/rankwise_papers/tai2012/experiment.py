@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise_papers.sources import fetched
 from rankwise_papers.tai2012 import figures, plan, tables
 from rankwise_papers.tai2012.linear import compressed, ridge, statistics, subset, times
@@ -37,7 +37,7 @@ class LabelSpaces(Experiment):
     def run(self, cell: Cell) -> Any:
         return _WORK[cell.params["kind"]](cell)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, self.published("published.csv"), quick)
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

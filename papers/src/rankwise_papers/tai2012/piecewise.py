@@ -9,7 +9,7 @@ import numpy as np
 from rankwise import PLST, CompressedSensing, ModelTree
 from rankwise.experiments import Cell
 from rankwise.solvers.labels.sparse_recovery import cosamp
-from rankwise.typing import as_dense
+from rankwise.typing import densify
 from rankwise_papers.tai2012.parts import (
     dense_labels,
     hamming,
@@ -25,7 +25,7 @@ def tree(cell: Cell) -> dict[str, Any]:
     data, params = rows_of(cell.data), cell.params
     grid = params["grid"]
     train, test = split(data.n_samples, params["split"])
-    X = as_dense(data.X)
+    X = densify(data.X)
     truth, labels = dense_labels(data.Y[test]), dense_labels(data.Y[train])
     most = max(grid)
     model = PLST(most, estimator=ModelTree()).fit(X[train], data.Y[train])
@@ -56,7 +56,7 @@ def compressed_tree(cell: Cell) -> dict[str, Any]:
     data, params = rows_of(cell.data), cell.params
     grid, sparsity = params["grid"], params["sparsity"]
     train, test = split(data.n_samples, params["split"])
-    X = as_dense(data.X)
+    X = densify(data.X)
     model = CompressedSensing(max(grid), sparsity, params["draw"], estimator=ModelTree())
     model.fit(X[train], data.Y[train])
     codes = np.column_stack([of.predict(X[test]) for of in model.regressors_])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.shared_tables import ABSENT, mean_and_error
 from rankwise_papers.tai2012.plan import SETS, extent
 
@@ -30,7 +30,7 @@ PAPER_SPLITS = 20
 CLOCK = "The paper's times are of other programs on another machine."
 
 
-def make(results: Results, rows: Sequence[Mapping[str, str]], quick: bool) -> list[Table]:
+def make(results: Results, rows: Sequence[Mapping[str, str]], quick: bool) -> list[ResultTable]:
     """All tables of the finished cells."""
     published = {row["dataset"]: row for row in rows}
     names = [name for name in SETS if extent(name, quick) is not None]
@@ -57,7 +57,7 @@ def cells_of(results: Results, prefix: str) -> list[Any]:
     return [results[name] for name in sorted(found, key=lambda of: int(of.rpartition("/")[2]))]
 
 
-def _statistics(results: Results, published: Published, names: Sequence[str]) -> Table:
+def _statistics(results: Results, published: Published, names: Sequence[str]) -> ResultTable:
     columns = {
         "n": ("rows", 0.5), "labels": ("labels", 0.5), "cardinality": ("labels a row", 0.005),
         "distinct": ("label sets", 0.5), "nonzero": ("most labels of a row", 0.5),
@@ -76,13 +76,13 @@ def _statistics(results: Results, published: Published, names: Sequence[str]) ->
             )  # fmt: skip
         sparsity = None if found is None else found["log10_sparsity"]
         values.append(Value(SETS[name].title, "log10 hypercube sparsity", sparsity))
-    return Table(
+    return ResultTable(
         "statistics", "Table 1: the data sets", values,
         "Hypercube sparsity: label sets that occur, over the 2^K that there could be.", digits=2,
     )  # fmt: skip
 
 
-def _losses(results: Results, published: Published, names: Sequence[str]) -> Table:
+def _losses(results: Results, published: Published, names: Sequence[str]) -> ResultTable:
     values = []
     for name in names:
         found, row = results.get(f"{name}/ridge"), paper_row(published, name)
@@ -99,7 +99,7 @@ def _losses(results: Results, published: Published, names: Sequence[str]) -> Tab
         values.append(_beside(name, "CS", draws[0] if draws else [], row, "hl_cs"))
         chosen = [of["loss"] for of in cells_of(results, f"{name}/ours/")]
         values.append(_beside(name, "ours, tuned", chosen, row, ""))
-    return Table(
+    return ResultTable(
         "hamming-loss", "Table 2: Hamming loss at the paper's M", values,
         "Met: within twice the root of the sum of both squared standard errors. CS: the first draw "
         "of the rows. Ours: chosen on the training rows, see below; on fewer splits than the other "
@@ -128,7 +128,7 @@ def _beside(
 
 def _subsets(
     results: Results, published: Published, names: Sequence[str], quick: bool
-) -> list[Table]:
+) -> list[ResultTable]:
     """For every set with subsets the losses by their size; the fitted size beside the paper's."""
     found = []
     for name in names:
@@ -142,7 +142,7 @@ def _subsets(
 
 def _subset_table(
     results: Results, name: str, title: str, sizes: Sequence[int], row: Mapping[str, str]
-) -> Table:
+) -> ResultTable:
     values = []
     for size in sizes:
         cell = results.get(f"{name}/subset/{size}")
@@ -168,7 +168,7 @@ def _subset_table(
         for key in ("BR", "PLST"):
             error = float(np.std(cell[key], ddof=1)) / math.sqrt(PAPER_SPLITS)
             values.append(Value(label, f"± of {PAPER_SPLITS} splits, {key}", error))
-    return Table(
+    return ResultTable(
         f"subsets-{name}", f"Hamming loss on fewer rows of {title}", values,
         "A random subset for every split; nine tenths of it train. The size was fitted: of those "
         "tried, the one whose losses are nearest to the published ones, so that they reproduce "
@@ -190,7 +190,7 @@ def _fitted(
     )  # fmt: skip
 
 
-def _order(results: Results, published: Published, names: Sequence[str]) -> Table:
+def _order(results: Results, published: Published, names: Sequence[str]) -> ResultTable:
     values = []
     for name in names:
         found, draws = results.get(f"{name}/ridge"), cells_of(results, f"{name}/cs/")
@@ -212,14 +212,14 @@ def _order(results: Results, published: Published, names: Sequence[str]) -> Tabl
             Value(title, "draws", float(len(draws))),
             Value(title, "share of draws with CS worse", float(np.mean(np.greater(by_draw, 0)))),
         ]  # fmt: skip
-    return Table(
+    return ResultTable(
         "order", "Compressed sensing against PLST, by draw of the Hadamard rows", values,
         "Paired by split, means over splits. What can be compared with the paper is the sign.",
         error_is="standard error over draws, over splits where there is one draw", digits=5,
     )  # fmt: skip
 
 
-def _times(results: Results, published: Published, names: Sequence[str]) -> Table:
+def _times(results: Results, published: Published, names: Sequence[str]) -> ResultTable:
     columns = {
         "full BR": "sec_full_br", "PLST regression": "sec_plst_regression",
         "PLST codec": "sec_plst_codec", "CS regression": "sec_cs_regression",
@@ -236,7 +236,7 @@ def _times(results: Results, published: Published, names: Sequence[str]) -> Tabl
                     larger_is_better=False, not_evidence=CLOCK, note="" if found else ABSENT,
                 )
             )  # fmt: skip
-    return Table(
+    return ResultTable(
         "seconds", "Table 3: seconds of one split, ridge regression", values,
         "Training of one split, BLAS on one thread; codec: finding the axes, encoding the training "
         "labels and decoding the test rows. Medians of three, of the machine that made this page; "
@@ -244,7 +244,7 @@ def _times(results: Results, published: Published, names: Sequence[str]) -> Tabl
     )  # fmt: skip
 
 
-def _trees(results: Results, names: Sequence[str]) -> Table:
+def _trees(results: Results, names: Sequence[str]) -> ResultTable:
     values = []
     for name in names:
         found, title = cells_of(results, f"{name}/tree/"), SETS[name].title
@@ -266,14 +266,14 @@ def _trees(results: Results, names: Sequence[str]) -> Table:
         values += [Value(title, "full BR, model tree", mean, error)] if full else []
         values.append(Value(title, "leaves a tree", float(np.mean([of["leaves"] for of in found]))))
         values.append(Value(title, "splits", float(len(found))))
-    return Table(
+    return ResultTable(
         "model-tree", "Hamming loss with model trees, and with ridge on the same splits", values,
         "M is the paper's or, on delicious, the most that the time allows.",
         error_is="standard error over splits", digits=5,
     )  # fmt: skip
 
 
-def _tree_curves(results: Results, names: Sequence[str]) -> Table:
+def _tree_curves(results: Results, names: Sequence[str]) -> ResultTable:
     """Losses with model trees and with ridge, on the same splits, by M."""
     values, least = [], []
     for name in names:
@@ -303,7 +303,7 @@ def _tree_curves(results: Results, names: Sequence[str]) -> Table:
         best = int(means.argmin())
         least.append(f"{title}: {means[best]:.5f} at M = {every[best]}")
     found = f" Least of PLST's whole curve: {'; '.join(least)}." if least else ""
-    return Table(
+    return ResultTable(
         "model-tree-curves", "Hamming loss with model trees by M, beside ridge on the same splits",
         values,
         "The paper's Figure 3 is of this kind. The figures have every M on emotions and yeast, and "
@@ -313,7 +313,7 @@ def _tree_curves(results: Results, names: Sequence[str]) -> Table:
     )  # fmt: skip
 
 
-def _ours(results: Results, published: Published, names: Sequence[str]) -> Table:
+def _ours(results: Results, published: Published, names: Sequence[str]) -> ResultTable:
     values = []
     for name in names:
         found, title = cells_of(results, f"{name}/ours/"), SETS[name].title
@@ -331,7 +331,7 @@ def _ours(results: Results, published: Published, names: Sequence[str]) -> Table
         values.append(Value(title, "share of splits with Fourier features", share))
         values.append(Value(title, "median alpha", float(np.median([of["alpha"] for of in found]))))
         values.append(Value(title, "median M", float(np.median([of["n_axes"] for of in found]))))
-    return Table(
+    return ResultTable(
         "ours", "Our best method: ridge on the features, penalty and axes chosen by validation",
         values,
         "Beyond the paper's protocol. Chosen on the training rows of each split alone.",

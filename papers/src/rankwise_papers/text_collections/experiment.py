@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwise import LSRRank, RankSVM, evaluate
 from rankwise.datasets import Qrels, Run, judge
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.text import TextCollection, TextIndex, TextRanker, load_text
 from rankwise_papers.sources import fetched
 from rankwise_papers.text_collections import tables
@@ -58,7 +58,7 @@ class TextCollections(Experiment):
             return measured(text_ranker.rank(queries, 300), qrels)
         return measured(folded(text_ranker, queries, qrels, cell.params["seed"]), qrels)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, list(SETS))
 
 

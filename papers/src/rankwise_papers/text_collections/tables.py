@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import paired_test
 from rankwise_papers.shared_tables import ABSENT
 
@@ -24,7 +24,7 @@ PUBLISHED = {
 TOLERANCE = 0.01
 
 
-def make(results: Results, names: Sequence[str]) -> list[Table]:
+def make(results: Results, names: Sequence[str]) -> list[ResultTable]:
     """One table for each measure."""
     return [
         _table(results, names, "nDCG@10", "ndcg"),
@@ -32,7 +32,7 @@ def make(results: Results, names: Sequence[str]) -> list[Table]:
     ]
 
 
-def _table(results: Results, names: Sequence[str], measure: str, key: str) -> Table:
+def _table(results: Results, names: Sequence[str], measure: str, key: str) -> ResultTable:
     values = []
     for name in names:
         found = {method: results.get(f"{name}/{method}") for method in METHODS}
@@ -53,7 +53,7 @@ def _table(results: Results, names: Sequence[str], measure: str, key: str) -> Ta
             if plain is not None and learnt is not None:
                 p = paired_test(learnt[measure], plain[measure]).p_value
                 values.append(Value(TITLES[name], f"p, {method}", p))
-    return Table(
+    return ResultTable(
         key,
         f"{measure} of BM25 and of its reranked lists",
         values,

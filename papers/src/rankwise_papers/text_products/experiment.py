@@ -13,7 +13,7 @@ import numpy as np
 from rankwise import LambdaMART, QueryScaler, RidgeRanker, evaluate
 from rankwise.datasets import RankingData, fetch
 from rankwise.datasets.readers.textfiles import read_text
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.text import QueryDocumentFeatures, TextIndex
 from rankwise_papers.sources import fetched
 from rankwise_papers.text_products import tables
@@ -57,7 +57,7 @@ class TextProducts(Experiment):
             found += values[_counts(test)].tolist()
         return found
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import paired_test
 from rankwise_papers.shared_tables import ABSENT
 
@@ -25,7 +25,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def make(results: Results) -> list[Table]:
+def make(results: Results) -> list[ResultTable]:
     """One table: both sets, all methods."""
     values = []
     for name, title in TITLES.items():
@@ -41,7 +41,7 @@ def make(results: Results) -> list[Table]:
                 p = paired_test(list(found[method] or ()), list(found["BM25"] or ())).p_value
                 values.append(Value(title, f"p, {method}", p))
     return [
-        Table(
+        ResultTable(
             "ndcg",
             "nDCG@10 of rated products, five folds over queries",
             values,

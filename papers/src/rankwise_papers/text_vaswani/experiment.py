@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from rankwise import LambdaMART, RankSVM, RidgeRanker
 from rankwise.datasets import Qrels, RankingData, Run
-from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.text import QueryDocumentFeatures, TextCollection, TextIndex, TextRanker, load_text
 from rankwise_papers.sources import fetched
 from rankwise_papers.text_collections.experiment import measured
@@ -65,7 +65,7 @@ class TextVaswani(Experiment):
             found[name] = measured(run, collection.qrels["all"])
         return found
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results)
 
 

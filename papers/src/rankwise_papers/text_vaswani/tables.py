@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import paired_test
 from rankwise_papers.shared_tables import ABSENT
 
@@ -38,12 +38,12 @@ _PL2 = (
 _THEIRS = "PyTerrier's ranker on its two features; it is not run here."
 
 
-def make(results: Results) -> list[Table]:
+def make(results: Results) -> list[ResultTable]:
     """Three tables."""
     return [_notebook(results), _folds(results), _settings(results)]
 
 
-def _notebook(results: Results) -> Table:
+def _notebook(results: Results) -> ResultTable:
     models, learnt = results.get("models"), results.get("notebook")
     values = []
     for name in MODELS:
@@ -66,7 +66,7 @@ def _notebook(results: Results) -> Table:
     for name in ("random forest", "LambdaMART"):
         paper = {"paper": PYTERRIER[name], "source": SOURCE, "tolerance": TOLERANCE}
         values.append(Value(f"{name}, PyTerrier's", "AP", note=_THEIRS, **paper))
-    return Table(
+    return ResultTable(
         "notebook",
         "AP on the 19 test topics of PyTerrier's notebook",
         values,
@@ -75,7 +75,7 @@ def _notebook(results: Results) -> Table:
     )
 
 
-def _folds(results: Results) -> Table:
+def _folds(results: Results) -> ResultTable:
     models = results.get("models")
     parts = _parts(results)
     values = []
@@ -96,7 +96,7 @@ def _folds(results: Results) -> Table:
         for name in ("BM25", "BM25, 0.9, 0.4"):
             p = paired_test(learnt["AP"], _of_topics(models, name, topics)).p_value
             values.append(Value(CHOSEN, f"p against {name}", p))
-    return Table(
+    return ResultTable(
         "folds",
         "Five folds over the 93 topics",
         values,
@@ -105,7 +105,7 @@ def _folds(results: Results) -> Table:
     )
 
 
-def _settings(results: Results) -> Table:
+def _settings(results: Results) -> ResultTable:
     parts = _parts(results)
     values = []
     for name in SETTINGS:
@@ -115,7 +115,7 @@ def _settings(results: Results) -> Table:
         values.append(_mean(name, np.concatenate([part["test_AP"][name] for part in parts])))
         chosen = sum(part["chosen"] == name for part in parts)
         values.append(Value(name, "folds that chose it", float(chosen)))
-    return Table(
+    return ResultTable(
         "settings",
         "What moves: every setting on the test topics, trained on three folds of five",
         values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise_papers.sources import fetched
 from rankwise_papers.zong2013 import plan
 from rankwise_papers.zong2013.figures import figures
@@ -25,7 +25,7 @@ class RankELM(Experiment):
     def run(self, cell: Cell) -> Any:
         return compute(cell)
 
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables(self, results, quick)
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:

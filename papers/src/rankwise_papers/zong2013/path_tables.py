@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.zong2013.methods import Method
 from rankwise_papers.zong2013.plan import (
     CUTOFFS,
@@ -45,7 +45,7 @@ def fold_note(method: Method, row: Mapping[str, str], results: Results) -> str:
 
 def path_table(
     maps: Sequence[Mapping[str, str]], ndcg: Sequence[Mapping[str, str]], results: Results
-) -> Table:
+) -> ResultTable:
     """AP of the folds and mean nDCG at the C that give the published APs."""
     columns = [found for method in PATHS if (found := _column(method, maps, ndcg, results))]
     values = []
@@ -60,7 +60,9 @@ def path_table(
         "The paths of the two linear kernels, C = 2^-30, 2^-29, ..., 2^20: on each fold the C "
         f"whose AP on the test part is the published one to the last digit. {said}"
     )
-    return Table("on-the-path", "Published values on our paths, OHSUMED", values, caption.strip())
+    return ResultTable(
+        "on-the-path", "Published values on our paths, OHSUMED", values, caption.strip()
+    )
 
 
 @dataclass(frozen=True)

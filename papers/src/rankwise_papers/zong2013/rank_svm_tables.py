@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments import Results, Table, Value
+from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.zong2013.plan import (
     CHANGED,
     FOLDS,
@@ -24,7 +24,7 @@ ABSENT = "The data are not on this machine."
 _Pick = Callable[[Mapping[str, Any]], float]
 
 
-def rank_svm_tables(results: Results, published: Sequence[str]) -> list[Table]:
+def rank_svm_tables(results: Results, published: Sequence[str]) -> list[ResultTable]:
     """The three tables; ``published``: LETOR's AP of the five folds and their mean."""
     *folds, mean = published
     return [
@@ -48,7 +48,7 @@ def rank_svm_tables(results: Results, published: Sequence[str]) -> list[Table]:
     ]
 
 
-def every_c(results: Results, what: str, name: str, title: str, caption: str) -> Table:
+def every_c(results: Results, what: str, name: str, title: str, caption: str) -> ResultTable:
     """One number for every C and fold, with both hinges."""
     values = []
     for path in PLAIN:
@@ -58,10 +58,10 @@ def every_c(results: Results, what: str, name: str, title: str, caption: str) ->
                 [results.get(hinge_name(path, fold)) for fold in FOLDS],
                 lambda cell, i=i: cell[what][i],
             )
-    return Table(name, title, values, caption)
+    return ResultTable(name, title, values, caption)
 
 
-def _explained(results: Results, folds: Sequence[str], mean: str) -> Table:
+def _explained(results: Results, folds: Sequence[str], mean: str) -> ResultTable:
     """C chosen by validation for every setting, the ends of the paths, early stops."""
     values = []
     for path in (*PLAIN, *CHANGED):
@@ -81,7 +81,7 @@ def _explained(results: Results, folds: Sequence[str], mean: str) -> Table:
             excess = [of["excess"][i][j] for of in cells if of is not None]
             if excess:
                 values.append(Value(row, "objective over its minimum", float(np.mean(excess))))
-    return Table(
+    return ResultTable(
         "rank-svm-why",
         "What moves RankSVM's AP, OHSUMED",
         values,

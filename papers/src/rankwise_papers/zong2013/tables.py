@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankwise.experiments import Experiment, Results, Table, Value, Verdict
+from rankwise.experiments import Experiment, Results, ResultTable, Value, Verdict
 from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation
 from rankwise_papers.zong2013.methods import OURS, PAPER, Method
 from rankwise_papers.zong2013.path_tables import fold_note, path_table
@@ -50,7 +50,7 @@ _NOTES = {
 _EXPLAINED = (Verdict.BETTER, Verdict.MISSED)
 
 
-def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[Table]:
+def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[ResultTable]:
     """All tables; a quick run has OHSUMED only."""
     maps = _by_set(experiment.published("table1_map.csv"))
     ndcg = experiment.published("table2_ndcg.csv")
@@ -101,7 +101,7 @@ class _Fits:
         )
 
 
-def _ap_table(data: str, rows: Rows, results: Results, quick: bool) -> Table:
+def _ap_table(data: str, rows: Rows, results: Results, quick: bool) -> ResultTable:
     values = []
     fits = [_Fits(data, method, results, quick) for method in PAPER]
     for row in rows:
@@ -115,12 +115,12 @@ def _ap_table(data: str, rows: Rows, results: Results, quick: bool) -> Table:
             is_told = note and value.verdict in _EXPLAINED
             values.append(replace(value, note=note) if is_told else value)
     title = f"Table 1, {_TITLES[data]}: AP"
-    return Table(f"ap-{data}", title, values, _CAPTION.format(rule=_AP_RULE), _ERROR)
+    return ResultTable(f"ap-{data}", title, values, _CAPTION.format(rule=_AP_RULE), _ERROR)
 
 
 def _top_table(
     data: str, measure: str, source: str, rows: Rows, results: Results, quick: bool
-) -> Table:
+) -> ResultTable:
     n = _QUERIES[data]
     fits = [_Fits(data, method, results, quick) for method in PAPER]
     values = []
@@ -129,7 +129,7 @@ def _top_table(
         values += [_value(name, of.method, row, of.mean(name), 1 / n, source) for of in fits]
     title = f"{source}, {_TITLES[data]}: {measure}@k, mean of the folds"
     caption = _CAPTION.format(rule=_TOP_RULE.format(n=n))
-    return Table(f"{measure.lower()}-{data}", title, values, caption, _ERROR)
+    return ResultTable(f"{measure.lower()}-{data}", title, values, caption, _ERROR)
 
 
 def _value(
@@ -153,7 +153,7 @@ def _value(
     return replace(value, note=_NOTES.get(method.name, "") if value.verdict in _EXPLAINED else "")
 
 
-def _own_table(data: str, methods: Sequence[Method], preset: str, results: Results) -> Table:
+def _own_table(data: str, methods: Sequence[Method], preset: str, results: Results) -> ResultTable:
     """Means of the folds of what the paper does not have."""
     values = []
     fits = [_Fits(data, method, results, quick=False) for method in methods]
@@ -166,7 +166,7 @@ def _own_table(data: str, methods: Sequence[Method], preset: str, results: Resul
                     note=ABSENT if mean is None else "",
                 )
             )  # fmt: skip
-    return Table(
+    return ResultTable(
         f"ours-{data}",
         f"Beyond the paper, {_TITLES[data]}: mean of the folds",
         values,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Int64Array, Matrix, as_canonical, is_sparse
+from rankwise.typing import Int64Array, Matrix, canonicalise, is_sparse
 
 VALUES_PER_BLOCK = 1 << 17
 
@@ -122,7 +122,7 @@ def _factors(start: int, n: int) -> UInt64Array:
 
 def _hash_csr(X: Any, row_factors: UInt64Array, column_factors: UInt64Array) -> TableHash:
     n_rows, n_columns = X.shape
-    X = as_canonical(X)
+    X = canonicalise(X)
     mixed = sparse.csr_matrix((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
     stored = X.indices[mixed.data != 0]
     n_stored = np.bincount(stored, minlength=n_columns)

@@ -10,14 +10,14 @@ import numpy as np
 
 from rankwise.datasets.catalog.ratings import Ratings
 from rankwise.datasets.ratings_task import factors
-from rankwise.datasets.ratings_task.columns import (
+from rankwise.datasets.ratings_task.context import Context, SideTables
+from rankwise.datasets.ratings_task.neighbours import weight_columns
+from rankwise.datasets.ratings_task.rating_features import (
     group_columns,
     item_columns,
     own_columns,
     user_columns,
 )
-from rankwise.datasets.ratings_task.context import Context, SideTables
-from rankwise.datasets.ratings_task.neighbours import weight_columns
 from rankwise.typing import Float64Array, Int64Array
 
 

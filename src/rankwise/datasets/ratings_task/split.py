@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.catalog.ratings import Ratings
-from rankwise.rows.row_hash import scrambled
+from rankwise.rows.row_hash import scramble
 from rankwise.typing import Int64Array
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -19,7 +19,7 @@ _TRAIN, _VALIDATION = 600, 800
 
 def splitmix64(numbers: NDArray[Any]) -> NDArray[np.uint64]:
     """First output of the generator splitmix64 for each seed."""
-    return scrambled(numbers.astype(np.uint64) + _GOLDEN)
+    return scramble(numbers.astype(np.uint64) + _GOLDEN)
 
 
 def context_mask(ratings: Ratings) -> NDArray[np.bool_]:

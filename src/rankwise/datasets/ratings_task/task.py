@@ -12,15 +12,15 @@ from rankwise.datasets.catalog.locate import fetch
 from rankwise.datasets.catalog.ratings import Ratings, load_movielens
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.datasets.ratings_task import factors
-from rankwise.datasets.ratings_task.columns import (
+from rankwise.datasets.ratings_task.context import Context, SideTables
+from rankwise.datasets.ratings_task.implicit import draw_unseen, implicit_columns
+from rankwise.datasets.ratings_task.neighbours import neighbour_columns
+from rankwise.datasets.ratings_task.rating_features import (
     group_columns,
     item_columns,
     own_columns,
     user_columns,
 )
-from rankwise.datasets.ratings_task.context import Context, SideTables
-from rankwise.datasets.ratings_task.implicit import draw_unseen, implicit_columns
-from rankwise.datasets.ratings_task.neighbours import neighbour_columns
 from rankwise.datasets.ratings_task.split import context_mask, part_of_users
 from rankwise.datasets.readers.textfiles import read_text
 

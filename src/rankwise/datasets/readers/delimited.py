@@ -32,7 +32,7 @@ from rankwise.datasets.readers.side_names import (
     check_named_columns,
     side_file,
 )
-from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_text
+from rankwise.datasets.readers.textfiles import TextFile, find_line_start, open_text
 from rankwise.datasets.table_columns import (
     Columns,
     IgnoredColumnsWarning,
@@ -89,7 +89,7 @@ class DelimitedFile:
         """Quotation mark; False if marks are text, see :mod:`rankwise.datasets.readers.quotes`."""
         if self.delimiter != "\t":
             return '"'
-        stop = after_newline(self.file, self.file.start + 1)
+        stop = find_line_start(self.file, self.file.start + 1)
         return '"' if names_are_quoted(self.file.read(self.file.start, stop)) else False
 
     @property
@@ -129,7 +129,7 @@ class DelimitedFile:
 
     def header(self) -> list[str]:
         """Names of the columns."""
-        stop = after_newline(self.file, self.file.start + 1)
+        stop = find_line_start(self.file, self.file.start + 1)
         line = self.file.read(self.file.start, stop)
         check_named_columns(self.path, line)
         names = self._read(line, None, False).column_names

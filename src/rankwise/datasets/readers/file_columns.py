@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.checks.frames import MOSTLY_NUMBERS, TIMES, check_unique
-from rankwise.datasets.table_columns import Columns, Kinds, listed
+from rankwise.datasets.table_columns import Columns, Kinds, list_names
 
 # Kind of a column of a file that has no value, and may hold anything in another file.
 NO_VALUES = "no values"
@@ -97,7 +97,7 @@ class FileColumns:
             missing = [name for name in columns.names() if name not in kinds]
             if missing:
                 raise ValueError(
-                    f"{path}: columns {listed(missing)} are missing, but "
+                    f"{path}: columns {list_names(missing)} are missing, but "
                     f"{self.first[missing[0]].name} has them. Write all files with the same "
                     "columns."
                 )

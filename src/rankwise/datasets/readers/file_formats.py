@@ -30,8 +30,8 @@ from rankwise.datasets.readers.letor_errors import NUMBER
 from rankwise.datasets.readers.textfiles import (
     PathLike,
     TextFile,
-    after_newline,
     check_line_ends,
+    find_line_start,
     open_text,
 )
 
@@ -61,7 +61,7 @@ _NO_SCORE = re.compile(rb"[,;|].*[,;|]")
 _NAMES = frozenset((*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES))
 
 
-class Format(StrEnum):
+class FormatName(StrEnum):
     """What a file holds."""
 
     parquet = "a Parquet table"
@@ -77,9 +77,10 @@ class Format(StrEnum):
 
 
 _BY_PRECEDENCE = (
-    Format.letor, Format.run, Format.qrels, Format.triples, Format.scores, Format.unknown,
+    FormatName.letor, FormatName.run, FormatName.qrels, FormatName.triples,
+    FormatName.scores, FormatName.unknown,
 )  # fmt: skip
-_OF_WIDTH = {1: Format.scores, 3: Format.triples, 4: Format.qrels, 6: Format.run}
+_OF_WIDTH = {1: FormatName.scores, 3: FormatName.triples, 4: FormatName.qrels, 6: FormatName.run}
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class FileFormat:
         Names in the header of a table.
     """
 
-    kind: Format
+    kind: FormatName
     separator: str | None = None
     columns: tuple[str, ...] = ()
 
@@ -117,16 +118,16 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     file = source if isinstance(source, TextFile) else open_text(Path(source))
     head = file.read(file.start, file.start + _HEAD_BYTES)
     if head.startswith(_PARQUET):
-        return FileFormat(Format.parquet)
+        return FileFormat(FormatName.parquet)
     if _JSON.match(head):
-        return FileFormat(Format.json)
+        return FileFormat(FormatName.json)
     check_line_ends(file.path, head)
     if file.start + _HEAD_BYTES < file.stop:  # whole lines only
         cut = head.rfind(b"\n") + 1
-        head = head[:cut] or file.read(file.start, after_newline(file, file.start + 1))
+        head = head[:cut] or file.read(file.start, find_line_start(file, file.start + 1))
     lines = [line for line in head.split(b"\n") if line.strip()]
     if not lines:
-        return FileFormat(Format.empty)
+        return FileFormat(FormatName.empty)
     return _header(lines[0]) or _majority(file.path, lines)
 
 
@@ -146,7 +147,7 @@ def _header(line: bytes) -> FileFormat | None:
                 continue
         known = {name.lower() for name in names} & _NAMES
         if len(known) >= 2 and not any(NUMBER.fullmatch(name.encode()) for name in names):
-            return FileFormat(Format.table, separator, tuple(names))
+            return FileFormat(FormatName.table, separator, tuple(names))
     return None
 
 
@@ -154,25 +155,25 @@ def _majority(path: Path, lines: list[bytes]) -> FileFormat:
     voters = [line for line in lines if not line.lstrip().startswith(b"#")] or lines
     votes = Counter(map(_vote, voters))
     kind = max(_BY_PRECEDENCE, key=lambda kind: votes[kind])
-    if kind is Format.letor or any(line.count(b"\t") != 2 for line in lines):
+    if kind is FormatName.letor or any(line.count(b"\t") != 2 for line in lines):
         return FileFormat(kind)
-    if votes[Format.qrels] < len(voters):
-        return FileFormat(Format.triples, "\t")
+    if votes[FormatName.qrels] < len(voters):
+        return FileFormat(FormatName.triples, "\t")
     if any(line.split()[1] not in (b"0", b"Q0") for line in voters):
         raise ValueError(
             f"{path}, line 1: three columns separated by tabs, or four separated by blanks? "
             "Write ids without blanks, or name the columns in a first line: query-id, corpus-id, "
             "score."
         )
-    return FileFormat(Format.qrels)
+    return FileFormat(FormatName.qrels)
 
 
-def _vote(line: bytes) -> Format:
+def _vote(line: bytes) -> FormatName:
     words = line.split()
     if len(words) > 1 and _LETOR_WORD.match(words[1]) and NUMBER.fullmatch(words[0]):
-        return Format.letor
+        return FormatName.letor
     if len(words) > 4 and words[1] == b"Q0":
-        return Format.run
+        return FormatName.run
     if len(words) == 1 and _NO_SCORE.search(words[0]):
-        return Format.unknown
-    return _OF_WIDTH.get(len(words), Format.unknown)
+        return FormatName.unknown
+    return _OF_WIDTH.get(len(words), FormatName.unknown)

@@ -63,7 +63,9 @@ def grades_of(
     return grades.astype(np.float64), judged
 
 
-def missed_documents(qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.str_]) -> RankingData:
+def find_missed_documents(
+    qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.str_]
+) -> RankingData:
     """Judged documents of the queries of some pairs that are none of the pairs.
 
     Grades below 0 become 0. See ``RankingData.missed``.

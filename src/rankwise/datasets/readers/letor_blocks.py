@@ -22,7 +22,7 @@ from rankwise.datasets.readers.letor_errors import (
     bad_token,
     too_large,
 )
-from rankwise.datasets.readers.textfiles import Block, ChangedError
+from rankwise.datasets.readers.textfiles import ChangedError, LineBlock
 from rankwise.kernels import svmlight as kernel
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, FloatArray
@@ -64,7 +64,7 @@ class BlockResult:
 class Parsed:
     """All blocks parsed in one layout; ``values`` is the matrix if dense, else the entries."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[LineBlock]
     results: list[BlockResult]
     states: NDArray[np.int64]
     y: Float64Array
@@ -74,18 +74,18 @@ class Parsed:
     values: FloatArray
 
 
-def count_rows(blocks: Sequence[Block], n_threads: int) -> NDArray[np.int64]:
+def count_rows(blocks: Sequence[LineBlock], n_threads: int) -> NDArray[np.int64]:
     """Number of rows of each block: lines that are neither blank nor comments."""
     scratch = _Scratch(_most_bytes(blocks), 0, np.float32)
 
-    def count(block: Block) -> int:
+    def count(block: LineBlock) -> int:
         return kernel.count_rows(scratch.buf, scratch.load(block))
 
     return np.array(thread_map(count, blocks, n_threads), dtype=np.int64)
 
 
 def parse_blocks(
-    blocks: Sequence[Block],
+    blocks: Sequence[LineBlock],
     n_rows: NDArray[np.int64],
     layout: Layout,
     dtype: Any,
@@ -172,7 +172,7 @@ def parse_blocks(
     return Parsed(blocks, results, states, y, qid, weight, sizes, values)
 
 
-def dense_zeros(blocks: Sequence[Block], n_rows: int, width: int, dtype: Any) -> FloatArray:
+def dense_zeros(blocks: Sequence[LineBlock], n_rows: int, width: int, dtype: Any) -> FloatArray:
     """Matrix of zeros; raises ValueError with the file names if it does not fit into memory."""
     try:
         return np.zeros((n_rows, width), dtype=dtype)
@@ -184,12 +184,12 @@ def dense_zeros(blocks: Sequence[Block], n_rows: int, width: int, dtype: Any) ->
         ) from None
 
 
-def file_names(blocks: Sequence[Block]) -> str:
+def file_names(blocks: Sequence[LineBlock]) -> str:
     """Names of the files of the blocks, each once."""
     return ", ".join(dict.fromkeys(str(block.file.path) for block in blocks))
 
 
-def _most_bytes(blocks: Sequence[Block]) -> int:
+def _most_bytes(blocks: Sequence[LineBlock]) -> int:
     return max((block.stop - block.start for block in blocks), default=0)
 
 
@@ -203,7 +203,7 @@ class _Scratch(threading.local):
         self.values = np.empty(n_entries, dtype=dtype)
         self.indices = np.empty(n_entries, dtype=np.int32)
 
-    def load(self, block: Block) -> int:
+    def load(self, block: LineBlock) -> int:
         """Load a block, ended by a newline, and return its number of bytes."""
         n = block.stop - block.start
         block.file.read_into(self.buf[:n], block.start)

@@ -28,11 +28,11 @@ from rankwise.datasets.readers.letor_blocks import (
 )
 from rankwise.datasets.readers.letor_errors import raise_at
 from rankwise.datasets.readers.textfiles import (
-    Block,
     ChangedError,
+    LineBlock,
     TextFile,
-    after_newline,
     cut_into_blocks,
+    find_line_start,
 )
 from rankwise.kernels import svmlight as kernel
 from rankwise.runtime.threads import available_threads
@@ -149,7 +149,7 @@ def _parse_files(
     return parse_lines(blocks, options, n_threads)
 
 
-def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) -> LetorRows:
+def parse_lines(blocks: Sequence[LineBlock], options: LetorOptions, n_threads: int) -> LetorRows:
     """Parse the lines of some blocks; the caller checks that the files have not changed.
 
     Raises
@@ -163,7 +163,7 @@ def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) 
     if not n_rows.any():
         raise NoRowsError(file_names(blocks))
 
-    def parse(some: Sequence[Block], rows: NDArray[np.int64], layout: Layout) -> Parsed:
+    def parse(some: Sequence[LineBlock], rows: NDArray[np.int64], layout: Layout) -> Parsed:
         return parse_blocks(some, rows, layout, options.dtype, options.n_features, n_threads)
 
     layout = options.collecting()
@@ -202,11 +202,12 @@ def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) 
     )
 
 
-def _sample(blocks: Sequence[Block]) -> list[Block]:
+def _sample(blocks: Sequence[LineBlock]) -> list[LineBlock]:
     """First lines of a few evenly spread blocks."""
     chosen = blocks[:: max(1, len(blocks) // _SAMPLE_BLOCKS)][:_SAMPLE_BLOCKS]
     return [
-        replace(b, stop=min(b.stop, after_newline(b.file, b.start + _SAMPLE_BYTES))) for b in chosen
+        replace(b, stop=min(b.stop, find_line_start(b.file, b.start + _SAMPLE_BYTES)))
+        for b in chosen
     ]
 
 

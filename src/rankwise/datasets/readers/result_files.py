@@ -15,14 +15,14 @@ from rankwise.datasets.readers.file_formats import (
     SCORE_NAMES,
     TRIPLE_FIELDS,
     FileFormat,
-    Format,
+    FormatName,
     file_format,
 )
 from rankwise.datasets.readers.result_frames import find_column, qrels_of_frame, run_of_frame
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.sidefiles import read_grouped
 from rankwise.datasets.readers.svmlight import read_letor
-from rankwise.datasets.readers.table import open_parquet, valid
+from rankwise.datasets.readers.tables import open_parquet, valid
 from rankwise.datasets.readers.text_columns import TextColumns, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import Qrels, Run
@@ -65,15 +65,15 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     path = Path(path)
     file = open_text(path, max_decompressed_bytes)
     found = file_format(file)
-    if found.kind is Format.letor:
+    if found.kind is FormatName.letor:
         return _of_letor(path, max_decompressed_bytes)
-    if found.kind is Format.parquet:
+    if found.kind is FormatName.parquet:
         return qrels_of_frame(_parquet(path), str(path))
-    _refuse(path, found, (Format.run, Format.scores), "judgements", QRELS_FIELDS)
-    if found.kind is Format.table:
+    _refuse(path, found, (FormatName.run, FormatName.scores), "judgements", QRELS_FIELDS)
+    if found.kind is FormatName.table:
         roles = (("query", QUERY_NAMES), ("document", DOCUMENT_NAMES), ("relevance", GRADE_NAMES))
         columns, places = _table(file, found, roles)
-    elif found.kind is Format.triples:
+    elif found.kind is FormatName.triples:
         columns = read_columns(file, TRIPLE_FIELDS, found.separator)
         places = [0, 1, 2]
     else:
@@ -109,11 +109,11 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
     path = Path(path)
     file = open_text(path, max_decompressed_bytes)
     found = file_format(file)
-    if found.kind is Format.parquet:
+    if found.kind is FormatName.parquet:
         return run_of_frame(_parquet(path), str(path))
-    others = (Format.qrels, Format.triples, Format.letor, Format.scores)
+    others = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.scores)
     _refuse(path, found, others, "a run", RUN_FIELDS)
-    if found.kind is Format.table:
+    if found.kind is FormatName.table:
         roles = (("query", QUERY_NAMES), ("document", DOCUMENT_NAMES), ("score", SCORE_NAMES))
         columns, places = _table(file, found, roles)
         tag = ""
@@ -144,13 +144,15 @@ def read_scores(
 
 
 def _refuse(
-    path: Path, found: FileFormat, others: Sequence[Format], wanted: str, fields: Sequence[str]
+    path: Path, found: FileFormat, others: Sequence[FormatName], wanted: str, fields: Sequence[str]
 ) -> None:
     """Raise if a file is empty, or holds something else."""
-    if found.kind is Format.empty:
+    if found.kind is FormatName.empty:
         raise ValueError(f"{path} is empty. Leave it out, or write {wanted} to it.")
-    if found.kind in (*others, Format.json):
-        fix = " From Python, pass the mapping that json.load returns." * (found.kind is Format.json)
+    if found.kind in (*others, FormatName.json):
+        fix = " From Python, pass the mapping that json.load returns." * (
+            found.kind is FormatName.json
+        )
         raise ValueError(
             f"{path} holds {found.kind}, not {wanted}: expected {len(fields)} fields "
             f"({' '.join(fields)}), or a table with named columns.{fix}"

@@ -31,13 +31,13 @@ from rankwise.datasets.readers.side_names import (
     side_files,
     stem,
 )
-from rankwise.datasets.readers.svmlight import has_no_qid, read_rows, with_weights
+from rankwise.datasets.readers.svmlight import add_weights, has_no_qid, read_rows
 from rankwise.datasets.readers.text_columns import lines_of, read_columns
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     TextFile,
-    after_newline,
     check_there,
+    find_line_start,
     open_text,
 )
 from rankwise.datasets.table_columns import Roles
@@ -100,7 +100,7 @@ def read_grouped(
             "name). Pass sizes='…', or read files with qid by read_letor."
         )
     text = open_text(path, max_decompressed_bytes)
-    separator = number_separator(text.read(text.start, after_newline(text, text.start + 1)))
+    separator = number_separator(text.read(text.start, find_line_start(text, text.start + 1)))
     if separator is not None:
         data = _read_numbers(text, separator, dtype, n_features)
     else:
@@ -115,7 +115,7 @@ def read_grouped(
     weight_path = side_file(path, (WEIGHT,)) if weight is None else Path(weight)
     if weight_path is None:
         return data
-    return with_weights(data, weight_path, groups, max_decompressed_bytes)
+    return add_weights(data, weight_path, groups, max_decompressed_bytes)
 
 
 def write_grouped(

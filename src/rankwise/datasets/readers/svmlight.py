@@ -145,7 +145,7 @@ def read_letor(
         return data
     weight_files = [side_file(file, (WEIGHT,)) for file in files]
     if len(files) == 1 and weight_files[0] is not None:
-        return with_weights(data, weight_files[0], data.groups, max_decompressed_bytes)
+        return add_weights(data, weight_files[0], data.groups, max_decompressed_bytes)
     for file in weight_files:
         if file is not None:
             warnings.warn(
@@ -158,7 +158,7 @@ def read_letor(
     return data
 
 
-def with_weights(
+def add_weights(
     data: RankingData, path: Path, groups: QueryGroups, max_decompressed_bytes: int
 ) -> RankingData:
     """The rows with the weights in a side file, one for each row or each query.

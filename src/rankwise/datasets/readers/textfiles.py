@@ -103,7 +103,7 @@ class TextFile:
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Whole lines of one file: bytes ``start`` to ``stop``; the last may lack its newline."""
 
     file: TextFile
@@ -252,17 +252,17 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def cut_into_blocks(file: TextFile, block_bytes: int) -> list[Block]:
+def cut_into_blocks(file: TextFile, block_bytes: int) -> list[LineBlock]:
     """Blocks of about ``block_bytes``, cut after newlines; a longer line makes a longer block."""
     cuts = [file.start]
     while cuts[-1] + block_bytes < file.stop:
-        cuts.append(after_newline(file, cuts[-1] + block_bytes))
+        cuts.append(find_line_start(file, cuts[-1] + block_bytes))
     if cuts[-1] < file.stop:
         cuts.append(file.stop)
-    return [Block(file, a, b) for a, b in pairwise(cuts)]
+    return [LineBlock(file, a, b) for a, b in pairwise(cuts)]
 
 
-def after_newline(file: TextFile, position: int) -> int:
+def find_line_start(file: TextFile, position: int) -> int:
     """First position after a newline that is at ``position - 1`` or later."""
     position -= 1
     window = 1 << 13

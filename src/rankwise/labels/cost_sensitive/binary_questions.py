@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone, is_regressor
 
-from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, Interval, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, Interval, minimum
 from rankwise.labels.cost_sensitive.binary_ridge import fit_binary_ridge
 from rankwise.labels.cost_sensitive.contrasts import Contrasts
 from rankwise.runtime.routing import fit_with
@@ -48,7 +48,7 @@ class BinaryQuestions:
         "alpha": [POSITIVE],
         "n_jobs": [
             Interval(Integral, None, -1, closed="right"),
-            at_least(1),
+            minimum(1),
             None,
         ],
     }

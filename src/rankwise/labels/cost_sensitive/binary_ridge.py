@@ -13,7 +13,7 @@ import scipy.linalg
 
 from rankwise.labels.cost_sensitive.contrasts import Contrasts
 from rankwise.runtime.threads import single_threaded_blas, thread_map
-from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Matrix, densify, is_sparse
 
 
 def fit_binary_ridge(
@@ -74,7 +74,7 @@ def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
     if X.shape[1] <= X.shape[0]:
         return X, None
     product = X @ X.T
-    product = as_dense(product)
+    product = densify(product)
     eigenvalues, vectors = scipy.linalg.eigh(product)
     kept = eigenvalues > eigenvalues[-1] * len(eigenvalues) * np.finfo(np.float64).eps
     roots = np.sqrt(eigenvalues[kept])
@@ -98,18 +98,20 @@ class QuestionMoments:
         if contrasts.group is not None:
             weight = np.ones(X.shape[0]) if contrasts.weight is None else contrasts.weight
             rows_of = [contrasts.group == index for index in range(len(contrasts.values))]
-            self.by_class = np.array([weighted_moments(X[rows], weight[rows]) for rows in rows_of])
+            self.by_class = np.array(
+                [compute_weighted_moments(X[rows], weight[rows]) for rows in rows_of]
+            )
 
     def of(self, question: int) -> tuple[Float64Array, Float64Array]:
         """``sum_n w_n [x_n 1] [x_n 1]'`` and ``sum_n w_n t_n [x_n 1]`` of a question."""
         if self.by_class is None:
             signed = self.contrasts.of_rows(question)
-            return weighted_moments(self.X, np.abs(signed)), _moments_of(self.X, signed)
+            return compute_weighted_moments(self.X, np.abs(signed)), _moments_of(self.X, signed)
         signed = self.contrasts.of_groups(question)
         return np.tensordot(np.abs(signed), self.by_class, axes=1), signed @ self.by_class[:, -1]
 
 
-def weighted_moments(X: Matrix, weight: Float64Array) -> Float64Array:
+def compute_weighted_moments(X: Matrix, weight: Float64Array) -> Float64Array:
     """``sum_n w_n [x_n 1] [x_n 1]'``; the last row equals :func:`_moments_of`."""
     n_features = X.shape[1]
     moments = np.empty((n_features + 1, n_features + 1))

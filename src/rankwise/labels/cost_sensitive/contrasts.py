@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.checks.costs import CostTable
+from rankwise.checks.cost_tables import CostTable
 from rankwise.losses.pair_costs import all_pairs_costs
 from rankwise.typing import Float64Array, Int64Array
 

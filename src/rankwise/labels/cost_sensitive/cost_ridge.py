@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.labels.cost_sensitive.binary_ridge import (
     centre_of,
+    compute_weighted_moments,
     row_space,
     solve_positive,
-    weighted_moments,
 )
 from rankwise.runtime.threads import single_threaded_blas, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -30,7 +30,7 @@ def fit_cost_ridge(
     centre = centre_of(X)
     with single_threaded_blas():
         rows, rotation = row_space(X if centre is None else X - centre)
-        gram = weighted_moments(rows, weight)
+        gram = compute_weighted_moments(rows, weight)
         total = weight @ costs
         right = np.asarray(rows.T @ (weight[:, None] * costs))
         mean = gram[-1, :-1] / gram[-1, -1]
@@ -94,7 +94,7 @@ def _one_sided(
     value = _value(excess, weight, penalty, theta)
     for step in range(1, max_iter + 1):
         charged = np.where(excess > 0, weight, 0.0)
-        hessian = weighted_moments(X, charged)
+        hessian = compute_weighted_moments(X, charged)
         right = np.append(X.T @ (charged * cost), charged @ cost)
         if hessian[-1, -1] == 0:  # no row has a loss, so only the penalty remains
             hessian[-1, -1], right[-1] = 1.0, theta[-1]

@@ -12,12 +12,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.classes import OrderedLabels, order_labels
-from rankwise.checks.costs import ClassCosts, CostTable, cost_table
+from rankwise.checks.cost_tables import ClassCosts, CostTable, cost_table
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.metrics.ordinal.cost import mean_cost
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word
+from rankwise.structure.rules import TRAINED_ON, ClassLabels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 SCORE_NAME = "-cost"
@@ -40,7 +40,7 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
 
     _structure: ClassVar[dict[str, Rule]] = {
         **TRAINED_ON,
-        "classes_": Labels("n_classes"),
+        "classes_": ClassLabels("n_classes"),
         "score_name_": Word(),
     }
 

@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import clone
 
-from rankwise.checks.costs import CostTable
+from rankwise.checks.cost_tables import CostTable
 from rankwise.checks.parameter_constraints import (
     POSITIVE,
     HasMethods,
     Interval,
     StrOptions,
-    at_least,
+    minimum,
 )
 from rankwise.labels.cost_sensitive.binary_questions import FEW_ROWS
 from rankwise.labels.cost_sensitive.cost_ridge import fit_cost_ridge, fit_one_sided_ridge
@@ -122,10 +122,10 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
         "estimator": [HasMethods(["fit", "predict"]), None],
         "loss": [StrOptions({"squared", "one_sided"})],
         "alpha": [POSITIVE],
-        "max_iter": [at_least(1)],
+        "max_iter": [minimum(1)],
         "n_jobs": [
             Interval(Integral, None, -1, closed="right"),
-            at_least(1),
+            minimum(1),
             None,
         ],
     }

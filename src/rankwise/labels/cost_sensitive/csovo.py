@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise.checks.costs import CostTable
+from rankwise.checks.cost_tables import CostTable
 from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions
 from rankwise.labels.cost_sensitive.contrasts import pair_contrasts

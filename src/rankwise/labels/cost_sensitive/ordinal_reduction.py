@@ -23,7 +23,7 @@ from rankwise.checks.classes import (
     order_labels,
     ordinal_labels,
 )
-from rankwise.checks.costs import ClassCosts, CostTable
+from rankwise.checks.cost_tables import ClassCosts, CostTable
 from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions
 from rankwise.labels.cost_sensitive.contrasts import threshold_contrasts
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from rankwise.checks.costs import CostTable
+from rankwise.checks.cost_tables import CostTable
 from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.labels.cost_sensitive.binary_questions import FEW_ROWS, BinaryQuestions, confidence_of
 from rankwise.labels.cost_sensitive.contrasts import Contrasts, pair_contrasts

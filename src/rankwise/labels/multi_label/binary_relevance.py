@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.labels import one_hot
+from rankwise.checks.label_data import one_hot
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace
 from rankwise.typing import Float64Array, SparseMatrix
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from rankwise.checks.parameter_constraints import StrOptions, at_least
-from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
+from rankwise.checks.parameter_constraints import StrOptions, minimum
+from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size
 from rankwise.solvers.labels.sparse_recovery import cosamp, matching_pursuit
 from rankwise.structure.rules import Number, Rule, require
 from rankwise.typing import Float64Array
@@ -104,12 +104,12 @@ class CompressedSensing(LabelSpace):
     components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_components": [at_least(1), None],
-        "sparsity": [at_least(1), None],
+        "n_components": [minimum(1), None],
+        "sparsity": [minimum(1), None],
         "random_state": ["random_state"],
         "rows": [StrOptions({"hadamard", "gaussian"})],
         "decoder": [StrOptions({"cosamp", "omp"})],
-        "max_steps": [at_least(1)],
+        "max_steps": [minimum(1)],
     }
 
     def __init__(
@@ -144,7 +144,7 @@ class CompressedSensing(LabelSpace):
         wanted = n_labels if self.n_components is None else int(self.n_components)
         if self.rows == "hadamard":
             order = 2 ** int(np.ceil(np.log2(n_labels)))
-            n_codes = checked_size("n_components", wanted, order)
+            n_codes = check_size("n_components", wanted, order)
             signs = hadamard_part(
                 rng.choice(order, n_codes, replace=False),
                 rng.choice(order, n_labels, replace=False),
@@ -154,7 +154,7 @@ class CompressedSensing(LabelSpace):
             self.components_ = rng.standard_normal((wanted, n_labels)) / np.sqrt(wanted)
         self.offset_ = np.zeros(n_labels)
         wanted = self.sparsity or max(1, source.largest_set)
-        self.sparsity_ = checked_size("sparsity", wanted, n_labels)
+        self.sparsity_ = check_size("sparsity", wanted, n_labels)
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":

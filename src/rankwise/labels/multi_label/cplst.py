@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rankwise.checks.parameter_constraints import at_least
-from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
+from rankwise.checks.parameter_constraints import minimum
+from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size
 from rankwise.solvers.labels.label_axes import leading_axes
 from rankwise.structure.rules import Rule, floats
 from rankwise.typing import Float64Array
@@ -88,7 +88,7 @@ class CPLST(LabelSpace):
     components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_components": [at_least(1), None],
+        "n_components": [minimum(1), None],
     }
 
     def __init__(
@@ -99,6 +99,6 @@ class CPLST(LabelSpace):
         self.estimator = estimator
 
     def _set_code(self, source: LabelSource) -> None:
-        n_axes = checked_size("n_components", self.n_components, source.n_labels)
+        n_axes = check_size("n_components", self.n_components, source.n_labels)
         self.offset_ = source.means
         self.components_, self.fitted_values_ = leading_axes(source.fitted_products(), n_axes)

@@ -18,10 +18,10 @@ from scipy.special import softmax
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
-from rankwise.checks.labels import one_hot
+from rankwise.checks.label_data import one_hot
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel, level_ties
-from rankwise.labels.outputs import fitted_clone
+from rankwise.labels.outputs import fit_clone
 from rankwise.solvers.least_squares.shared_ridge import SharedRidge
 from rankwise.structure.rules import (
     Fitted,
@@ -149,7 +149,7 @@ class LabelPowerset(MultiLabel):
             self.intercept_ = coefficients[0].copy()
             self.coef_ = np.ascontiguousarray(coefficients[1:].T)
         elif len(self.label_sets_) > 1:
-            self.estimator_ = fitted_clone(self.estimator, X, sets, sample_weight)
+            self.estimator_ = fit_clone(self.estimator, X, sets, sample_weight)
 
     def _label_scores(self, X: Matrix) -> Float64Array:
         likely, _ = self._set_scores(X)

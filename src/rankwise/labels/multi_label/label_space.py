@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.labels import check_truth
+from rankwise.checks.label_data import check_truth
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
 from rankwise.labels.outputs import fit_outputs, output_scores, predict_outputs
@@ -31,18 +31,22 @@ from rankwise.solvers.labels.label_statistics import (
     LabelStatistics,
     products_of_labels,
 )
-from rankwise.solvers.least_squares.shared_ridge import SharedRidge, centred_solver, from_centre
+from rankwise.solvers.least_squares.shared_ridge import (
+    SharedRidge,
+    build_centred_solver,
+    shift_from_centre,
+)
 from rankwise.structure.rules import (
     Fitted,
     Many,
-    Rows,
+    MatrixRows,
     Rule,
     Sometimes,
     floats,
     require,
     require_attributes,
 )
-from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, as_dense, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, densify, is_sparse
 
 # Largest number of products of features and labels held in memory: 256 MB.
 MOST_PRODUCTS = 2**25
@@ -109,7 +113,7 @@ class LabelSpace(MultiLabel):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "offset_": floats("n_classes"),
-        "components_": Rows("n_codes", "n_classes"),
+        "components_": MatrixRows("n_codes", "n_classes"),
         "coef_": Sometimes(floats("n_codes", "n_features_in_")),
         "intercept_": Sometimes(floats("n_codes")),
         "regressors_": Sometimes(Many(Fitted("n_features_in_"))),
@@ -142,7 +146,7 @@ class LabelSpace(MultiLabel):
         check_is_fitted(self)
         n_samples = Y.shape[0] if is_sparse(Y) else len(Y)
         codes = self._encode(check_truth(Y, n_samples, self.classes_, self.target_form_, name="Y"))
-        return as_dense(codes)
+        return densify(codes)
 
     def decode_scores(self, codes: ArrayLike) -> Float64Array:
         """Label scores decoded from codes or from predictions of codes.
@@ -179,7 +183,7 @@ class LabelSpace(MultiLabel):
         self._set_code(source)
         if self.estimator is not None:
             codes = self._encode(Y)
-            codes = as_dense(codes)
+            codes = densify(codes)
             _check_estimator(self.estimator, codes)
             self.regressors_ = fit_outputs(self.estimator, X, codes, sample_weight)
         elif is_sparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
@@ -195,7 +199,7 @@ class LabelSpace(MultiLabel):
         self._set_code(source)
         centred = statistics.cross - np.outer(statistics.gram[:, 0], self.offset_)
         coefficients = source.solve(centred @ self.components_.T)
-        self._set_coefficients(from_centre(coefficients, statistics.centre))
+        self._set_coefficients(shift_from_centre(coefficients, statistics.centre))
 
     def _label_scores(self, X: Matrix) -> Float64Array:
         if self.estimator is None or not is_classifier(self.estimator):
@@ -222,7 +226,7 @@ class LabelSpace(MultiLabel):
         shift = self.components_ @ self.offset_
         if not shift.any():
             return codes
-        return as_dense(codes) - shift
+        return densify(codes) - shift
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         """Decoded scores ``o + P'r``."""
@@ -238,7 +242,7 @@ class LabelSpace(MultiLabel):
             vars(self).pop(name, None)
 
 
-def checked_size(name: str, value: int | None, most: int) -> int:
+def check_size(name: str, value: int | None, most: int) -> int:
     """Checked number of codes; None means all."""
     if value is not None and value > most:
         raise ValueError(
@@ -248,7 +252,7 @@ def checked_size(name: str, value: int | None, most: int) -> int:
     return most if value is None else int(value)
 
 
-def checked_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
+def check_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
     """Checked numbers of codes, each from 0 to ``most``."""
     sizes = list(values)
     for value in sizes:
@@ -303,7 +307,7 @@ class StatisticsSource:
         self.statistics, self.largest_set = statistics, largest_set
         self.n_labels = statistics.cross.shape[1]
         self.weight, self.means = statistics.weight, statistics.means
-        self.solve = centred_solver(statistics.gram, statistics.centre, alpha)
+        self.solve = build_centred_solver(statistics.gram, statistics.centre, alpha)
 
     def products(self) -> Float64Array:
         assert self.statistics.labels is not None

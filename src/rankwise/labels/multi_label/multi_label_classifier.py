@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.classes import order_labels
-from rankwise.checks.labels import (
+from rankwise.checks.label_data import (
     LabelData,
     TargetForm,
     check_label_fit,
@@ -23,7 +23,7 @@ from rankwise.checks.rows import check_rows, check_weight
 from rankwise.metrics.labels.label_sets import Hamming, count_ones
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word
+from rankwise.structure.rules import TRAINED_ON, ClassLabels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, SparseMatrix
 
 # Largest number of label scores held in memory by predict: 128 MB.
@@ -53,7 +53,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
 
     _structure: ClassVar[dict[str, Rule]] = {
         **TRAINED_ON,
-        "classes_": Labels("n_classes"),
+        "classes_": ClassLabels("n_classes"),
         "target_form_": Word(),
         "score_name_": Word(),
     }

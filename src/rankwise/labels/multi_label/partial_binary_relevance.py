@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.labels import one_hot
-from rankwise.checks.parameter_constraints import StrOptions, at_least
-from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
+from rankwise.checks.label_data import one_hot
+from rankwise.checks.parameter_constraints import StrOptions, minimum
+from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size
 from rankwise.structure.rules import Rule, integers
 from rankwise.typing import SparseMatrix
 
@@ -83,7 +83,7 @@ class PartialBinaryRelevance(LabelSpace):
     components_: SparseMatrix
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_labels": [at_least(1), None],
+        "n_labels": [minimum(1), None],
         "reference": [StrOptions({"absent", "zero", "mean"})],
         "random_state": ["random_state"],
     }
@@ -104,7 +104,7 @@ class PartialBinaryRelevance(LabelSpace):
         self.random_state = random_state
 
     def _set_code(self, source: LabelSource) -> None:
-        n_drawn = checked_size("n_labels", self.n_labels, source.n_labels)
+        n_drawn = check_size("n_labels", self.n_labels, source.n_labels)
         rng = check_random_state(self.random_state)
         self.drawn_ = np.sort(rng.choice(source.n_labels, n_drawn, replace=False))
         self.offset_ = source.means if self.reference == "mean" else np.zeros(source.n_labels)

@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.labels.multi_label.label_space import (
     LabelSource,
     LabelSpace,
-    checked_size,
-    checked_sizes,
+    check_size,
+    check_sizes,
 )
-from rankwise.solvers.labels.label_axes import centred_products, leading_axes, randomised_axes
+from rankwise.solvers.labels.label_axes import approximate_axes, centre_products, leading_axes
 from rankwise.structure.rules import Rule, floats
 from rankwise.typing import Float64Array, FrameLike
 
@@ -109,7 +109,7 @@ class PLST(LabelSpace):
     components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
-        "n_components": [at_least(1), None],
+        "n_components": [minimum(1), None],
         "reference": [StrOptions({"mean", "zero"})],
         "random_state": ["random_state"],
     }
@@ -150,20 +150,18 @@ class PLST(LabelSpace):
             If a number is outside that range.
         """
         rows = self._check_rows(X)
-        sizes = checked_sizes("n_components", n_components, len(self.components_))
+        sizes = check_sizes("n_components", n_components, len(self.components_))
         codes = self._predict_codes(rows)
         return (codes[:, :n] @ self.components_[:n] + self.offset_ for n in sizes)
 
     def _set_code(self, source: LabelSource) -> None:
-        n_axes = checked_size("n_components", self.n_components, source.n_labels)
+        n_axes = check_size("n_components", self.n_components, source.n_labels)
         self.offset_ = source.means if self.reference == "mean" else np.zeros(source.n_labels)
         few = n_axes <= source.n_labels // 10
         if source.rows is not None and few and source.n_labels > EXACT_UP_TO:
             rng = check_random_state(self.random_state)
-            axes, values = randomised_axes(*source.rows, self.offset_, n_axes, rng)
+            axes, values = approximate_axes(*source.rows, self.offset_, n_axes, rng)
         else:
-            products = centred_products(
-                source.products(), source.means, source.weight, self.offset_
-            )
+            products = centre_products(source.products(), source.means, source.weight, self.offset_)
             axes, values = leading_axes(products, n_axes)
         self.components_, self.singular_values_ = axes, np.sqrt(values)

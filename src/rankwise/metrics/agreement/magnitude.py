@@ -14,8 +14,8 @@ import numpy as np
 
 from rankwise.metrics.agreement.query_sums import (
     centre_by_query,
-    from_first_by_query,
     mean_by_query,
+    subtract_first_by_query,
 )
 from rankwise.metrics.agreement.undefined import AgreementMeasure
 from rankwise.metrics.conventions import Empty
@@ -91,8 +91,8 @@ class M1D(AgreementMeasure):
 
 def _residuals(scored: ScoredGroups) -> Float64Array:
     """y - f up to a constant per query; offsets are removed before the subtraction."""
-    y = from_first_by_query(scored.y, scored.indptr)
-    return y - from_first_by_query(scored.scores, scored.indptr)
+    y = subtract_first_by_query(scored.y, scored.indptr)
+    return y - subtract_first_by_query(scored.scores, scored.indptr)
 
 
 def _large(values: Float64Array) -> Float64Array:

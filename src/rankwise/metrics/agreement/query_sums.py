@@ -23,11 +23,11 @@ def mean_by_query(values: Float64Array, indptr: Int64Array) -> Float64Array:
 
 def centre_by_query(values: Float64Array, indptr: Int64Array) -> Float64Array:
     """Rows minus the mean of their query, in two steps to keep precision despite an offset."""
-    centred = from_first_by_query(values, indptr)
+    centred = subtract_first_by_query(values, indptr)
     return centred - np.repeat(mean_by_query(centred, indptr), np.diff(indptr))
 
 
-def from_first_by_query(values: Float64Array, indptr: Int64Array) -> Float64Array:
+def subtract_first_by_query(values: Float64Array, indptr: Int64Array) -> Float64Array:
     """Rows minus the first row of their query: exact for values of similar size."""
     sizes = np.diff(indptr)
     return values - np.repeat(values[indptr[:-1][sizes > 0]], sizes[sizes > 0])

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.checks.labels import check_indicator
+from rankwise.checks.label_data import check_indicator
 from rankwise.groups import QueryGroups
 from rankwise.metrics._table import LABEL_MEASURES
+from rankwise.metrics.evaluation_result import MeanValues
 from rankwise.metrics.labels.label_sets import SetMeasure, count_ones
 from rankwise.metrics.labels.propensity import PropensityPrecision
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.result import MeanValues
-from rankwise.metrics.spec import listed_specs, parse
+from rankwise.metrics.spec import list_specs, parse
 from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, is_sparse
 
 MOST_CELLS = 2**22  # limit of a dense block: 32 MB per array
@@ -46,7 +46,7 @@ class LabelResult(MeanValues):
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class LabelBlock:
     """Rows treated as queries: label values (relevance or 1 / propensity) and scores."""
 
     values: Float64Array
@@ -114,7 +114,7 @@ def evaluate_labels(
     >>> result.per_row["P@1"].tolist()
     [1.0, 0.0]
     """
-    given = listed_specs(measures)
+    given = list_specs(measures)
     parsed = {
         spec if isinstance(spec, str) else str(spec): parse(spec, preset, also=LABEL_MEASURES)
         for spec in given
@@ -186,15 +186,15 @@ def _by_row(values: SparseMatrix, scores: Any, measures: Sequence[Measure]) -> l
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
-def _dense_blocks(values: SparseMatrix, scores: Float64Array) -> Iterator[Block]:
+def _dense_blocks(values: SparseMatrix, scores: Float64Array) -> Iterator[LabelBlock]:
     n_samples, n_labels = values.shape
     step = max(1, MOST_CELLS // n_labels)
     for lo in range(0, max(n_samples, 1), step):
         rows = values[lo : lo + step].toarray()
-        yield Block(rows.ravel(), scores[lo : lo + step].ravel(), np.full(len(rows), n_labels))
+        yield LabelBlock(rows.ravel(), scores[lo : lo + step].ravel(), np.full(len(rows), n_labels))
 
 
-def _union_blocks(values: SparseMatrix, scores: Any) -> Iterator[Block]:
+def _union_blocks(values: SparseMatrix, scores: Any) -> Iterator[LabelBlock]:
     """Labels that are relevant or scored; unscored labels get minus infinity."""
     n_labels = values.shape[1]
     of_values, of_scores = _cells(values), _cells(scores)
@@ -202,7 +202,7 @@ def _union_blocks(values: SparseMatrix, scores: Any) -> Iterator[Block]:
     filled, scored = np.zeros(len(cells)), np.full(len(cells), -np.inf)
     filled[np.searchsorted(cells, of_values)] = values.data
     scored[np.searchsorted(cells, of_scores)] = scores.data
-    yield Block(filled, scored, np.bincount(cells // n_labels, minlength=values.shape[0]))
+    yield LabelBlock(filled, scored, np.bincount(cells // n_labels, minlength=values.shape[0]))
 
 
 def _cells(matrix: Any) -> NDArray[np.int64]:

@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwise.checks.labels import check_indicator
-from rankwise.kernels.topk import discounted_sums
+from rankwise.checks.label_data import check_indicator
+from rankwise.kernels.topk import add_discounted
 from rankwise.metrics.conventions import TIES, check_choice, check_cutoff
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.ranking.gains import NO_TABLE
@@ -111,5 +111,5 @@ class PropensityPrecision(Measure):
         """One value per query; see :meth:`Measure.from_groups`."""
         ranked, top = scored.rank(scored.y, self.ties, self.cutoff)
         sums = np.empty(scored.n_queries)
-        discounted_sums(ranked, top, NO_TABLE, np.ones(self.cutoff), False, self.cutoff, sums)
+        add_discounted(ranked, top, NO_TABLE, np.ones(self.cutoff), False, self.cutoff, sums)
         return sums / self.cutoff

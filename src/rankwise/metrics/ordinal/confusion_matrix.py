@@ -12,7 +12,7 @@ from rankwise.checks.classes import order_labels, ordinal_labels
 from rankwise.checks.rows import check_weight
 from rankwise.metrics.conventions import check_choice
 from rankwise.metrics.ordinal.kappa import WEIGHTS
-from rankwise.runtime.column_values import as_values
+from rankwise.runtime.column_values import convert_to_values
 from rankwise.typing import Float64Array
 
 
@@ -151,7 +151,7 @@ def confusion(
     >>> found.recall.tolist(), found.class_mae.tolist()
     ([1.0, 1.0, 0.0], [0.0, 0.0, 1.0])
     """
-    labels, guesses = as_values(y), as_values(predicted)
+    labels, guesses = convert_to_values(y), convert_to_values(predicted)
     if labels.ndim != 1 or guesses.shape != labels.shape:
         raise ValueError(
             f"y and predicted must be one-dimensional and of equal length, got shapes "

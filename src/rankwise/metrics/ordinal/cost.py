@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import column_or_1d
 
-from rankwise.checks.costs import class_numbers, cost_table
+from rankwise.checks.cost_tables import class_numbers, cost_table
 from rankwise.checks.rows import check_weight
 from rankwise.typing import ArrayLike
 

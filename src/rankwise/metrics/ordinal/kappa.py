@@ -15,9 +15,9 @@ import numpy as np
 
 from rankwise.metrics.agreement.query_sums import (
     centre_by_query,
-    from_first_by_query,
     largest_by_query,
     mean_by_query,
+    subtract_first_by_query,
     sum_by_query,
 )
 from rankwise.metrics.agreement.undefined import AgreementMeasure
@@ -107,7 +107,7 @@ def _absolute_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) ->
     labels = _running_count(is_label, both)
     scores = _running_count(~is_label, both)
     m = np.repeat(np.diff(indptr), 2 * np.diff(indptr)).astype(np.float64)
-    gaps = np.diff(from_first_by_query(values, both), append=0.0)
+    gaps = np.diff(subtract_first_by_query(values, both), append=0.0)
     # All rows lie below the last value of a query, so its gap has weight 0.
     across = labels * (m - scores) + scores * (m - labels)
     return sum_by_query(gaps * across / m**2, both)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.kernels.topk import discounted_sums
+from rankwise.kernels.topk import add_discounted
 from rankwise.metrics.conventions import (
     GAINS,
     LARGEST_GRADE,
@@ -79,7 +79,7 @@ class ExpectedReciprocalRank(TopMeasure):
             n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
             weights = discounts("reciprocal", n_ranks)
             values = np.empty(scored.n_queries)
-            discounted_sums(ranked, top, table, weights, True, self.depth, values)
+            add_discounted(ranked, top, table, weights, True, self.depth, values)
         if self.empty == 0:
             return values
         return self.fill_empty(values, scored.count(SMALLEST_GRADE))

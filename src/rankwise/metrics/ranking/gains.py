@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.kernels.topk import discounted_sums
+from rankwise.kernels.topk import add_discounted
 from rankwise.metrics.conventions import LARGEST_GRADE, Gain, discounts, gain_table
 from rankwise.metrics.scored import Ranked, ScoredGroups
 from rankwise.typing import Float64Array
@@ -67,7 +67,7 @@ def sum_discounted(
     """Sum of discounted gains down to ``depth`` (0: all), per query."""
     out = np.empty(scored.n_queries)
     n_ranks = min(depth, scored.largest) if depth else scored.largest
-    discounted_sums(*gains.rows, gains.table, discounts(discount, n_ranks), False, depth, out)
+    add_discounted(*gains.rows, gains.table, discounts(discount, n_ranks), False, depth, out)
     return out
 
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.kernels.topk import normalised_means
+from rankwise.kernels.topk import average_normalised
 from rankwise.metrics.conventions import (
     DISCOUNTS,
     Empty,
@@ -155,5 +155,5 @@ class MeanNDCG(GainMeasure):
             ideal = best.table[ideal.astype(np.int64)]
         values = np.empty(scored.n_queries)
         weights = discounts(self.discount, scored.largest)
-        normalised_means(gains.rows.values, ideal, scored.indptr, table, weights, values)
+        average_normalised(gains.rows.values, ideal, scored.indptr, table, weights, values)
         return self.fill_empty(values, np.where(np.isnan(values), 0.0, 1.0))

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.kernels.topk import discounted_sums
+from rankwise.kernels.topk import add_discounted
 from rankwise.metrics.conventions import Empty, check_number
 from rankwise.metrics.ranking.gains import NO_TABLE
 from rankwise.metrics.ranking.top import BinaryMeasure
@@ -52,7 +52,7 @@ class RankBiasedPrecision(BinaryMeasure):
         ranked, top = scored.rank(relevant, self.ties, self.depth)
         weights = (1.0 - self.p) * self.p ** np.arange(scored.largest, dtype=np.float64)
         values = np.empty(scored.n_queries)
-        discounted_sums(ranked, top, NO_TABLE, weights, False, self.depth, values)
+        add_discounted(ranked, top, NO_TABLE, weights, False, self.depth, values)
         if self.empty == 0:
             return values
         return self.fill_empty(values, scored.count(self.rel))

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from rankwise.typing import ArrayLike, Float64Array
 
 
-def paired_differences(a: ArrayLike, b: ArrayLike) -> Float64Array:
+def subtract_pairs(a: ArrayLike, b: ArrayLike) -> Float64Array:
     """Paired differences ``a - b``; NaN if either value is NaN.
 
     Raises
@@ -48,7 +48,7 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float:
     >>> cohens_d([2.0, 3.0, 7.0], [1.0, 1.0, 4.0])
     2.0
     """
-    differences = paired_differences(a, b)
+    differences = subtract_pairs(a, b)
     differences = differences[~np.isnan(differences)]
     if len(differences) < 2:
         return math.nan
@@ -83,7 +83,7 @@ def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
     >>> round(rank_biserial([3.0, 5.0, 1.0], [1.0, 1.0, 2.0]), 4)
     0.6667
     """
-    differences = paired_differences(a, b)
+    differences = subtract_pairs(a, b)
     differences = differences[~np.isnan(differences)]
     if len(differences) == 0:
         return math.nan

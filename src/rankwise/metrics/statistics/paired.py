@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import wilcoxon
 
-from rankwise.metrics.statistics.effects import cohens_d, paired_differences
+from rankwise.metrics.statistics.effects import cohens_d, subtract_pairs
 from rankwise.metrics.statistics.randomisation import sign_flip_p_values
 from rankwise.typing import ArrayLike, Float64Array
 
@@ -98,7 +98,7 @@ def paired_test(
     check_choice("alternative", alternative, ALTERNATIVES)
     if n_resamples < 1:
         raise ValueError(f"n_resamples must be >= 1, got {n_resamples}.")
-    differences = paired_differences(a, b)
+    differences = subtract_pairs(a, b)
     counted = differences[~np.isnan(differences)]
     mean = float(counted.mean()) if len(counted) else math.nan
     if method == "t":

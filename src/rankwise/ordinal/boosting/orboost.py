@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import Interval, StrOptions, at_least
+from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
 from rankwise.checks.rows import check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -45,7 +45,7 @@ from rankwise.solvers.boosting.margin_boosting import MarginBoosting
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
-from rankwise.structure.rules import Array, Number, Part, Plain, Rule, Sometimes
+from rankwise.structure.rules import Array, Instance, Number, Plain, Rule, Sometimes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
@@ -192,7 +192,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
     _structure: ClassVar[dict[str, Rule]] = {
         "seed_": Number("i", low=0),
         "n_estimators_": Number("i", low=0, size="n_rounds"),
-        "ensemble_": Part((StumpEnsemble, PerceptronEnsemble)),
+        "ensemble_": Instance((StumpEnsemble, PerceptronEnsemble)),
         "threshold_curve_": Array(("n_rounds + 1", "n_classes - 1"), numbers="not NaN"),
         "loss_curve_": Plain(),
         "validation_scores_": Sometimes(Plain()),
@@ -203,13 +203,13 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "form": [StrOptions({"all", "lr"})],
-        "n_estimators": [at_least(1), None],
+        "n_estimators": [minimum(1), None],
         "estimator": [StrOptions({"stump", "perceptron", "pocket"})],
-        "base_iter": [at_least(1)],
+        "base_iter": [minimum(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "row_weight": [StrOptions(set(ROW_WEIGHTS)), None],
         "measure": [str],
-        "early_stopping_rounds": [at_least(1), None],
+        "early_stopping_rounds": [minimum(1), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "probability": ["boolean"],

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Candidates, Equation
 from rankwise.losses.cumulative_link import LINKS
@@ -156,7 +156,7 @@ class ProportionalOdds(SearchedOrdinalRanker):
         "measure": [str],
         "cv": ["cv_object"],
         "tol": [POSITIVE],
-        "max_iter": [at_least(1)],
+        "max_iter": [minimum(1)],
         "classes": ["array-like", None],
     }
 

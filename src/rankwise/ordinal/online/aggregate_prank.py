@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import FRACTION, StrOptions, at_least
+from rankwise.checks.parameter_constraints import FRACTION, StrOptions, minimum
 from rankwise.kernels.perceptron_ranking import count_votes
 from rankwise.ordinal.online.online_ranker import OnlineRanker
 from rankwise.ordinal.online.rank_votes import VOTES, Votes
@@ -128,7 +128,7 @@ class AggregatePRank(Votes, OnlineRanker):
         **OnlineRanker._parameter_constraints,
         "combine": [StrOptions({"bpm", "bag", "vote"})],
         "tau": [FRACTION],
-        "n_prank": [at_least(1)],
+        "n_prank": [minimum(1)],
         "votes": [VOTES],
     }
 

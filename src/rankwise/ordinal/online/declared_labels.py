@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.classes import check_classes, declared_classes
+from rankwise.checks.classes import check_classes, list_declared_classes
 from rankwise.rows.fit_data import FitData
 from rankwise.typing import ArrayLike, Int64Array
 
@@ -37,7 +37,7 @@ def declare(
         If no classes are declared, if they are not strictly ascending, or if they differ from those
         of earlier calls.
     """
-    of_y = declared_classes(y)
+    of_y = list_declared_classes(y)
     named = [check_classes(each) for each in (classes, parameter) if each is not None]
     given = named[0] if named else of_y
     if given is None and known is None:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.classes import order_labels
 from rankwise.checks.dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.label_order import order_of_labels
-from rankwise.checks.parameter_constraints import POSITIVE, Options, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, Options, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel
@@ -49,11 +49,11 @@ from rankwise.ordinal.ordinal_ranker import (
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.runtime.callers import callers_level
 from rankwise.structure.rules import (
+    Instance,
+    MatrixRows,
     Number,
     Optional,
-    Part,
     Plain,
-    Rows,
     Rule,
     Sometimes,
     floats,
@@ -91,9 +91,9 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     """Base of learners that see one row at a time, so results depend on the order of the rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "X_fit_": Optional(Rows("n_support", "n_features_in_")),
-        "kernel_": Sometimes(Part((Kernel,))),
-        "hypotheses_": Part((Hypotheses,)),
+        "X_fit_": Optional(MatrixRows("n_support", "n_features_in_")),
+        "kernel_": Sometimes(Instance((Kernel,))),
+        "hypotheses_": Instance((Hypotheses,)),
         "n_seen_": Number("i", low=0),
         "began_with_": Plain(),
         "coef_": Sometimes(floats("n_coefficients")),
@@ -124,7 +124,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable, None],
         "gamma": [POSITIVE, StrOptions(set(NAMED_WIDTHS)), None],
         "kernel_params": [dict, None],
-        "n_epochs": [at_least(1)],
+        "n_epochs": [minimum(1)],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
         "probability": ["boolean"],

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import sparse
 
-from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, densify, is_sparse
 
 
 class SupportRows(ABC):
@@ -38,7 +38,7 @@ class SupportRows(ABC):
         """Support rows for the rows kept so far and the next block, dense or CSR like ``kept``."""
         if is_sparse(kept):
             return SparseSupportRows(kept, sparse.csr_array(block, dtype=np.float64))
-        dense = as_dense(block)
+        dense = densify(block)
         return DenseSupportRows(kept, dense.astype(np.float64, copy=False))
 
 

@@ -16,14 +16,14 @@ from rankwise.kernels.perceptron_ranking import replay_thresholds, replay_votes
 from rankwise.ordinal.online.online_ranker import OnlineRanker, check_range, largest
 from rankwise.ordinal.online.rank_votes import VOTES, Votes
 from rankwise.runtime.threads import thread_map
-from rankwise.structure.rules import Number, Rows, Rule, floats, integers
+from rankwise.structure.rules import MatrixRows, Number, Rule, floats, integers
 from rankwise.typing import (
     ArrayLike,
     Float64Array,
     FrameLike,
     Int64Array,
     Matrix,
-    as_dense,
+    densify,
     is_sparse,
 )
 
@@ -127,7 +127,7 @@ class VotedPRank(Votes, OnlineRanker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "X_fit_": Rows("n_support", "n_features_in_"),
+        "X_fit_": MatrixRows("n_support", "n_features_in_"),
         "dual_coef_": floats("n_support"),
         "threshold_path_": floats("n_support + 1", "n_classes - 1"),
         "survival_": integers("n_support + 1", low=0),
@@ -227,5 +227,5 @@ def _joined(kept: Matrix, more: Matrix) -> Matrix:
     if is_sparse(kept):
         rows: Any = sparse.vstack([kept, sparse.csr_array(more, dtype=np.float64)], format="csr")
         return rows
-    dense = as_dense(more)
+    dense = densify(more)
     return np.concatenate([kept, dense.astype(np.float64, copy=False)])

@@ -26,9 +26,9 @@ from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import (
     KERNEL_NAMES,
     NAMED_WIDTHS,
+    find_searched_gamma,
     gamma_candidates,
     resolve_kernel_of_fit,
-    searched_gamma,
 )
 from rankwise.features.score_expansions import (
     Expansion,
@@ -48,7 +48,7 @@ from rankwise.ordinal.searched_ordinal_ranker import SearchedOrdinalRanker
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.svm.ordinal_path import OrdinalPath
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
-from rankwise.structure.rules import Number, Part, Rule, integers
+from rankwise.structure.rules import Instance, Number, Rule, integers
 from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -219,7 +219,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "C_": Number(low=0),
-        "expansion_": Part((LinearKernelExpansion, PrecomputedExpansion, SupportExpansion)),
+        "expansion_": Instance((LinearKernelExpansion, PrecomputedExpansion, SupportExpansion)),
         "support_": integers("n_support", low=0),
         "dual_objective_": Number(finite=False),
         "dual_gap_": Number(finite=False),
@@ -296,7 +296,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     def _equation(self) -> Equation:
         is_centred = self.kernel == "linear" and self.fit_intercept
         limit = CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel)
-        widths = searched_gamma(self.kernel, self.gamma)
+        widths = find_searched_gamma(self.kernel, self.gamma)
         solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
         return Equation(
             Candidates(self._kernels, [widths], limit),

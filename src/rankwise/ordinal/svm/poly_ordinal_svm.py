@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Candidates, Equation
 from rankwise.features.polynomial_terms import (
@@ -42,9 +42,9 @@ from rankwise.rows.fit_data import FitData
 from rankwise.solvers.svm.power_rows import PowerMap
 from rankwise.solvers.svm.threshold_path import ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, Steps, ThresholdSolver
-from rankwise.structure.rules import Number, Optional, Part, Rule, floats, require
+from rankwise.structure.rules import Instance, Number, Optional, Rule, floats, require
 from rankwise.tuning.penalty_search import Penalty
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, as_dense, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, densify, is_sparse
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 LOSSES = ("hinge", "squared_hinge")
@@ -199,7 +199,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "scale_": floats("n_features_in_"),
-        "terms_": Optional(Part((TermMap,))),
+        "terms_": Optional(Instance((TermMap,))),
         "coef_": floats("n_coefficients"),
         "C_": Number(low=0),
         "dual_objective_": Number(finite=False),
@@ -210,7 +210,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     terms_: TermMap | None
     coef_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "degree": [at_least(1)],
+        "degree": [minimum(1)],
         "C": PENALTY.constraint,
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "terms": [StrOptions(set(TERMS))],
@@ -220,7 +220,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "measure": [str],
         "cv": ["cv_object"],
         "tol": [POSITIVE],
-        "max_iter": [at_least(1)],
+        "max_iter": [minimum(1)],
         "random_state": ["random_state"],
         "max_bytes": MAX_BYTES_CONSTRAINT,
         "probability": ["boolean"],
@@ -318,6 +318,6 @@ def largest_magnitudes(X: Matrix) -> Float64Array:
     1 for a column of zeros or subnormal numbers, whose inverse may be infinite.
     """
     ends = [X.max(axis=0), X.min(axis=0)]
-    high, low = (np.asarray(as_dense(end), dtype=np.float64).ravel() for end in ends)
+    high, low = (np.asarray(densify(end), dtype=np.float64).ravel() for end in ends)
     largest = np.maximum(high, -low)
     return np.where(largest >= np.finfo(np.float64).tiny, largest, 1.0)

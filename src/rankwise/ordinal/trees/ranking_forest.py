@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import FRACTION, N_JOBS, StrOptions, at_least
+from rankwise.checks.parameter_constraints import FRACTION, N_JOBS, StrOptions, minimum
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.trees.tree_ranker import (
     TREE_CONSTRAINTS,
@@ -27,8 +27,8 @@ from rankwise.ordinal.trees.tree_ranker import (
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import canonical_order
 from rankwise.runtime.threads import thread_map, threads_asked
-from rankwise.structure.rules import Many, Number, Part, Plain, Rule, Sometimes, floats, require
-from rankwise.trees.columns import FROM_DTYPE
+from rankwise.structure.rules import Instance, Many, Number, Plain, Rule, Sometimes, floats, require
+from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.pruning import prune
 from rankwise.trees.tree import Tree
@@ -148,7 +148,7 @@ class RankingForest(TreeRanker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "trees_": Many(Part((Tree,))),
+        "trees_": Many(Instance((Tree,))),
         "feature_importances_": floats("n_features_in_"),
         "oob_score_": Sometimes(Number(finite=False)),
         "oob_proba_": Sometimes(Plain()),
@@ -156,11 +156,11 @@ class RankingForest(TreeRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TREE_CONSTRAINTS,
-        "n_estimators": [at_least(1)],
-        "max_depth": [at_least(1), None],
+        "n_estimators": [minimum(1)],
+        "max_depth": [minimum(1), None],
         "max_features": [
             StrOptions({"sqrt", "log2"}),
-            at_least(1),
+            minimum(1),
             FRACTION,
             None,
         ],

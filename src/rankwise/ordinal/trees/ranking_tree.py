@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_validation
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.trees.tree_ranker import (
@@ -26,19 +26,19 @@ from rankwise.ordinal.trees.tree_ranker import (
     RankDistance,
     TreeRanker,
     importances,
-    in_any_order,
     row_weights,
+    sort_fractional_rows,
     take_rows,
 )
 from rankwise.rows.fit_data import FitData
-from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, integers
-from rankwise.trees.columns import FROM_DTYPE
+from rankwise.structure.rules import Instance, Number, Optional, Plain, Rule, Sometimes, integers
+from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.criterion import make_criterion
 from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.pruning import cut_at_depth, prune, pruning_path
 from rankwise.trees.tree import Tree
 from rankwise.tuning.folds import cv_splits
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, as_dense
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, densify
 
 DEPTHS = range(1, 21)  # searched by "cv" and "val"
 
@@ -164,14 +164,14 @@ class RankingTree(TreeRanker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "node_classes_": integers("n_nodes", low=0, below="n_classes"),
-        "tree_": Part((Tree,)),
+        "tree_": Instance((Tree,)),
         "max_depth_": Optional(Number("i", low=1)),
         "cv_results_": Sometimes(Plain()),
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TREE_CONSTRAINTS,
-        "max_depth": [at_least(1), None, "array-like", StrOptions({"cv", "val"})],
+        "max_depth": [minimum(1), None, "array-like", StrOptions({"cv", "val"})],
         "cv": ["cv_object"],
     }
 
@@ -350,7 +350,7 @@ class RankingTree(TreeRanker):
         return "val" if has_validation else "cv", np.unique(grid).tolist()
 
     def _grown(self, data: FitData, max_depth: int | None) -> Tree:
-        data = in_any_order(data)
+        data = sort_fractional_rows(data)
         return self._grow(self._prepare(data), data, max_depth, data.sample_weight)
 
     def _trees(self, data: FitData, depths: list[int]) -> list[Tree]:
@@ -370,7 +370,7 @@ class RankingTree(TreeRanker):
         losses = []
         for tree in trees:
             tree = prune(tree, self.ccp_alpha)
-            leaves = tree.apply(as_dense(held_out.X))
+            leaves = tree.apply(densify(held_out.X))
             predicted = leaf_classes(tree.counts, self.leaf, self.distance_)[leaves]
             loss = np.abs(predicted - held_out.y)
             losses.append(float(np.average(loss, weights=row_weights(held_out))))

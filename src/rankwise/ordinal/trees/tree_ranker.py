@@ -9,25 +9,25 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, Interval, StrOptions, at_least
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, Interval, StrOptions, minimum
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import row_hashes
 from rankwise.structure.rules import Rule, booleans, floats
 from rankwise.trees.binned_columns import BinnedColumns
-from rankwise.trees.columns import (
+from rankwise.trees.column_table import (
     FROM_DTYPE,
     CategoricalInput,
     ColumnTable,
     dense_within_memory,
 )
-from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.growth import Limits, grow_from, prepare
 from rankwise.trees.leaves import LEAF_RULES, distance_matrix, leaf_margins, mean_ranks
 from rankwise.trees.sorted_columns import SortedColumns
 from rankwise.trees.tree import Tree
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, as_dense
+from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, densify
 
 RankDistance = str | ArrayLike | Callable[[int, int], float] | None
 
@@ -39,9 +39,9 @@ TREE_CONSTRAINTS: dict[str, list[Any]] = {
     "rank_distance": [str, "array-like", callable, None],
     "method": [StrOptions({"exact", "histogram", "auto"})],
     "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
-    "min_samples_leaf": [at_least(1)],
-    "min_samples_split": [at_least(2)],
-    "max_leaf_nodes": [at_least(2), None],
+    "min_samples_leaf": [minimum(1)],
+    "min_samples_split": [minimum(2)],
+    "max_leaf_nodes": [minimum(2), None],
     "min_gain": [NOT_NEGATIVE],
     "ccp_alpha": [NOT_NEGATIVE],
     "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
@@ -165,7 +165,7 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         """Sorted or binned columns for growing trees."""
         n_categories = self.columns_.n_categories(self.n_features_in_)
         return prepare(
-            as_dense(data.X),
+            densify(data.X),
             n_categories=n_categories,
             method=self._method(data, int(n_categories.max(initial=0))),
             max_bins=self.max_bins,
@@ -240,7 +240,7 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         n_classes = len(self.classes_)
         self.thresholds_ = np.arange(n_classes - 1) + 0.5
         self.distance_ = distance_matrix(self.rank_distance, n_classes)
-        self.has_missing_ = np.isnan(as_dense(data.X)).any(axis=0)
+        self.has_missing_ = np.isnan(densify(data.X)).any(axis=0)
         return data
 
     def _encode(self, X: FrameLike) -> FrameLike:
@@ -265,7 +265,7 @@ def importances(tree: Tree, n_features: int) -> Float64Array:
     return gains / (gains.sum() or 1.0)
 
 
-def in_any_order(data: FitData) -> FitData:
+def sort_fractional_rows(data: FitData) -> FitData:
     """Rows sorted by content if weights are fractional, so sums do not depend on their order."""
     weight = data.sample_weight
     if weight is None or not (weight % 1).any():

@@ -19,7 +19,7 @@ LABEL_SPAN = 4.0  # real-valued labels are mapped onto the usual range of grades
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class TrainingLabels:
     """Labels of all training rows; this process may hold only a part of the rows.
 
     Attributes
@@ -38,7 +38,7 @@ class Labels:
     values: Float64Array | None
 
     @classmethod
-    def of(cls, y: Float64Array) -> Labels:
+    def of(cls, y: Float64Array) -> TrainingLabels:
         """Summary of the labels of at least one row."""
         whole = (y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE
         values = np.unique(y)
@@ -46,13 +46,13 @@ class Labels:
         low, high = float(values[0]), float(values[-1])
         return cls(low, high, bool(whole), values if few else None)
 
-    def joined(self, other: Labels) -> Labels:
+    def joined(self, other: TrainingLabels) -> TrainingLabels:
         """Combine with the summary of other labels."""
         values = None
         if self.values is not None and other.values is not None:
             values = np.union1d(self.values, other.values)
             values = values if len(values) <= LARGEST_LABEL_COUNT else None
-        return Labels(
+        return TrainingLabels(
             min(self.low, other.low),
             max(self.high, other.high),
             self.is_grade and other.is_grade,
@@ -99,7 +99,11 @@ class TrainingRows:
 
     @classmethod
     def of(
-        cls, data: FitData, gain: str, position: Int64Array | None, labels: Labels | None = None
+        cls,
+        data: FitData,
+        gain: str,
+        position: Int64Array | None,
+        labels: TrainingLabels | None = None,
     ) -> TrainingRows:
         """Bring checked rows into canonical order; ``labels`` also summarises other rows.
 
@@ -109,7 +113,7 @@ class TrainingRows:
             If ``gain="exp2"`` and the labels are not whole grades.
         """
         X = library_matrix(data.X)
-        labels = Labels.of(data.y) if labels is None else labels
+        labels = TrainingLabels.of(data.y) if labels is None else labels
         if gain == "exp2" and not labels.is_grade:
             raise ValueError(
                 f"gain='exp2' needs whole grades from 0 to {LARGEST_GRADE}, got labels from "

@@ -3,8 +3,8 @@
 An adapter has its parameters and a :class:`BoosterLibrary`. This module makes the three libraries
 behave alike. Queries may be unsorted and of any type, and any real labels are accepted. The order
 of the rows does not change the model (``_rows``). Categories have the same codes in every table
-(:mod:`rankwise.trees.columns`). Early stopping uses any measure of :mod:`rankwise.metrics` under
-its own convention. Trees are stored as the library's own text and checked before parsing
+(:mod:`rankwise.trees.column_table`). Early stopping uses any measure of :mod:`rankwise.metrics`
+under its own convention. Trees are stored as the library's own text and checked before parsing
 (``_stored``).
 """
 
@@ -23,15 +23,15 @@ from rankwise.checks.parameter_constraints import (
     NOT_NEGATIVE,
     POSITIVE,
     StrOptions,
-    at_least,
+    minimum,
 )
 from rankwise.checks.positions import check_positions
-from rankwise.checks.rows import check_fit, check_validation, collected
+from rankwise.checks.rows import check_fit, check_validation, materialise
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.adapters._params import constraint_list, refuse_unknown
 from rankwise.rankers.adapters._rows import (
-    Labels,
+    TrainingLabels,
     TrainingRows,
     check_weight_range,
     library_matrix,
@@ -42,9 +42,9 @@ from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.threads import available_threads
 from rankwise.structure.rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
-from rankwise.trees.columns import FROM_DTYPE, CategoricalInput, ColumnTable
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.stored_boosters import StoredTrees
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 VALUES_PER_THREAD = 2_000_000
@@ -70,14 +70,14 @@ class BoostedRanker(CategoricalInput, Ranker):
     # Weights per query cannot be split by rows, as bagging does, so routing must be explicit.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": None}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [at_least(1)],
+        "n_estimators": [minimum(1)],
         "learning_rate": [POSITIVE],
         "reg_lambda": [NOT_NEGATIVE],
         "monotone_constraints": [dict, "array-like", None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "measure": [str],
-        "early_stopping_rounds": [at_least(1), None],
+        "early_stopping_rounds": [minimum(1), None],
         "params": [dict, None],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
@@ -149,7 +149,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         position: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
-        X = collected(X)
+        X = materialise(X)
         start, columns = self._start(init_model)
         self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
         if columns is not None:
@@ -170,7 +170,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         self,
         rows: tuple[Any, Any, Any, Any],
         names: list[str] | None,
-        labels: Labels,
+        labels: TrainingLabels,
         validation: tuple[Any, Any, Any],
         seed: int,
         network: Any,
@@ -228,7 +228,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         validation: tuple[Any, Any, Any],
         *,
         position: Int64Array | None = None,
-        labels: Labels | None = None,
+        labels: TrainingLabels | None = None,
         seed: int | None = None,
         start: bytes = b"",
         network: Any = None,

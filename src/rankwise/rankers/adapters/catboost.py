@@ -27,7 +27,7 @@ from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
 from rankwise.rows.fit_data import FitData
-from rankwise.trees.columns import FROM_DTYPE
+from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import MISSING_CODE, catboost_trees
 from rankwise.typing import Int64Array, Matrix
 

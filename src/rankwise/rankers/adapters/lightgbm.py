@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.rankers.adapters._params import library_names
 from rankwise.rankers.adapters._rows import (
     LARGEST_LABEL_COUNT,
@@ -27,7 +27,7 @@ from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.callers import callers_level
-from rankwise.trees.columns import FROM_DTYPE
+from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import lightgbm_trees
 from rankwise.typing import Float64Array, Int64Array
 
@@ -300,16 +300,16 @@ class LightGBMRanker(PositionFit, BoostedRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedRanker._parameter_constraints,
-        "num_leaves": [at_least(2)],
+        "num_leaves": [minimum(2)],
         "max_depth": [Integral],
-        "min_child_samples": [at_least(0)],
+        "min_child_samples": [minimum(0)],
         "min_child_weight": [NOT_NEGATIVE],
         "subsample": [FRACTION],
         "colsample_bytree": [FRACTION],
         "reg_alpha": [NOT_NEGATIVE],
-        "max_bin": [at_least(2)],
+        "max_bin": [minimum(2)],
         "objective": [StrOptions(set(LIGHTGBM_OBJECTIVES))],
-        "truncation_level": [at_least(1)],
+        "truncation_level": [minimum(1)],
     }
     _limits: ClassVar[dict[str, Any]] = {
         "min_child_samples": 1, "min_child_weight": 0.0, "reg_alpha": 0.0, "params": None,

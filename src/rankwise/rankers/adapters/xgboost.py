@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.rankers.adapters._params import library_names
 from rankwise.rankers.adapters._rows import TrainingRows, check_query_weights
 from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
@@ -24,7 +24,7 @@ from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import foreign_range
-from rankwise.trees.columns import FROM_DTYPE
+from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import xgboost_trees
 from rankwise.typing import Matrix, is_sparse
 
@@ -384,17 +384,17 @@ class XGBoostRanker(PositionFit, BoostedRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedRanker._parameter_constraints,
-        "max_depth": [at_least(0)],
-        "max_leaves": [at_least(0)],
+        "max_depth": [minimum(0)],
+        "max_leaves": [minimum(0)],
         "min_child_weight": [NOT_NEGATIVE],
         "subsample": [FRACTION],
         "colsample_bytree": [FRACTION],
         "reg_alpha": [NOT_NEGATIVE],
         "min_split_loss": [NOT_NEGATIVE],
-        "max_bin": [at_least(2)],
+        "max_bin": [minimum(2)],
         "objective": [StrOptions(set(XGBOOST_OBJECTIVES))],
         "pair_method": [StrOptions({"topk", "mean"})],
-        "n_pairs": [at_least(1), None],
+        "n_pairs": [minimum(1), None],
     }
     _limits: ClassVar[dict[str, Any]] = {"min_child_weight": 0.0, "reg_alpha": 0.0, "params": None}
     _library = XGBoost()

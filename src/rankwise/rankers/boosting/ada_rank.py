@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, at_least
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, minimum
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import MeasureRanker
 from rankwise.rows.fit_data import FitData
@@ -107,10 +107,10 @@ class AdaRank(MeasureRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str],
-        "n_estimators": [at_least(1)],
-        "n_features_to_select": [at_least(1), None],
+        "n_estimators": [minimum(1)],
+        "n_features_to_select": [minimum(1), None],
         "tol": [NOT_NEGATIVE],
-        "early_stopping_rounds": [at_least(1), None],
+        "early_stopping_rounds": [minimum(1), None],
     }
 
     def __init__(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, at_least
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, minimum
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import MeasureRanker
 from rankwise.rows.fit_data import FitData
@@ -94,8 +94,8 @@ class CoordinateAscent(MeasureRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str],
-        "n_restarts": [at_least(0)],
-        "max_iter": [at_least(1)],
+        "n_restarts": [minimum(0)],
+        "max_iter": [minimum(1)],
         "tol": [NOT_NEGATIVE],
         "random_state": ["random_state"],
     }

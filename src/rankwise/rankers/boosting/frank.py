@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.losses.laplacian import QUERY_WEIGHTS
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PairWeight
@@ -104,7 +104,7 @@ class FRank(StumpRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **StumpRanker._parameter_constraints,
         "query_weight": [StrOptions({"normalised", *QUERY_WEIGHTS})],
-        "max_pairs": [at_least(1)],
+        "max_pairs": [minimum(1)],
     }
 
     def __init__(

@@ -34,12 +34,12 @@ from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validat
 from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats, integers
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
-from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.boosted.rules import Growth, GrowthRules
-from rankwise.trees.columns import FROM_DTYPE, ColumnTable
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.boosted.growth_rules import Growth, GrowthRules
+from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
 from rankwise.trees.ordered_rows import OrderedRows
-from rankwise.typing import ArrayLike, FrameLike, as_canonical
+from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.typing import ArrayLike, FrameLike, canonicalise
 
 
 class LambdaMART(TreeScores):
@@ -405,7 +405,7 @@ class LambdaMART(TreeScores):
         boosting, rules = self._boosting(seed), self._growth_rules()
 
         # Distinct rows of each query, in an order that their content determines.
-        table = as_canonical(data.X)
+        table = canonicalise(data.X)
         order, indptr, weight = distinct_rows_of_queries(
             table, data.y, data.groups, data.sample_weight, places, n_threads=n_threads
         )

@@ -12,23 +12,23 @@ from rankwise.checks.parameter_constraints import (
     POSITIVE,
     Interval,
     StrOptions,
-    at_least,
+    minimum,
 )
 from rankwise.losses.boosted_objectives import OBJECTIVES
 from rankwise.losses.laplacian import QUERY_WEIGHTS
-from rankwise.trees.columns import FROM_DTYPE
+from rankwise.trees.column_table import FROM_DTYPE
 
 PROBABILITY = Interval(Real, 0, 1, closed="both")
 
 PARAMETERS: dict[str, Any] = {
-    "n_estimators": [at_least(1)],
+    "n_estimators": [minimum(1)],
     "learning_rate": [POSITIVE],
-    "max_leaf_nodes": [at_least(2)],
+    "max_leaf_nodes": [minimum(2)],
     "measure": [str],
     "objective": [StrOptions(set(OBJECTIVES))],
-    "max_depth": [at_least(1), None],
-    "truncation_level": [at_least(1), None],
-    "min_samples_leaf": [at_least(1)],
+    "max_depth": [minimum(1), None],
+    "truncation_level": [minimum(1), None],
+    "min_samples_leaf": [minimum(1)],
     "min_hessian_leaf": [NOT_NEGATIVE],
     "reg_lambda": [NOT_NEGATIVE],
     "reg_alpha": [NOT_NEGATIVE],
@@ -51,7 +51,7 @@ PARAMETERS: dict[str, Any] = {
     "monotonic_cst": ["array-like", dict, None],
     "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
     "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
-    "early_stopping_rounds": [at_least(1), None],
+    "early_stopping_rounds": [minimum(1), None],
     "validation_measure": [str, None],
     "importance_type": [StrOptions({"gain", "split"})],
     "warm_start": ["boolean"],

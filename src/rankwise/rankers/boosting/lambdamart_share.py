@@ -21,12 +21,12 @@ from rankwise.rows.merged_rows import distinct_rows_of_queries
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.tree_boosting import Start, Validation
 from rankwise.trees.boosted.binned_rows import BinnedRows, sample_step
-from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.shares import Shares
-from rankwise.trees.columns import ColumnTable
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.ordered_rows import OrderedRows
-from rankwise.typing import as_canonical
+from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.typing import canonicalise
 
 # Parameters that may differ from their default values.
 TAKEN = frozenset({
@@ -97,7 +97,7 @@ def fit_share(
     measure = parse(ranker.validation_measure or ranker.measure)
     monitor = None if held_out is None else Validation.of(held_out, measure, trees)
 
-    X = as_canonical(data.X)
+    X = canonicalise(data.X)
     order, indptr, weight = distinct_rows_of_queries(
         X, data.y, data.groups, data.sample_weight, n_threads=n_threads
     )

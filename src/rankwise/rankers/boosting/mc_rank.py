@@ -26,7 +26,7 @@ from rankwise.checks.parameter_constraints import (
     HasMethods,
     Interval,
     StrOptions,
-    at_least,
+    minimum,
 )
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.binning import find_bins
@@ -145,9 +145,9 @@ class McRank(Ranker):
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "form": [StrOptions({"plain", "ordinal"})],
         "gain": [StrOptions({"linear", "exp2"})],
-        "n_estimators": [at_least(1)],
+        "n_estimators": [minimum(1)],
         "learning_rate": [POSITIVE],
-        "max_leaf_nodes": [at_least(2)],
+        "max_leaf_nodes": [minimum(2)],
         "max_classes": [Interval(Integral, 2, 255, closed="both"), None],
         "measure": [str],
         "random_state": ["random_state"],

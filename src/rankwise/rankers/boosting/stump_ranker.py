@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.parameter_constraints import Interval, StrOptions, at_least
+from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
@@ -20,7 +20,7 @@ from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch
-from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes
+from rankwise.structure.rules import Instance, Number, Plain, Rule, Sometimes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
@@ -31,7 +31,7 @@ class StumpRanker(Ranker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "n_estimators_": Number("i", low=0, size="n_rounds"),
-        "ensemble_": Part((StumpEnsemble,)),
+        "ensemble_": Instance((StumpEnsemble,)),
         "loss_curve_": Plain(),
         "validation_scores_": Sometimes(Plain()),
     }
@@ -50,11 +50,11 @@ class StumpRanker(Ranker):
     warm_start: bool
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [at_least(1)],
+        "n_estimators": [minimum(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "measure": [str],
-        "early_stopping_rounds": [at_least(1), None],
+        "early_stopping_rounds": [minimum(1), None],
         "warm_start": ["boolean"],
     }
 

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.runtime.threads import threads_asked
-from rankwise.structure.rules import Number, Part, Rule, booleans, require
-from rankwise.trees.columns import CategoricalInput
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.structure.rules import Instance, Number, Rule, booleans, require
+from rankwise.trees.column_table import CategoricalInput
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array, FrameLike
 
 
@@ -21,7 +21,7 @@ class TreeScores(CategoricalInput, Ranker):
     """Base of rankers that sum trees; ``fit`` sets the attributes below and ``columns_``."""
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "trees_": Part((TreeEnsemble,)),
+        "trees_": Instance((TreeEnsemble,)),
         "has_missing_": booleans("n_features_in_"),
         "n_estimators_": Number("i", low=0),
     }

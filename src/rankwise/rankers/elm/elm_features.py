@@ -17,7 +17,7 @@ from rankwise.equation import Equation
 from rankwise.features.kernels import warn_of_ignored_gamma
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.closed_form import C_OF_SUM, closed_form, least_squares_path
+from rankwise.rankers.closed_form import C_OF_SUM, build_closed_form, least_squares_path
 from rankwise.rankers.kernel.kernel_features import (
     KERNEL_CONSTRAINTS,
     KernelFeatures,
@@ -106,7 +106,7 @@ def elm(ranker: NodeParameters, loss: SquaredLoss) -> Equation:
             ranker, leaves_out=leaves_out(ranker, C_OF_SUM), takes_shift=loss.takes_shift
         )
         path = partial(least_squares_path, max_bytes=ranker.max_bytes)
-        return closed_form(features, loss, C_OF_SUM, path=path)
+        return build_closed_form(features, loss, C_OF_SUM, path=path)
     nodes = NodeFeatures(
         ranker.n_nodes,
         ranker.activation,
@@ -115,7 +115,7 @@ def elm(ranker: NodeParameters, loss: SquaredLoss) -> Equation:
         ranker.gamma,
         ranker.kernel_params,
     )
-    return closed_form(nodes, loss, C_OF_SUM)
+    return build_closed_form(nodes, loss, C_OF_SUM)
 
 
 def collapsed_basis(nodes: NodeMap) -> Float64Array:

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rankwise.checks.dominant_columns import node_limit
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.equation import forget
 from rankwise.features.random_nodes import (
@@ -54,7 +54,7 @@ from rankwise.solvers.least_squares.stabilised import (
 )
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import Part, Plain, Rule, Sometimes, floats
+from rankwise.structure.rules import Instance, Plain, Rule, Sometimes, floats
 from rankwise.tuning.folds import content_folds, deal_queries, row_splits
 from rankwise.tuning.penalty_search import Penalty, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -160,19 +160,19 @@ class ELMRank(BasisExpansionRanker):
     _structure: ClassVar[dict[str, Rule]] = {
         "lam_": floats("n_draws", low=0, numbers="not NaN"),
         "C_": floats("n_draws", low=0, numbers="not NaN"),
-        "expansion_": Part((NodeExpansion,)),
+        "expansion_": Instance((NodeExpansion,)),
         "path_": Plain(),
         "cv_results_": Sometimes(Plain()),
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_nodes": [at_least(1)],
+        "n_nodes": [minimum(1)],
         "lam": LAM.constraint,
         "C": SECOND_C.constraint,
         "activation": [StrOptions(set(ACTIVATIONS))],
         "weight_law": [StrOptions(set(WEIGHT_LAWS))],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "n_draws": [at_least(1)],
+        "n_draws": [minimum(1)],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
     }

@@ -16,13 +16,13 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.parameter_constraints import POSITIVE, Interval, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.boosting.lambdamart import LambdaMART
-from rankwise.rankers.ensemble.auto_search import CLOCKS, Blend, HeldOut, Member, TrialRows
+from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, Member, TrialRows, WeightedBlend
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.rows.fit_data import FitData
@@ -153,13 +153,13 @@ class AutoRanker(Ranker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "time_budget": [POSITIVE, None],
         "measure": [str, None],
-        "n_trials": [at_least(1), None],
-        "cv": [at_least(2)],
+        "n_trials": [minimum(1), None],
+        "cv": [minimum(2)],
         "clock": [StrOptions(set(CLOCKS))],
         "random_state": ["random_state"],
         "n_jobs": [
             Interval(Integral, None, -1, closed="right"),
-            at_least(1),
+            minimum(1),
             None,
         ],
     }
@@ -366,11 +366,15 @@ class AutoRanker(Ranker):
 
     def _blend(self, held: HeldOut, members: list[Member]) -> None:
         """Select members and families, and set the models and their weights."""
-        blends: dict[str, Blend] = {}
+        blends: dict[str, WeightedBlend] = {}
         self.values_: dict[str, float] = {}
         for family in FAMILIES:
             family_members = {k: m for k, m in enumerate(members) if m.trial.family == family}
-            alone = [Blend(m.scores, {k: 1.0}) for k, m in family_members.items() if m.scales.any()]
+            alone = [
+                WeightedBlend(m.scores, {k: 1.0})
+                for k, m in family_members.items()
+                if m.scales.any()
+            ]
             if alone:
                 blends[family] = held.blend(alone)
                 self.values_[family] = max(member.value for member in family_members.values())
@@ -378,7 +382,7 @@ class AutoRanker(Ranker):
         smooth = [blends[family] for family in ("linear", "nodes") if family in blends]
         halves = [held.blend(smooth)] if smooth else []
         halves += [blends["trees"]] if "trees" in blends else []
-        blend = held.blend(halves) if halves else Blend(members[0].scores, {0: 0.0})
+        blend = held.blend(halves) if halves else WeightedBlend(members[0].scores, {0: 0.0})
         self.values_["blend"] = held.value(blend.scores)
         self.models_, weights, levels = [], [], []
         for number, weight in blend.weights.items():

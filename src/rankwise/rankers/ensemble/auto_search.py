@@ -87,7 +87,7 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class Blend:
+class WeightedBlend:
     """Weighted sum of members.
 
     Attributes
@@ -152,7 +152,7 @@ class HeldOut:
         """Mean of the measure over the queries; larger is better."""
         return float(np.nanmean(self.values(scores)))
 
-    def blend(self, blends: Sequence[Blend]) -> Blend:
+    def blend(self, blends: Sequence[WeightedBlend]) -> WeightedBlend:
         """Equal-weight mean of the members that are :meth:`kept`."""
         kept = [blends[place] for place in self.kept([blend.scores for blend in blends])]
         mean = np.mean([blend.scores for blend in kept], axis=0)
@@ -161,7 +161,7 @@ class HeldOut:
         for blend in kept:
             for number, weight in blend.weights.items():
                 weights[number] = weights.get(number, 0.0) + weight / (len(kept) * scale)
-        return Blend(mean / scale, weights)
+        return WeightedBlend(mean / scale, weights)
 
     def values(self, scores: Float64Array) -> Float64Array:
         """Measure of every query, larger is better; a single value if no query has one."""

@@ -11,7 +11,7 @@ from rankwise.base import Ranker
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.rankers.ensemble.held_out_scores import query_numbers
-from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.rankers.ensemble.members import fit_members, member_scores
 from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
 from rankwise.structure.rules import Number, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -72,7 +72,7 @@ class Blend(MembersMixin, Ranker):
         members = self._members(data, validation is not None)
         self.weights_ = self._shares(len(members))
         ids = None if qid is None else query_numbers(data)
-        self.models_ = [fitted(members, data.X, data.y, ids, validation)]
+        self.models_ = [fit_members(members, data.X, data.y, ids, validation)]
         scores = member_scores(self.models_[0], data.X, ids)
         self.scaler_ = QueryScaler(self._scaling).fit(scores)
         self.n_rows_ = len(scores)

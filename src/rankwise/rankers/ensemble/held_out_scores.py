@@ -11,11 +11,11 @@ import numpy as np
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.rankers.ensemble.members import fit_members, member_scores
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import canonical_order
 from rankwise.tuning.folds import content_folds, row_splits
-from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.held_out import mean_defined, measure_per_query
 from rankwise.typing import Float64Array, Int64Array
 
 _SEED = 0  # fixed, so that parts are the same for every random_state
@@ -50,7 +50,7 @@ class HeldOutScores:
 
     def values(self, measure: Measure) -> Float64Array:
         """Mean measure of the scores of each member, shape (n_members,); larger is better."""
-        means = mean_defined(per_query(measure, self.y, self.scores, self.groups))
+        means = mean_defined(measure_per_query(measure, self.y, self.scores, self.groups))
         return means if measure.greater_is_better else -means
 
     def best(self, n_best: int, measure: Measure) -> HeldOutScores:
@@ -124,7 +124,7 @@ def score_held_out(
     scores, models = [], []
     for train, test in splits:
         models.append(
-            fitted(
+            fit_members(
                 members, data.X[train], data.y[train], numbers[train] if has_qid else None,
                 validation,
             )

@@ -15,7 +15,7 @@ from rankwise.runtime.routing import check_ranker, fit_with
 from rankwise.typing import Float64Array, Matrix
 
 
-def named_members(rankers: Any) -> list[tuple[str, Any]]:
+def name_members(rankers: Any) -> list[tuple[str, Any]]:
     """Pairs (name, key or estimator) of all rankers.
 
     A key is its own name. An estimator of the registry has its key as name, any other estimator its
@@ -58,7 +58,7 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
             raise ValueError(
                 f"estimators must hold keys, estimators or (name, estimator) pairs, got {entry!r}."
             )
-    named = named_members(rankers)
+    named = name_members(rankers)
     names = [name for name, _ in named]
     for name, ranker in named:
         if names.count(name) > 1 or "__" in name or name in own:
@@ -72,7 +72,7 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
             check_ranker(name, ranker)
 
 
-def made(
+def make_member(
     ranker: Any,
     measure: str,
     random_state: int | None,
@@ -110,7 +110,7 @@ def made(
     return estimator.set_params(**open_seeds)
 
 
-def fitted(
+def fit_members(
     members: Mapping[str, Any],
     X: Matrix,
     y: Float64Array,

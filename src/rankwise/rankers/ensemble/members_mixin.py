@@ -16,10 +16,15 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
-from rankwise.rankers.ensemble.members import check_members, made, member_scores, named_members
+from rankwise.rankers.ensemble.members import (
+    check_members,
+    make_member,
+    member_scores,
+    name_members,
+)
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import Fitted, Many, Optional, Rule, Table, Word, require
+from rankwise.structure.rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 # A linear, a smooth and a stepwise ranker, none of which needs an extra.
@@ -34,7 +39,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "models_": Many(Table(Word(), Fitted("n_features_in_"))),
+        "models_": Many(Dictionary(Word(), Fitted("n_features_in_"))),
         "scaler_": Optional(Fitted("n_members")),
     }
 
@@ -57,7 +62,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         params = super().get_params(deep=deep)
         if not deep:
             return params
-        for name, ranker in named_members(self.estimators):
+        for name, ranker in name_members(self.estimators):
             if hasattr(ranker, "get_params"):
                 nested = ranker.get_params(deep=True)
                 params |= {name: ranker, **{f"{name}__{key}": nested[key] for key in nested}}
@@ -67,7 +72,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         """Set parameters; a value for the name of a ranker replaces this ranker."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
-        named = named_members(self.estimators)
+        named = name_members(self.estimators)
         new = {name: params.pop(name) for name, _ in named if name in params}
         if new:
             self.estimators = [(name, new.get(name, ranker)) for name, ranker in named]
@@ -152,8 +157,8 @@ class MembersMixin(FiniteResults, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         measure = self._measure(data)
         return {
-            name: made(ranker, measure, seed, has_validation=has_validation)
-            for name, ranker in named_members(self.estimators)
+            name: make_member(ranker, measure, seed, has_validation=has_validation)
+            for name, ranker in name_members(self.estimators)
         }
 
     def _measure(self, data: FitData) -> str:
@@ -161,6 +166,6 @@ class MembersMixin(FiniteResults, BaseEstimator):
 
     def _examples(self) -> Iterator[Any]:
         """Unfitted rankers, without those whose extra is not installed."""
-        for _, ranker in named_members(self.estimators):
+        for _, ranker in name_members(self.estimators):
             with suppress(ImportError):
-                yield made(ranker, GRADED, 0)
+                yield make_member(ranker, GRADED, 0)

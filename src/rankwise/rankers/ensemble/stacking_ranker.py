@@ -18,7 +18,7 @@ from rankwise.checks.parameter_constraints import (
     Interval,
     Options,
     StrOptions,
-    at_least,
+    minimum,
 )
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
@@ -31,7 +31,7 @@ from rankwise.rankers.ensemble.held_out_scores import (
     query_numbers,
     score_held_out,
 )
-from rankwise.rankers.ensemble.members import fitted, made
+from rankwise.rankers.ensemble.members import fit_members, make_member
 from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
 from rankwise.rankers.linear.rank_lr import RankLR
 from rankwise.rows.fit_data import FitData
@@ -144,7 +144,7 @@ class StackingRanker(MembersMixin, Ranker):
         "share": [Interval(Real, 0, 1, closed="neither"), None],
         "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
         "degree": [Options(Integral, {1, 2})],
-        "n_best": [at_least(1), None],
+        "n_best": [minimum(1), None],
         "refit": ["boolean"],
     }
 
@@ -208,7 +208,7 @@ class StackingRanker(MembersMixin, Ranker):
         if self.refit:
             ids = numbers if has_qid else None
             kept = {name: members[name] for name in held.models[0]}
-            self.models_ = [fitted(kept, data.X, data.y, ids, validation)]
+            self.models_ = [fit_members(kept, data.X, data.y, ids, validation)]
         self.scaler_ = None if self.scaling is None else QueryScaler(self.scaling).fit(held.scores)
         self._fit_final(data, held, validation)
         return self
@@ -232,7 +232,7 @@ class StackingRanker(MembersMixin, Ranker):
             final = RankLR(C="cv", query_weight="query", measure=measure)
         seed = int(check_random_state(self.random_state).randint(2**31))
         has_validation = validation is not None
-        self.final_estimator_ = made(
+        self.final_estimator_ = make_member(
             final, measure, seed, has_validation=has_validation, setting="final_estimator"
         )
         columns = self._columns(self._scaled(held.scores, held.groups))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
@@ -124,7 +124,7 @@ class CLSRRank(BasisExpansionRanker):
         "lam": PENALTY.constraint,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "approximation": [StrOptions({"landmarks"}), None],
-        "n_landmarks": [at_least(1)],
+        "n_landmarks": [minimum(1)],
         "random_state": ["random_state"],
     }
 

@@ -17,17 +17,17 @@ from sklearn.utils import check_random_state
 from rankwise.checks.column_ranges import far_means
 from rankwise.checks.dominant_columns import SQUARES, ColumnLimit, kernel_limit
 from rankwise.checks.max_bytes import MAX_BYTES_CONSTRAINT
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.features.kernels import (
     KERNEL_NAMES,
     MEDIAN_ROWS,
     NAMED_WIDTHS,
+    find_searched_gamma,
     gamma_candidates,
     resolve_kernel,
     resolve_kernel_of_fit,
-    searched_gamma,
 )
 from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
@@ -69,7 +69,7 @@ KERNEL_CONSTRAINTS: dict[str, Any] = {
 APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
     **KERNEL_CONSTRAINTS,
     "approximation": [StrOptions({"nystroem"}), None],
-    "n_landmarks": [at_least(1)],
+    "n_landmarks": [minimum(1)],
     "random_state": ["random_state"],
 }
 
@@ -145,7 +145,7 @@ class KernelFeatures(StreamedFeatures):
     @property
     def searched(self) -> Sequence[Any]:
         """The searched width."""
-        return (searched_gamma(self.kernel, self.gamma),)
+        return (find_searched_gamma(self.kernel, self.gamma),)
 
     @property
     def is_linear(self) -> bool:

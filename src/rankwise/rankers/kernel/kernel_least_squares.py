@@ -7,7 +7,7 @@ from typing import Any
 
 from rankwise.equation import Equation
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.closed_form import closed_form, least_squares_path
+from rankwise.rankers.closed_form import build_closed_form, least_squares_path
 from rankwise.rankers.kernel.kernel_features import KernelFeatures, LandmarkParameters
 from rankwise.tuning.penalty_search import Penalty
 
@@ -24,7 +24,7 @@ def kernel_least_squares(
         **options,
     )
     path = partial(least_squares_path, max_bytes=ranker.max_bytes)
-    return closed_form(features, loss, penalty, path=path)
+    return build_closed_form(features, loss, penalty, path=path)
 
 
 def leaves_out(ranker: object, penalty: Penalty) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
@@ -140,7 +140,7 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "approximation": [StrOptions({"nystroem", "pcg"}), None],
         "tol": [POSITIVE],
-        "max_iter": [at_least(1)],
+        "max_iter": [minimum(1)],
     }
 
     def __init__(

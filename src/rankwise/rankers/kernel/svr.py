@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, at_least
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, minimum
 from rankwise.equation import Candidates, Equation
 from rankwise.features.kernel import Kernel
-from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit, searched_gamma
+from rankwise.features.kernels import find_searched_gamma, gamma_candidates, resolve_kernel_of_fit
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
@@ -146,7 +146,7 @@ class SVRRanker(BasisExpansionRanker):
         "C": PENALTY.constraint,
         "epsilon": [NOT_NEGATIVE, "array-like"],
         "tol": [POSITIVE],
-        "max_iter": [at_least(1), None],
+        "max_iter": [minimum(1), None],
     }
 
     def __init__(
@@ -181,7 +181,7 @@ class SVRRanker(BasisExpansionRanker):
         return Equation(
             Candidates(
                 self._tubes,
-                (searched_gamma(self.kernel, self.gamma), self.epsilon),
+                (find_searched_gamma(self.kernel, self.gamma), self.epsilon),
                 KernelFeatures.of(self).column_limit,
             ),
             PointwiseAbsolute,
@@ -198,7 +198,7 @@ class SVRRanker(BasisExpansionRanker):
             raise ValueError(
                 f"epsilon must be a number >= 0 or a list of them, got {self.epsilon!r}."
             )
-        widths = searched_gamma(self.kernel, self.gamma)
+        widths = find_searched_gamma(self.kernel, self.gamma)
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
             kernel = resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
             for epsilon in epsilons.tolist():

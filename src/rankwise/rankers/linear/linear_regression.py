@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from rankwise.equation import Equation, fit_equation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA, closed_form
+from rankwise.rankers.closed_form import ALPHA, build_closed_form
 from rankwise.rankers.linear.column_features import ColumnFeatures
 from rankwise.rankers.partial_fit import PartialFit
 from rankwise.streams.row_stream import RowStream
@@ -91,4 +91,4 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
 
     def _equation(self) -> Equation:
         loss = SquaredLoss("pointwise", intercept=self.fit_intercept)
-        return closed_form(ColumnFeatures(self.fit_intercept, scaled=True), loss, ALPHA)
+        return build_closed_form(ColumnFeatures(self.fit_intercept, scaled=True), loss, ALPHA)

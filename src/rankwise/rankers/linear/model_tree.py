@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, Interval, at_least
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, Interval, minimum
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.groups import QueryGroups
 from rankwise.rows.merged_rows import merge_rows
-from rankwise.structure.rules import Number, Part, Rule
-from rankwise.trees.columns import dense_within_memory
+from rankwise.structure.rules import Instance, Number, Rule
+from rankwise.trees.column_table import dense_within_memory
 from rankwise.trees.linear_models import LEAF, ModelNodes, grow_models
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -85,14 +85,14 @@ class ModelTree(Ranker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "nodes_": Part((ModelNodes,)),
+        "nodes_": Instance((ModelNodes,)),
         "n_leaves_": Number("i", low=1),
     }
 
     _limits: ClassVar[dict[str, Any]] = {"min_samples_leaf": 1}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "min_samples_leaf": [POSITIVE],
-        "max_depth": [at_least(1), None],
+        "max_depth": [minimum(1), None],
         "least_deviation": [Interval(Real, 0, 1, closed="left")],
         "prune": ["boolean"],
         "smoothing": [NOT_NEGATIVE],

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils import check_random_state
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, check_pair_loss
@@ -152,9 +152,9 @@ class PairRanker(BasisExpansionRanker):
         "C": C_OF_PAIRS.constraint,
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "n_steps": [at_least(1)],
+        "n_steps": [minimum(1)],
         "tol": [POSITIVE],
-        "max_iter": [at_least(1)],
+        "max_iter": [minimum(1)],
         "random_state": ["random_state"],
     }
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from rankwise.equation import Equation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA, SELECTION_CONSTRAINTS, closed_form
+from rankwise.rankers.closed_form import ALPHA, SELECTION_CONSTRAINTS, build_closed_form
 from rankwise.rankers.linear.column_features import ColumnFeatures
 from rankwise.rankers.partial_fit import PartialFit
 from rankwise.structure.rules import Rule
@@ -93,4 +93,4 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
 
     def _equation(self) -> Equation:
         loss = SquaredLoss("pointwise", intercept=self.fit_intercept)
-        return closed_form(ColumnFeatures(self.fit_intercept), loss, ALPHA)
+        return build_closed_form(ColumnFeatures(self.fit_intercept), loss, ALPHA)

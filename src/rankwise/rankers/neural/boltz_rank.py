@@ -20,7 +20,7 @@ from rankwise.checks.parameter_constraints import (
     POSITIVE,
     Interval,
     StrOptions,
-    at_least,
+    minimum,
 )
 from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
@@ -199,15 +199,15 @@ class BoltzRank(NeuralRanker):
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NeuralRanker._parameter_constraints,
-        "n_nodes": [at_least(1)],
-        "n_pair_nodes": [at_least(0)],
+        "n_nodes": [minimum(1)],
+        "n_pair_nodes": [minimum(0)],
         "pair_reduction": [StrOptions({"mean", "sum"})],
         "objective": [str],
         "kl_weight": [NOT_NEGATIVE],
-        "n_rankings": [at_least(3)],
+        "n_rankings": [minimum(3)],
         "gold_share": [Interval(Real, 0, 1, closed="neither")],
         "slope": [POSITIVE],
-        "n_features": [at_least(1), None],
+        "n_features": [minimum(1), None],
         "features": ["array-like", None],
     }
     selected_features_: Int64Array
@@ -328,7 +328,7 @@ class BoltzRank(NeuralRanker):
     def _objective(self, graded: bool, rng: np.random.RandomState) -> Objective:
         from rankwise.rankers.neural._torch import torch
         from rankwise.rankers.neural.boltzmann import boltz_rank
-        from rankwise.rankers.neural.ranking_sets import judged_ranks, sample_rankings
+        from rankwise.rankers.neural.ranking_sets import expect_judged_ranks, sample_rankings
 
         measure, activation = parse(self.objective), getattr(torch, self.activation)
         n_judged = 0
@@ -342,7 +342,9 @@ class BoltzRank(NeuralRanker):
                 scores = scores + torch.cat(list(parts))
             labels, now = batch.labels.cpu().numpy(), scores.detach().cpu().numpy()
             drawn = sample_rankings(now, batch.indptr, self.n_rankings - n_judged, rng, self.slope)
-            judged = judged_ranks(labels, drawn, n_judged, rng, self.slope) if n_judged else None
+            judged = (
+                expect_judged_ranks(labels, drawn, n_judged, rng, self.slope) if n_judged else None
+            )
             return boltz_rank(
                 scores,
                 drawn,

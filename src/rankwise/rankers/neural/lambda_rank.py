@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from rankwise.checks.parameter_constraints import StrOptions, at_least
+from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.rankers.neural.neural_ranker import Loss, NeuralRanker
 
 
@@ -102,7 +102,7 @@ class LambdaRank(NeuralRanker):
         **NeuralRanker._parameter_constraints,
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "discount": [StrOptions({"log2", "letor", "reciprocal"})],
-        "cutoff": [at_least(1), None],
+        "cutoff": [minimum(1), None],
     }
 
     def __init__(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.dominant_columns import SATURATED_NETWORK
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -23,7 +23,7 @@ from rankwise.rows.row_hash import canonical_order
 from rankwise.solvers.boosting.measured_rows import LabelScale
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.structure.rules import Array, Many, Number, Plain, Rule, Sometimes, floats, require
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, as_dense
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, densify
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.trainer import Batch, Objective
@@ -50,16 +50,16 @@ class NeuralRanker(Ranker):
     # A weight would have to be equivalent to repeating the row, with its pairs and ranks.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "hidden_layer_sizes": ["array-like", at_least(1)],
+        "hidden_layer_sizes": ["array-like", minimum(1)],
         "activation": [StrOptions(set(ACTIVATIONS))],
-        "n_epochs": [at_least(1)],
-        "batch_size": [at_least(1)],
+        "n_epochs": [minimum(1)],
+        "batch_size": [minimum(1)],
         "optimizer": [StrOptions({"adam", "sgd"})],
         "learning_rate_init": [POSITIVE],
         "alpha": [NOT_NEGATIVE],
         "standardize": ["boolean"],
         "measure": [str],
-        "early_stopping_rounds": [at_least(1), None],
+        "early_stopping_rounds": [minimum(1), None],
         "device": [str],
         "random_state": ["random_state"],
     }
@@ -251,4 +251,4 @@ class NeuralRanker(Ranker):
 
 
 def _dense(X: Matrix) -> Float64Array:
-    return as_dense(X).astype(np.float64)
+    return densify(X).astype(np.float64)

@@ -129,7 +129,7 @@ def sample_rankings(
     return RankingSets(ranks, log_proposal, listed, indptr)
 
 
-def judged_ranks(
+def expect_judged_ranks(
     labels: Float64Array,
     rankings: RankingSets,
     n_rankings: int,

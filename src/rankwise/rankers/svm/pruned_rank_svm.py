@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import FRACTION, StrOptions, at_least
+from rankwise.checks.parameter_constraints import FRACTION, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
@@ -162,7 +162,7 @@ class PrunedRankSVM(BasisExpansionRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **RankSVM._parameter_constraints,
         "selector": [StrOptions(set(SELECTORS))],
-        "n_opponents": [at_least(1)],
+        "n_opponents": [minimum(1)],
         "share": [FRACTION],
     }
 

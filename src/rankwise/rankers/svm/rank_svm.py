@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, at_least
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
@@ -161,7 +161,7 @@ class RankSVM(BasisExpansionRanker):
         "margin": [StrOptions({"unit", "difference"})],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "tol": [POSITIVE],
-        "max_iter": [at_least(1)],
+        "max_iter": [minimum(1)],
     }
 
     def __init__(

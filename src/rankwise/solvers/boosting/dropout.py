@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array
 
 # LightGBM's default for max_drop: scoring the dropped trees is what a round of dropout costs.

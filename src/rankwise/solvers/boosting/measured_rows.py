@@ -17,7 +17,7 @@ from rankwise.metrics.scored import ScoredGroups
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import canonical_order
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Matrix, densify, is_sparse
 
 LARGEST_GRADE = 30  # gain 2^30
 LABEL_SPAN = 4.0  # other labels are spread over the usual range of grades
@@ -95,7 +95,7 @@ class MeasuredRows:
     def column(self, j: int) -> Float64Array:
         """Values of a column."""
         column = self._columns[:, [j]]
-        dense = as_dense(column)
+        dense = densify(column)
         return dense.ravel().astype(np.float64)
 
     def scores(self, coef: Float64Array) -> Float64Array:

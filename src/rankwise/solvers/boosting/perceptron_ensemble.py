@@ -14,7 +14,7 @@ from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.solvers.boosting.ensemble import SignEnsemble
 from rankwise.solvers.boosting.perceptron_search import Perceptron
 from rankwise.structure.rules import Rule, floats, require
-from rankwise.typing import Float64Array, Matrix, as_dense
+from rankwise.typing import Float64Array, Matrix, densify
 
 ROWS_AT_ONCE = 1024
 STAGES_AT_ONCE = 64
@@ -55,7 +55,7 @@ class PerceptronEnsemble(SignEnsemble):
 
         Constant features are only centred.
         """
-        dense = as_dense(X)
+        dense = densify(X)
         share = (weight / weight.sum())[:, None]
         center = (share * dense).sum(axis=0)
         spread = np.sqrt((share * (dense - center) ** 2).sum(axis=0))
@@ -88,7 +88,7 @@ class PerceptronEnsemble(SignEnsemble):
 
     def prepare(self, X: Matrix) -> Float64Array:
         """Dense rows on the scale of the training rows, as ``sides`` takes them."""
-        dense = as_dense(X)
+        dense = densify(X)
         return np.ascontiguousarray((dense - self.center) / self.scale, dtype=np.float64)
 
     def sides(self, prepared: Float64Array) -> Iterator[NDArray[np.bool_]]:

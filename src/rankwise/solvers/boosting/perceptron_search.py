@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rankwise.kernels.perceptron_search import (
     run_pass,
     search_line,
-    weighted_sums,
+    sum_weighted,
     write_sides,
 )
 from rankwise.typing import Float64Array, Int64Array
@@ -109,7 +109,7 @@ class PerceptronSearch:
     def _start(self, u: Int64Array, slack: int) -> Float64Array:
         """Difference of the weighted means of the rows to go up and down; the best intercept."""
         coef = np.zeros(self._Z.shape[1] + 1)
-        weighted_sums(self._Zt, u, coef[:-1])
+        sum_weighted(self._Zt, u, coef[:-1])
         length = float(np.sqrt((coef[:-1] ** 2).sum()))
         if length > 0.0:
             coef /= length

@@ -23,7 +23,7 @@ from rankwise.features.binning import MAX_BINS, find_bins, midpoints
 from rankwise.kernels.binning import midpoint
 from rankwise.kernels.stump_search import choose_bin, choose_sorted, search_bins, search_sorted
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
 
 COLUMNS_AT_ONCE = 32
 
@@ -251,4 +251,4 @@ def _dense_blocks(X: Matrix) -> Iterator[tuple[int, FloatArray]]:
     table = X.tocsc() if is_sparse(X) else X
     for first in range(0, X.shape[1], COLUMNS_AT_ONCE):
         block = table[:, first : first + COLUMNS_AT_ONCE]
-        yield first, as_dense(block)
+        yield first, densify(block)

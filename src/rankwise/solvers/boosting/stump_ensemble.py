@@ -16,7 +16,7 @@ from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.solvers.boosting.ensemble import SignEnsemble
 from rankwise.solvers.boosting.stump_search import Stump
 from rankwise.structure.rules import Array, Rule, floats, integers
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 ROWS_AT_ONCE = 4096
 SMALL = 20_000  # rows times columns, up to which one thread is quicker
@@ -79,7 +79,7 @@ class StumpEnsemble(SignEnsemble):
         check_columns_read(used[-1:], X.shape[1])
         out = np.zeros(X.shape[0])
         if X.shape[0] * len(used) < SMALL and not is_ready(add_stumps):
-            table = as_dense(X)  # compiled code takes longer to load than this
+            table = densify(X)  # compiled code takes longer to load than this
             for m, (column, low, high) in enumerate(zip(used, indptr, indptr[1:], strict=False)):
                 cells = table[:, column]
                 below = np.searchsorted(thresholds[low:high], cells)
@@ -116,7 +116,7 @@ class StumpEnsemble(SignEnsemble):
         used, place = np.unique(self.features, return_inverse=True)
         check_columns_read(used[-1:], prepared.shape[1])
         table = prepared[:, used]
-        columns = np.ascontiguousarray(as_dense(table).T)
+        columns = np.ascontiguousarray(densify(table).T)
         holes = [np.flatnonzero(np.isnan(column)) for column in columns]
         for m, threshold, up, missing in zip(
             place, self.thresholds, self.directions, self.missing, strict=True

@@ -12,9 +12,9 @@ from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.dropout import Dropout, score_without, shrink, sum_trees
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling, Rows, draw_share
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
-from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array, Int64Array
 
 

@@ -42,7 +42,7 @@ def leading_axes(matrix: Float64Array, n_axes: int) -> tuple[Float64Array, Float
     return with_signs(vectors[:, ::-1].T), np.maximum(values[::-1], 0.0)
 
 
-def centred_products(
+def centre_products(
     products: Float64Array, means: Float64Array, weight: float, offset: Float64Array
 ) -> Float64Array:
     """``(Y - 1 o')'W(Y - 1 o')`` from ``Y'WY``, the means of the columns and the sum of weights."""
@@ -51,7 +51,7 @@ def centred_products(
     return products - step - step.T
 
 
-def randomised_axes(
+def approximate_axes(
     Y: SparseMatrix,
     weight: Float64Array | None,
     offset: Float64Array,

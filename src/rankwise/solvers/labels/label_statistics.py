@@ -17,7 +17,7 @@ import numpy as np
 
 from rankwise.kernels.label_products import add_labelled_rows, add_row_products
 from rankwise.runtime.threads import thread_imap
-from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, densify, is_sparse
 
 # Rows of a matrix product; see benchmarks/bench_closed_form.py.
 CHUNK_ROWS = 3000
@@ -94,10 +94,10 @@ def label_statistics(
     label_gram : bool
         Whether to compute ``Y'WY``.
     centre : ndarray of shape (p,), float64, or "auto", optional
-        Shift subtracted from dense X first; "auto": see :func:`centred_gram`.
+        Shift subtracted from dense X first; "auto": see :func:`compute_centred_gram`.
     """
     if isinstance(centre, str):
-        gram, centre = centred_gram(X, weight)
+        gram, centre = compute_centred_gram(X, weight)
     else:
         gram = feature_gram(X, weight, centre)
     cross = feature_products(X, Y, weight, centre)
@@ -105,7 +105,7 @@ def label_statistics(
     return LabelStatistics(gram, cross, labels, centre)
 
 
-def centred_gram(
+def compute_centred_gram(
     X: Matrix, weight: Float64Array | None
 ) -> tuple[Float64Array, Float64Array | None]:
     """:func:`feature_gram` and its centre; centred if a dense column is far from zero.
@@ -197,7 +197,7 @@ def products_of_labels(Y: SparseMatrix, weight: Float64Array | None) -> Float64A
 def dense_rows(X: Matrix, lo: int, centre: Float64Array | None = None) -> Float64Array:
     """``CHUNK_ROWS`` rows from ``lo`` on in float64, minus the centre; a view if possible."""
     rows = X[lo : lo + CHUNK_ROWS]
-    rows = as_dense(rows)
+    rows = densify(rows)
     rows = rows.astype(np.float64, copy=False)
     # A copy, never in place: `rows` may be a view of the user's X.
     return rows if centre is None else rows - centre

@@ -22,16 +22,16 @@ from rankwise.solvers.least_squares.dual_path import DualPath, dual_path
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, fold_grams
 from rankwise.structure.rules import (
     Array,
+    Instance,
     Many,
     Number,
     Optional,
-    Part,
     Rule,
     Sometimes,
     floats,
     require,
 )
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
 
 Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
 
@@ -113,7 +113,7 @@ class ShiftedColumns:
     def __call__(self, X: Matrix) -> Float64Array:
         out = np.empty((X.shape[0], self.n_features_out))
         columns = out[:, : len(self.shift)]
-        columns[:] = as_dense(X)
+        columns[:] = densify(X)
         if self.scale is None:
             columns -= self.shift
         else:
@@ -148,7 +148,7 @@ class LinearDesign:
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "columns": Part((ShiftedColumns,)),
+        "columns": Instance((ShiftedColumns,)),
         "bases": Many(Optional(Array(None))),
     }
 
@@ -273,7 +273,7 @@ class NodeDesign(MapDesign):
     """Random hidden nodes."""
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "maps": Many(Part((NodeMap, NystroemMap))),
+        "maps": Many(Instance((NodeMap, NystroemMap))),
     }
 
     def expansion(self, coefs: Coefs) -> NodeExpansion:

@@ -18,7 +18,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import LaplacianFactor
 from rankwise.solvers.least_squares.eigen_path import check_semidefinite, inverse_shifted
 from rankwise.solvers.least_squares.gram import BlockMap, Problem
-from rankwise.typing import Float64Array, Int64Array, as_dense
+from rankwise.typing import Float64Array, Int64Array, densify
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +98,11 @@ def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
     order = problem.groups.rows(np.arange(problem.groups.n_queries))
     columns = phi.rows(problem.X[order])
     omega = columns @ columns.T
-    omega = as_dense(omega)
+    omega = densify(omega)
     return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)
 
 
-def cancelled(diagonal: Float64Array, factor: LaplacianFactor) -> float:
+def limit_cancellation(diagonal: Float64Array, factor: LaplacianFactor) -> float:
     """Bound on the rounding error in eigenvalues of ``R Omega R'`` if all rows of a query are
     equal.
 
@@ -123,7 +123,7 @@ def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> 
     """
     groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
     factor = problem.factor(order, groups)
-    noise = cancelled(omega.diagonal(), factor)
+    noise = limit_cancellation(omega.diagonal(), factor)
     half = factor.apply(omega, 0, groups.n_queries)
     # R works on rows: the transpose of R Omega is Omega R', as Omega is symmetric.
     system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)

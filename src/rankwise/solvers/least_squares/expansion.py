@@ -30,7 +30,7 @@ from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import available_threads
-from rankwise.solvers.least_squares.dual_path import cancelled, decompose_dual
+from rankwise.solvers.least_squares.dual_path import decompose_dual, limit_cancellation
 from rankwise.solvers.least_squares.eigen_path import (
     Equations,
     NotSemidefiniteError,
@@ -158,7 +158,7 @@ class ExpansionPath:
         target = factor.apply(problem.y[order][:, None], 0, n_queries)[:, 0]
         columns = rows[order]
         # The rounding error of eigenvalues: negative ones within it are none.
-        noise = cancelled(self._K.diagonal()[columns], factor)
+        noise = limit_cancellation(self._K.diagonal()[columns], factor)
         half = factor.apply(self._K[np.ix_(columns, columns)], 0, n_queries)
         if self.penalise == "coefficients":
             # A penalty a^2 / w is that of a / sqrt(w), whose column is sqrt(w) times as long.

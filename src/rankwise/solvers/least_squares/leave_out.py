@@ -35,8 +35,8 @@ from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.eigen_path import inverse_shifted
 from rankwise.solvers.least_squares.gram import Problem
-from rankwise.solvers.least_squares.statistics import ordered_pairs, query_factor
-from rankwise.tuning.held_out import per_query
+from rankwise.solvers.least_squares.statistics import count_ordered_pairs, query_factor
+from rankwise.tuning.held_out import measure_per_query
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
 
@@ -99,7 +99,7 @@ def leave_query_out(
         rows = groups.rows(query)
         y, single = problem.y[rows], QueryGroups.single(len(rows))
         factor = problem.factor(rows, single)
-        left = pairs - ordered_pairs(
+        left = pairs - count_ordered_pairs(
             _weights(problem, rows).sum(keepdims=True), problem.query_weight
         )
         scores = np.zeros((len(rows), len(penalties)))
@@ -108,7 +108,7 @@ def leave_query_out(
             without = _by_columns if len(rows) > len(draw.values) else _by_rows
             # C from the pairs that are left: a penalty relative to them changes with the query.
             scores += without(draw, rows, y, factor, penalties.C(left), intercept) / len(draws)
-        return per_query(measure, y, scores, single)[0]
+        return measure_per_query(measure, y, scores, single)[0]
 
     return np.stack(list(thread_imap(held_out, range(groups.n_queries))))
 
@@ -182,8 +182,8 @@ def leave_pair_out(
         L = problem.factor(rows, QueryGroups.single(len(rows))).dense(0, 1)
         difference = np.zeros((len(first), len(penalties)))
         for part, change in _changes(problem, y, w, first, second):
-            left = all_pairs - ordered_pairs(w.sum(keepdims=True), problem.query_weight)
-            left += ordered_pairs(np.array([change.weight_left]), problem.query_weight)
+            left = all_pairs - count_ordered_pairs(w.sum(keepdims=True), problem.query_weight)
+            left += count_ordered_pairs(np.array([change.weight_left]), problem.query_weight)
             i, j = first[part], second[part]
             for draw in draws:
                 fitted, Z = _query(draw, rows, penalties.C(left), intercept)

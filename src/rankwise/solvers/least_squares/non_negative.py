@@ -28,7 +28,7 @@ from rankwise.solvers.least_squares.eigen_path import RELATIVE_CUT
 from rankwise.solvers.least_squares.gram import Gram, total
 from rankwise.solvers.least_squares.path_selection import (
     PathFit,
-    held_out,
+    measure_held_out,
     measure_validation,
 )
 from rankwise.tuning.folds import DEFAULT_FOLDS, cv_splits, deal_queries
@@ -83,7 +83,7 @@ class NonNegativePath:
             groups = problem.groups.take(test)
             queries, read_out = np.arange(groups.n_queries), self._read_out(total(grams))
             parts = (problem.X[test], problem.y[test], groups, [queries], measure)
-            values.append(held_out(self.design, [read_out], *parts)[0])
+            values.append(measure_held_out(self.design, [read_out], *parts)[0])
         return self.solve(), np.array(values)
 
     def leave_query_out(self, measure: Measure) -> tuple[PathFit, Float64Array]:
@@ -106,7 +106,7 @@ class NonNegativePath:
         read_outs = [self._read_out(whole - part) for part in grams]
         parts = (problem.X, problem.y, problem.groups, folds, measure)
         fit = PathFit(self.design, [self._coef(whole)])
-        return fit, held_out(self.design, read_outs, *parts)
+        return fit, measure_held_out(self.design, read_outs, *parts)
 
     def _read_out(self, gram: Gram) -> Any:
         return self.design.read_out([self._coef(gram)], np.dtype(np.float64))

@@ -39,7 +39,7 @@ from rankwise.solvers.least_squares.leave_out import (
     leave_query_out,
 )
 from rankwise.tuning.folds import DEFAULT_FOLDS, cv_splits, deal_queries
-from rankwise.tuning.held_out import RunningMean, per_query
+from rankwise.tuning.held_out import RunningMean, measure_per_query
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
@@ -185,7 +185,9 @@ class LeastSquaresPath:
         if is_precise(problem.X.shape[0], design.n_columns):
             dtype = np.dtype(np.float64)
         read_outs = [design.read_out(coefs, dtype) for coefs in held]
-        values = held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
+        values = measure_held_out(
+            design, read_outs, problem.X, problem.y, problem.groups, folds, measure
+        )
         return fit, values
 
     def _measure(
@@ -194,7 +196,7 @@ class LeastSquaresPath:
         """Measure of the solutions on test rows, shape (n_values,)."""
         groups, read_out = problem.groups.take(test), self.design.read_out(coefs)
         queries, X, y = np.arange(groups.n_queries), problem.X[test], problem.y[test]
-        return held_out(self.design, [read_out], X, y, groups, [queries], measure)[0]
+        return measure_held_out(self.design, [read_out], X, y, groups, [queries], measure)[0]
 
     def _decomposed(self, problem: Problem) -> tuple[list[Decomposed], Intercept, PathFit]:
         """Eigendecomposed draws for the leave-out formulas, and the fit on all rows."""
@@ -258,7 +260,7 @@ def measure_validation(
 ) -> Float64Array:
     """Measure of the solutions on validation rows, shape (1, n_values)."""
     read_out, queries = design.read_out(coefs), np.arange(rows.groups.n_queries)
-    return held_out(design, [read_out], rows.X, rows.y, rows.groups, [queries], measure)
+    return measure_held_out(design, [read_out], rows.X, rows.y, rows.groups, [queries], measure)
 
 
 def solve_folds(
@@ -347,7 +349,7 @@ def _dual_paths(problem: Problem, design: Design) -> Iterator[DualPath]:
     yield from design.dual_paths(problem)
 
 
-def held_out(
+def measure_held_out(
     design: Design,
     read_outs: Sequence[Any],
     X: Matrix,
@@ -374,7 +376,7 @@ def mean_measures(
     def measured(part: RowPart) -> tuple[int, Float64Array]:
         rows = part.take()
         scores = part_scores(design, read_outs[part.fold], rows.X)
-        return part.fold, per_query(measure, rows.y, scores, rows.groups)
+        return part.fold, measure_per_query(measure, rows.y, scores, rows.groups)
 
     means = [RunningMean() for _ in read_outs]
     for fold, values in thread_imap(measured, parts, n_threads):

@@ -31,7 +31,7 @@ from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.gram import BlockMap
 from rankwise.solvers.least_squares.kernel_design import KernelDesign
 from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Matrix
 

@@ -34,8 +34,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from rankwise.solvers.labels.label_statistics import centred_gram, feature_products
-from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense
+from rankwise.solvers.labels.label_statistics import compute_centred_gram, feature_products
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, densify
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def factorised(matrix: Float64Array, alpha: float) -> Solve:
     return _by_cholesky(matrix, alpha) or partial(RidgePath.of(matrix).solve, alpha)
 
 
-def centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float) -> Solve:
+def build_centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float) -> Solve:
     """Solver for ``Z'WT``; it and the solution are in coordinates ``Z = [1, X - centre]``.
 
     Parameters
@@ -121,16 +121,16 @@ def centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float
     return solution
 
 
-def centred_path(
+def build_centred_path(
     gram: Float64Array, centre: Float64Array | None
 ) -> Callable[[float, Float64Array], Float64Array]:
-    """``solve(alpha, rhs)`` of :func:`centred_solver`; one decomposition if none is far."""
+    """``solve(alpha, rhs)`` of :func:`build_centred_solver`; one decomposition if none is far."""
     if centre is None:
         return RidgePath.of(gram).solve
-    return lambda alpha, rhs: centred_solver(gram, centre, alpha)(rhs)
+    return lambda alpha, rhs: build_centred_solver(gram, centre, alpha)(rhs)
 
 
-def from_centre(coefficients: Float64Array, centre: Float64Array | None) -> Float64Array:
+def shift_from_centre(coefficients: Float64Array, centre: Float64Array | None) -> Float64Array:
     """Coefficients of ``[1 X]`` from those of ``[1, X - centre]``, in place."""
     if centre is not None:
         coefficients[0] -= centre @ coefficients[1:]
@@ -170,18 +170,18 @@ class SharedRidge:
             self.X = X = X.astype(np.float64, copy=False)
             self._root = np.ones(X.shape[0]) if weight is None else np.sqrt(weight)
             products: Any = X @ X.T
-            products = as_dense(products)
+            products = densify(products)
             self._matrix = self._root[:, None] * (1 + products) * self._root
             self._solve = factorised(self._matrix, alpha)
         else:
-            self._matrix, self._centre = centred_gram(X, weight)
-            self._solve = centred_solver(self._matrix, self._centre, alpha)
+            self._matrix, self._centre = compute_centred_gram(X, weight)
+            self._solve = build_centred_solver(self._matrix, self._centre, alpha)
 
     def coefficients(self, targets: Matrix) -> Float64Array:
         """B of shape (p + 1, M), the constant's row first; targets CSR or dense (N, M)."""
         if not self._wide:
-            return from_centre(self._solve(self._products(targets)), self._centre)
-        targets = as_dense(targets)
+            return shift_from_centre(self._solve(self._products(targets)), self._centre)
+        targets = densify(targets)
         dual = self._root[:, None] * self._solve(self._root[:, None] * targets)
         return np.vstack([dual.sum(axis=0), np.asarray(self.X.T @ dual)])
 
@@ -194,7 +194,7 @@ class SharedRidge:
         cross = self._products(Y)
         # The first column of Z'WZ is Z'W 1: subtracting offsets needs no other pass.
         cross -= np.outer(self._matrix[:, 0], offset)
-        return from_centre(self._solve(cross @ code.T), self._centre)
+        return shift_from_centre(self._solve(cross @ code.T), self._centre)
 
     def fitted_products(self, targets: Matrix, shift: Float64Array) -> Float64Array:
         """``T'W Z (Z'WZ + alpha I)^-1 Z'W T``, shape (M, M), for targets T minus a shift (M,)."""
@@ -202,7 +202,7 @@ class SharedRidge:
             cross = self._products(targets)
             cross -= np.outer(self._matrix[:, 0], shift)
             return cross.T @ self._solve(cross)
-        targets = as_dense(targets)
+        targets = densify(targets)
         scaled = self._root[:, None] * (targets - shift)
         return scaled.T @ (self._matrix @ self._solve(scaled))
 

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwise.losses.problem import Problem, ordered_pairs, query_factor
-from rankwise.structure.rules import Number, Part, Rule, Table, floats
+from rankwise.losses.problem import Problem, count_ordered_pairs, query_factor
+from rankwise.structure.rules import Dictionary, Instance, Number, Rule, floats
 from rankwise.typing import Float64Array, FloatArray
 
 # Numbers kept for the grades of an open query, p^2 each: 512 MB, 64 grades of 1,000 columns.
@@ -80,7 +80,7 @@ class Gram:
         block = factor.apply(block, 0, groups.n_queries)
         target = factor.apply(rows.y[:, None].copy(), 0, groups.n_queries)[:, 0]
         gram = _squares(block, target)
-        gram.pairs = ordered_pairs(totals, rows.query_weight)
+        gram.pairs = count_ordered_pairs(totals, rows.query_weight)
         return gram
 
     @classmethod
@@ -174,7 +174,7 @@ class OpenQuery:
     _structure: ClassVar[dict[str, Rule]] = {
         "shift": floats("n_sums"),
         "target_shift": Number(),
-        "slots": Table(Number(), Part((Gram,))),
+        "slots": Dictionary(Number(), Instance((Gram,))),
     }
 
     shift: Float64Array

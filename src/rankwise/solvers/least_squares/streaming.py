@@ -14,9 +14,9 @@ from rankwise.losses.problem import Problem
 from rankwise.solvers.least_squares import gram
 from rankwise.solvers.least_squares.gram import BlockMap, accumulate
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
-from rankwise.streams.checked_stream import grouped
+from rankwise.streams.checked_stream import group_rows
 from rankwise.streams.cutter import Cutter, plain_id
-from rankwise.structure.rules import Optional, Part, Plain, Rule, require
+from rankwise.structure.rules import Instance, Optional, Plain, Rule, require
 
 
 @dataclass(eq=False)
@@ -35,8 +35,8 @@ class RunningGram:
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "closed": Part((Gram,)),
-        "open_query": Optional(Part((OpenQuery,))),
+        "closed": Instance((Gram,)),
+        "open_query": Optional(Instance((OpenQuery,))),
         "open_id": Plain(),
         "seen": Plain(),
     }
@@ -52,7 +52,7 @@ class RunningGram:
         goes_on = self.open_query is not None and self.open_id in ids
         if problem.graph != "pointwise":
             self._check_ids(ids)
-            problem = grouped(problem, self.open_id)
+            problem = group_rows(problem, self.open_id)
         cutter = Cutter(
             problem,
             chunk_rows=gram.CHUNK_ROWS,

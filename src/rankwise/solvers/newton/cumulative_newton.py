@@ -15,7 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rankwise.losses.cumulative_link import CumulativeLinkLoss, IntervalTerms, start_thresholds
 from rankwise.runtime.threads import single_threaded_blas, thread_map
-from rankwise.solvers.newton.standard_columns import StandardColumns, weighted_gram
+from rankwise.solvers.newton.standard_columns import StandardColumns, compute_weighted_gram
 from rankwise.typing import Float64Array
 
 SUFFICIENT_DECREASE = 1e-4
@@ -130,7 +130,7 @@ class CumulativeNewton:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _CumulativePoint:
     """Scores and thresholds, with the objective value and the derivatives of every chunk."""
 
     scores: Float64Array
@@ -147,7 +147,7 @@ class _Problem:
     loss: CumulativeLinkLoss
     penalty: Float64Array
 
-    def at(self, scores: Float64Array, u: Float64Array, theta: Float64Array) -> _Point:
+    def at(self, scores: Float64Array, u: Float64Array, theta: Float64Array) -> _CumulativePoint:
         def of_rows(bounds: tuple[int, int]) -> IntervalTerms:
             rows = slice(*bounds)
             part = replace(self.loss, codes=self.loss.codes[rows], weight=self.share[rows])
@@ -156,14 +156,14 @@ class _Problem:
         terms = thread_map(of_rows, self.columns.bounds, self.columns.n_threads)
         loss = float(sum(part.value.sum() for part in terms))
         value = loss + 0.5 * float(self.penalty @ u**2)
-        return _Point(scores, u, theta, loss, value, terms)
+        return _CumulativePoint(scores, u, theta, loss, value, terms)
 
     @property
     def share(self) -> Float64Array:
         """Weights that sum to 1."""
         return self.loss.weight / self.loss.weight.sum()
 
-    def derivatives(self, point: _Point) -> tuple[Float64Array, Float64Array]:
+    def derivatives(self, point: _CumulativePoint) -> tuple[Float64Array, Float64Array]:
         """Gradient and Hessian by (u, theta)."""
         d, n_ends = self.columns.n_columns, len(point.theta) + 2
         codes = self.loss.codes
@@ -180,7 +180,7 @@ class _Problem:
             cross[rows, here + 1] = -(terms.upper_upper + terms.upper_lower)
             cross[rows, here] = -(terms.lower_lower + terms.upper_lower)
             grad[:d] = Z.T @ terms.by_score
-            hessian[:d, :d] = weighted_gram(Z, terms.score_score)
+            hessian[:d, :d] = compute_weighted_gram(Z, terms.score_score)
             hessian[:d, d + first : d + last] = Z.T @ cross
             for classes_end, by, twice in (
                 (classes + 1, terms.by_upper, terms.upper_upper),
@@ -204,12 +204,12 @@ class _Problem:
 
     def search(
         self,
-        point: _Point,
+        point: _CumulativePoint,
         move: Float64Array,
         along: Float64Array,
         theta_move: Float64Array,
         slope: float,
-    ) -> tuple[float, _Point] | None:
+    ) -> tuple[float, _CumulativePoint] | None:
         """Largest share of a step (1, 1/2, ...) that keeps order and lowers the objective."""
         share, slack = 1.0, ROUNDING * abs(point.value)
         for _ in range(MOST_HALVINGS):

@@ -17,7 +17,7 @@ from rankwise.runtime.threads import query_chunks
 from rankwise.solvers.least_squares.centred_kernel import centre_kernel
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.solvers.newton.proximal_newton import NewtonSystem
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 _posv: Any = get_lapack_funcs("posv", dtype=np.float64)
 EPS = float(np.finfo(np.float64).eps)
@@ -85,7 +85,7 @@ class ColumnProducts:
         for first, last in query_chunks(block_ptr, CHUNK_ROWS):
             lo, hi = block_ptr[first], block_ptr[last]
             rows = self.X[system.block_rows[lo:hi]]
-            block = as_dense(rows)
+            block = densify(rows)
             root = np.sqrt(scale[lo:hi])[:, None]
             # The sum within a block is fixed, so only columns about its mean count.
             block = _centre(block, scale[lo:hi], block_ptr[first : last + 1] - lo) * root

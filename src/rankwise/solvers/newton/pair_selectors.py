@@ -20,7 +20,7 @@ from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 SELECTORS = ("adjacent", "nearest", "pilot", "random")
 SLICE_ROWS = 512
@@ -182,7 +182,7 @@ def _adjacent(grades: Int64Array) -> Pairs:
 
 def _nearest(values: Matrix, grades: Int64Array, n_opponents: int) -> Pairs:
     """Pairs of every row with its nearest rows of other grades; ties go by position."""
-    rows: Any = as_dense(values)
+    rows: Any = densify(values)
     rows = rows.astype(np.float64, copy=False)
     norms = np.einsum("ij,ij->i", rows, rows)
     found = []

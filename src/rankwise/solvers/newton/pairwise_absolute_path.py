@@ -15,10 +15,10 @@ from rankwise.rows.merged_rows import merge_rows
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.newton.inner_products import column_products, kernel_products
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.refit_path import RefitPath
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
         kept = rows[merged.rows]
         loss, lams = self.loss(merged.indptr, merged.weight), self.penalties.values
         if isinstance(self.design, KernelDesign):
-            products = kernel_products(as_dense(self._values), merged.indptr, kept)
+            products = kernel_products(densify(self._values), merged.indptr, kept)
             solved = self.solver.path(loss, y[kept], products, lams)
             coefs = np.zeros((len(lams), len(y)))
             # A merged row's coefficient goes to its members by weight: weight means repetition.
@@ -123,7 +123,7 @@ class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
             # Fewer rows than columns: a Newton step solves the system of the rows.
             if len(kept) < self._values.shape[1]:
                 K = columns.X @ columns.X.T
-                K = as_dense(K)
+                K = densify(K)
                 products = kernel_products(K, merged.indptr)
             solved = self.solver.path(loss, y[kept], products, lams)
             coefs = np.asarray(columns.X.T @ _stacked(solved).T).T

@@ -33,7 +33,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rankwise.losses.dual_point import DualPoint, SupportLoss
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.typing import Float64Array
 
 ROUNDING = 1e-14  # a gap of this share of the objective of f = 0 is rounding

@@ -34,7 +34,7 @@ import numpy as np
 from rankwise.kernels.row_products import add_moments, add_transposed, times_vector
 from rankwise.losses.score_loss import AnyLoss, LossState, ScoreLoss
 from rankwise.runtime.threads import query_chunks, single_threaded_blas, thread_map
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.typing import Float64Array, Matrix, is_sparse
 
 N_LANES = 10

@@ -22,7 +22,7 @@ from rankwise.solvers.newton.inner_products import kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.refit_path import RefitPath
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
 # Below this number of entries, rows are merged and put in a canonical order, so the result is
@@ -140,7 +140,7 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
         merged, Cs = self._merge(rows), self.penalties.values
         taken, values = rows[merged.rows], self._values
         if isinstance(self.design, KernelDesign):
-            values = kernel_factor(kernel_products(as_dense(values), merged.indptr, taken).K)
+            values = kernel_factor(kernel_products(densify(values), merged.indptr, taken).K)
         else:
             if len(taken) < len(self.rows.y) or not (np.diff(taken) == 1).all():
                 values = values[taken]

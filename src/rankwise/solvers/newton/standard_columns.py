@@ -128,7 +128,7 @@ class StandardColumns:
 
         def of_chunk(number: int) -> tuple[Float64Array, Float64Array]:
             Z, here = self.chunks[number], share[slice(*self.bounds[number])]
-            return np.asarray(Z.T @ here), weighted_gram(Z, here)
+            return np.asarray(Z.T @ here), compute_weighted_gram(Z, here)
 
         mean, gram = self.sum_of(of_chunk)
         gram = gram - np.outer(mean, mean)
@@ -137,7 +137,7 @@ class StandardColumns:
         return np.sort(pivots[:rank] - 1).astype(np.int64)
 
 
-def weighted_gram(Z: Matrix, weight: Float64Array) -> Float64Array:
+def compute_weighted_gram(Z: Matrix, weight: Float64Array) -> Float64Array:
     """``Z' diag(weight) Z`` of weights >= 0, dense."""
     root = np.sqrt(weight)
     if is_sparse(Z):

@@ -23,10 +23,10 @@ from rankwise.rows.merged_rows import MergedRows, merge_rows
 from rankwise.runtime.finite import foreign_range
 from rankwise.solvers.newton.inner_products import column_products
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.refit_path import RefitPath
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 # Kernels that LIBSVM evaluates itself when needed, with their LIBSVM names.
 BUILT_IN = {"linear": "linear", "rbf": "rbf", "polynomial": "poly", "sigmoid": "sigmoid"}
@@ -248,4 +248,4 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
 
 
 def _dense(values: Any) -> Any:
-    return as_dense(values)
+    return densify(values)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
 
 # Returns float64 values of some rows (a slice or row numbers) with all rows, (n_rows, n_samples).
 Evaluate = Callable[[Any], Float64Array]
@@ -178,7 +178,7 @@ def _given(kernel: Kernel, X: Matrix, max_bytes: int, columns: Int64Array | None
         K = np.asarray(kernel(X, X), dtype=np.float64)
         check_symmetric(K, kernel.function)
         return K
-    K = np.asarray(as_dense(X), dtype=np.float64)
+    K = np.asarray(densify(X), dtype=np.float64)
     K = K if columns is None else K.take(columns, axis=1)  # C-ordered, as steps read rows
     check_symmetric(K, "precomputed")
     return K

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.losses.threshold_hinge import ThresholdHinge
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.solvers.svm.kernel_rows import KernelRows
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.solvers.svm.power_rows import PowerRows

@@ -21,7 +21,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import MergedRows, merge_rows
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.solvers.svm.kernel_rows import kernel_rows
 from rankwise.solvers.svm.linear_ordinal_smo import LinearOrdinalSMO
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution

@@ -21,7 +21,7 @@ from rankwise.kernels.ordinal_smo import (
     place_rows,
     row_steps,
 )
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.solvers.svm.kernel_rows import KernelRows
 from rankwise.typing import Float64Array, Int64Array
 

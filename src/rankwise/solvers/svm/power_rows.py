@@ -16,7 +16,7 @@ import numpy as np
 from rankwise.features.polynomial_terms import TermMap
 from rankwise.kernels import ordinal_descent as kernels
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 CHUNK_ROWS = 4096
 # Below this number of entries in X, one thread is quicker.
@@ -98,7 +98,7 @@ class PowerRows:
     def expanded(self, which: Int64Array) -> Float64Array:
         """Columns of selected rows of this object, shape (n_which, n_columns), float64."""
         block = self._given[self._rows[which]]
-        t = as_dense(block).astype(np.float64) * self._inverse
+        t = densify(block).astype(np.float64) * self._inverse
         out = np.empty((len(which), self.n_columns))
         power = out[:, : self.n_features]
         power[:] = t

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.losses.threshold_hinge import ThresholdHinge
-from rankwise.solvers.result import SolveResult
+from rankwise.solvers.solve_result import SolveResult
 from rankwise.solvers.svm.power_rows import PowerRows
 from rankwise.typing import Float64Array
 

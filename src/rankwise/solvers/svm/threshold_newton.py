@@ -58,7 +58,7 @@ class ThresholdNewton:
     ) -> ThresholdSolution:
         """Solution that starts from another one for the same rows, with feasible dual values."""
         centre, bend = start.alpha, 0.0 if loss.squared else FIRST_BEND
-        point = _Point.at(loss, rows, start.x, start.theta, centre, bend)
+        point = _ThresholdPoint.at(loss, rows, start.x, start.theta, centre, bend)
         n_iter, last_gap, fresh = 0, np.inf, True
         while True:
             if point.gap <= self.tol * point.objective or n_iter >= self.max_iter:
@@ -83,7 +83,7 @@ class ThresholdNewton:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _ThresholdPoint:
     """Weights and thresholds, with their smoothed loss."""
 
     loss: ThresholdHinge
@@ -104,13 +104,13 @@ class _Point:
         theta: Float64Array,
         centre: Float64Array,
         bend: float,
-    ) -> _Point:
+    ) -> _ThresholdPoint:
         scores = rows.scores(w)
         return cls._at(loss, rows, np.concatenate([w, theta]), scores, centre, bend)
 
     def moved_to(
         self, place: Float64Array, scores: Float64Array, centre: Float64Array, bend: float
-    ) -> _Point:
+    ) -> _ThresholdPoint:
         return self._at(self.loss, self.rows, place, scores, centre, bend)
 
     @classmethod
@@ -122,7 +122,7 @@ class _Point:
         scores: Float64Array,
         centre: Float64Array,
         bend: float,
-    ) -> _Point:
+    ) -> _ThresholdPoint:
         hinge = loss.bent(scores, place[rows.n_columns :], centre, bend)
         # Weights that the dual values give; at the optimum they are the weights themselves.
         of_dual = np.concatenate([rows.transposed(hinge.signed), hinge.thresholds])
@@ -131,7 +131,7 @@ class _Point:
         return cls(loss, rows, place, scores, hinge, place - of_dual, objective, gap)
 
 
-def _step(point: _Point, centre: Float64Array, bend: float) -> _Point:
+def _step(point: _ThresholdPoint, centre: Float64Array, bend: float) -> _ThresholdPoint:
     """Take a Newton step, extended while the slope along it is far below zero."""
     D = point.rows.n_columns
     step = -cho_solve(cho_factor(_hessian(point), lower=True), point.gradient)
@@ -153,7 +153,7 @@ def _step(point: _Point, centre: Float64Array, bend: float) -> _Point:
     )
 
 
-def _hessian(point: _Point) -> Float64Array:
+def _hessian(point: _ThresholdPoint) -> Float64Array:
     """Second derivative of the smoothed problem; at least the lower triangle is filled."""
     D, n_thresholds = point.rows.n_columns, point.hinge.curvature.shape[1]
     H = np.zeros((D + n_thresholds, D + n_thresholds))

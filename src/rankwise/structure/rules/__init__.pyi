@@ -1,7 +1,7 @@
 from .arrays import Array as Array
-from .arrays import Labels as Labels
+from .arrays import ClassLabels as ClassLabels
+from .arrays import MatrixRows as MatrixRows
 from .arrays import Names as Names
-from .arrays import Rows as Rows
 from .arrays import booleans as booleans
 from .arrays import check_sparse as check_sparse
 from .arrays import floats as floats
@@ -21,13 +21,13 @@ from .scope import check_shape as check_shape
 from .scope import run as run
 from .values import TRAINED_ON as TRAINED_ON
 from .values import Bytes as Bytes
+from .values import Dictionary as Dictionary
 from .values import Either as Either
 from .values import Fitted as Fitted
+from .values import Instance as Instance
 from .values import Many as Many
 from .values import Number as Number
 from .values import Optional as Optional
-from .values import Part as Part
 from .values import Plain as Plain
 from .values import Sometimes as Sometimes
-from .values import Table as Table
 from .values import Word as Word

@@ -99,7 +99,7 @@ def booleans(*shape: Size) -> Array:
 
 
 @dataclass(frozen=True)
-class Rows(Rule):
+class MatrixRows(Rule):
     """A float array or a CSR matrix of shape (n_rows, n_columns) with finite entries."""
 
     n_rows: Size
@@ -117,7 +117,7 @@ class Rows(Rule):
 
 
 @dataclass(frozen=True)
-class Labels(Rule):
+class ClassLabels(Rule):
     """Distinct class labels of one type, one for each class."""
 
     size: Size = "n_classes"

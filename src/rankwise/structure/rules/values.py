@@ -128,7 +128,7 @@ class Many(Rule):
 
 
 @dataclass(frozen=True)
-class Table(Rule):
+class Dictionary(Rule):
     """A dict with one rule for all values and another for all keys."""
 
     keys: Rule
@@ -147,7 +147,7 @@ class Table(Rule):
 
 
 @dataclass(frozen=True)
-class Part(Rule):
+class Instance(Rule):
     """An object of one of the given classes, which declare their structure."""
 
     classes: tuple[type, ...]

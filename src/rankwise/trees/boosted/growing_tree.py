@@ -29,12 +29,12 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
-from rankwise.kernels.boosted_trees import BINS, LOWER, add_rows, packed_sum, part
+from rankwise.kernels.boosted_trees import BINS, LOWER, add_rows, part, sum_packed
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.column_choice import ColumnChoice
+from rankwise.trees.boosted.growth_rules import GrowthRules
 from rankwise.trees.boosted.nodes import GradientTree, Nodes
-from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array, Int64Array
 
@@ -188,7 +188,7 @@ class GrowingTree:
         self._thresholds = thresholds
         rules, rows, nodes = self._rules, self._rows, self._nodes
         limits = np.array([rules.reg_alpha, rules.reg_lambda, -np.inf, np.inf])
-        total = np.array([packed_sum(self._memory.packed, rows)])
+        total = np.array([sum_packed(self._memory.packed, rows)])
         total = int((total if self._shares is None else self._shares.sum(total))[0])
         # Whole numbers of all shares: every machine computes the same total, so it makes the same
         # splits.

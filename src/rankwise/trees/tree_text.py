@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.trees.columns import ColumnTable
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.tree import Tree
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Int64Array
 
 

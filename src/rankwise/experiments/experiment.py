@@ -131,7 +131,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Our values beside the paper's, as one of its tables.
 
     Attributes
@@ -231,7 +231,7 @@ class Experiment(ABC):
         """Compute one cell; return nested dicts, lists, strings and numbers (NaN becomes None)."""
 
     @abstractmethod
-    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+    def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         """Tables of the finished cells.
 
         Parameters

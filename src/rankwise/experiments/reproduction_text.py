@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rankwise.experiments.base import Table, Value, Verdict
+from rankwise.experiments.experiment import ResultTable, Value, Verdict
 from rankwise.experiments.reproduction import FAILED, LEFT_OUT, Reproduction
 
 MARKS = {
@@ -67,7 +67,7 @@ def cells_line(reproduction: Reproduction) -> str:
     return ", ".join(said)
 
 
-def counts_line(reproduction: Reproduction, table: Table | None = None) -> str:
+def counts_line(reproduction: Reproduction, table: ResultTable | None = None) -> str:
     """Numbers of each verdict, as a phrase."""
     counts = reproduction.counts(table)
     return ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no values"
@@ -101,7 +101,7 @@ class _Notes:
         return f"[{self.texts.index(text) + 1}]"
 
 
-def _table(table: Table, reproduction: Reproduction, notes: _Notes, width: int | None) -> str:
+def _table(table: ResultTable, reproduction: Reproduction, notes: _Notes, width: int | None) -> str:
     if all(value.verdict is Verdict.NOT_RUN for value in table.values):
         reasons = dict.fromkeys(value.note for value in table.values if value.note)
         said = f"{counts_line(reproduction, table)}. {' '.join(reasons)}".strip()
@@ -114,7 +114,7 @@ def _table(table: Table, reproduction: Reproduction, notes: _Notes, width: int |
     return "\n".join(lines)
 
 
-def _grid(table: Table, notes: _Notes, width: int | None) -> list[str]:
+def _grid(table: ResultTable, notes: _Notes, width: int | None) -> list[str]:
     """Rows of the table, in as many blocks of columns as the width requires."""
     rows = list(dict.fromkeys(value.row for value in table.values))
     columns = list(dict.fromkeys(value.column for value in table.values))

@@ -6,9 +6,9 @@ import csv
 
 import pytest
 
-from rankwise.experiments import Figure, Reproduction, Series, Table, Value, reproduce
-from rankwise.experiments.page import write_csv, write_page
-from rankwise.experiments.plots import plot_figure, plot_table
+from rankwise.experiments import Figure, Reproduction, ResultTable, Series, Value, reproduce
+from rankwise.experiments.reproduction_page import write_csv, write_page
+from rankwise.experiments.reproduction_plots import plot_figure, plot_table
 from tests.report.test_report import Page
 
 
@@ -44,7 +44,9 @@ def test_the_page_says_everything(page):
 
 def test_text_is_escaped(tmp_path):
     value = Value("<b>", "a & b", 0.5, paper=0.5, tolerance=0.1, note="<script>x</script>")
-    reproduction = Reproduction("k", "<i>", "", True, "- <u>", [], [Table("t", "<t>", [value])])
+    reproduction = Reproduction(
+        "k", "<i>", "", True, "- <u>", [], [ResultTable("t", "<t>", [value])]
+    )
     page = Page(write_page(reproduction, tmp_path / "p.html").read_text())
     assert not {"b", "i", "u"} & set(page.tags)
     assert page.tags.count("script") == 1
@@ -58,14 +60,14 @@ def test_values_beyond_the_edge_and_without_a_scale_are_drawn():
         Value("far", "y", 9.0, paper=0.5, tolerance=0.01, larger_is_better=False),
         Value("ours", "y", 9.0),
     ]
-    figure = plot_table(Table("t", "T", values))
+    figure = plot_table(ResultTable("t", "T", values))
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in panels] == ["x", "y"]
     assert [label.get_text() for label in panels[0].get_yticklabels()] == ["exact", "far"]
     dots = [line for axes in panels for line in axes.lines if len(line.get_xdata()) == 1]
     ends = [dot.get_marker() for dot in dots]
     assert ends == ["o", ">", "<"]
-    assert plot_table(Table("t", "T", values[-1:])) is None
+    assert plot_table(ResultTable("t", "T", values[-1:])) is None
 
 
 def test_figures_show_ours_with_a_band_and_the_papers_dashed():

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rankwise.experiments.base import Figure, Table, Value, Verdict
-from rankwise.experiments.plots import plot_figure, plot_table
+from rankwise.experiments.experiment import Figure, ResultTable, Value, Verdict
 from rankwise.experiments.reproduction import CSV_COLUMNS, Reproduction
-from rankwise.experiments.text import cells_line, counts_line, problem_lines
+from rankwise.experiments.reproduction_plots import plot_figure, plot_table
+from rankwise.experiments.reproduction_text import cells_line, counts_line, problem_lines
 from rankwise.report.page import render
 from rankwise.report.svg import inline
 from rankwise.runtime.output import write_file
@@ -79,7 +79,7 @@ def write_csv(reproduction: Reproduction, path: str | Path) -> Path:
     return path
 
 
-def _table(table: Table, reproduction: Reproduction, notes: list[str]) -> dict[str, Any]:
+def _table(table: ResultTable, reproduction: Reproduction, notes: list[str]) -> dict[str, Any]:
     rows = list(dict.fromkeys(value.row for value in table.values))
     columns = list(dict.fromkeys(value.column for value in table.values))
     entries = {(v.row, v.column): _entry(v, table, notes) for v in table.values}
@@ -101,7 +101,7 @@ def _table(table: Table, reproduction: Reproduction, notes: list[str]) -> dict[s
     }
 
 
-def _entry(value: Value, table: Table, notes: list[str]) -> dict[str, Any]:
+def _entry(value: Value, table: ResultTable, notes: list[str]) -> dict[str, Any]:
     text = value.not_evidence or value.note
     if text and text not in notes:
         notes.append(text)

@@ -20,8 +20,8 @@ from rankwise.trees.boosted.binned_rows import CHUNK_ROWS as CODED_ROWS
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.column_choice import ColumnChoice
 from rankwise.trees.boosted.growing_tree import GrowingTree, TreeColumns, TreeMemory
+from rankwise.trees.boosted.growth_rules import GrowthRules
 from rankwise.trees.boosted.nodes import GradientTree
-from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array
 

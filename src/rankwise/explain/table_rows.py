@@ -21,7 +21,7 @@ _EXACT = 2**53  # every whole number up to this is a float64
 Score = Callable[[Any], Float64Array]
 
 
-def as_table(X: Any) -> Any:
+def convert_to_table(X: Any) -> Any:
     """Convert to a table: frames unchanged, a row of a frame as a frame, others as a 2-D array."""
     if hasattr(X, "columns"):
         return X
@@ -38,11 +38,11 @@ def join(a: Any, b: Any) -> Any:
 
         frames = [narwhals.from_native(part, eager_only=True) for part in (a, b)]
         return narwhals.concat(frames).to_native()
-    return np.vstack([as_table(a), as_table(b)])
+    return np.vstack([convert_to_table(a), convert_to_table(b)])
 
 
 @contextmanager
-def as_arrays(ranker: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
+def convert_to_arrays(ranker: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
     """Convert frames of numbers to arrays, which ``ranker`` reads faster; others are unchanged.
 
     Within the block, the ranker treats the columns of arrays as those of its fit. Only estimators
@@ -71,7 +71,7 @@ def names_of(estimator: Any, table: Any) -> list[str]:
 
 
 def row_values(table: Any, read: Any = None) -> list[Sequence[Any]]:
-    """Values of every row, feature by feature; ``read`` is the table from :func:`as_arrays`."""
+    """Values of every row, feature by feature; ``read`` comes from :func:`convert_to_arrays`."""
     if hasattr(table, "columns"):
         import narwhals
 
@@ -98,7 +98,7 @@ def _pandas_values(table: Any, read: Any) -> list[Sequence[Any]]:
     return list(rows)
 
 
-def mixed(table: Any, sources: NDArray[Any]) -> Any:
+def mix_rows(table: Any, sources: NDArray[Any]) -> Any:
     """Mixed rows: feature j of row i comes from row ``sources[i, j]`` of the table."""
     if not hasattr(table, "columns"):
         return table[sources, np.arange(table.shape[1])]
@@ -142,7 +142,7 @@ def _mixed_pandas(table: Any, sources: NDArray[Any]) -> Any:
 def score_mixed(estimator: Any, table: Any, sources: NDArray[Any]) -> Float64Array:
     """Scores of mixed rows, shape (len(sources),)."""
     parts = [
-        scores_of(estimator, mixed(table, sources[lo : lo + BATCH]))
+        scores_of(estimator, mix_rows(table, sources[lo : lo + BATCH]))
         for lo in range(0, len(sources), BATCH)
     ]
     return np.concatenate([np.zeros(0), *parts])

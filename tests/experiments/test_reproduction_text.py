@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.experiments import Reproduction, Table, Value, as_text
+from rankwise.experiments import Reproduction, ResultTable, Value, as_text
 
-TABLE = Table(
+TABLE = ResultTable(
     "t1",
     "Table 1",
     [
@@ -63,13 +63,13 @@ def test_a_narrow_terminal_gets_blocks_of_columns():
 
 
 def test_a_table_of_ours_alone_has_one_line_a_row():
-    table = Table("own", "Own", [Value("a", "x", 1.0), Value("b", "x", 2.0)], digits=1)
+    table = ResultTable("own", "Own", [Value("a", "x", 1.0), Value("b", "x", 2.0)], digits=1)
     assert "a  1.0\nb  2.0\n" in as_text(make([table])).replace(" \n", "\n")
 
 
 def test_a_table_of_which_nothing_was_run_is_two_lines():
     values = [Value(f"r{i}", "x", paper=0.5, tolerance=0.1, note="No data.") for i in range(3)]
-    text = as_text(make([Table("t", "Table 3", values, caption="Long.")]))
+    text = as_text(make([ResultTable("t", "Table 3", values, caption="Long.")]))
     assert "\n\nTable 3\n3 not run. No data.\n\n" in text
     assert "Long." not in text and "[1]" not in text
 
@@ -84,7 +84,7 @@ def test_counts_add_up(direction):
         Value(str(i), "x", 0.1 * i, paper=0.5, tolerance=0.11, larger_is_better=direction)
         for i in range(10)
     ]
-    counts = make([Table("t", "T", values)]).counts()
+    counts = make([ResultTable("t", "T", values)]).counts()
     above, below = 3, 4
     expected = {
         True: {"met": 3, "better": above, "missed": below},

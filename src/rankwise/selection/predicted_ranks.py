@@ -17,7 +17,7 @@ MOST_CLASSES = 50
 _OUTER = 0.005
 
 
-def predicted_ranks(
+def summarise_predicted_ranks(
     estimator: Any, y: Float64Array, told: Predictions, shares: Float64Array | None = None
 ) -> dict[str, Any]:
     """Counts of predicted ranks, histograms of scores around thresholds, and calibration.

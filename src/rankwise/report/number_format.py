@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from rankwise.selection.table import p_value
+from rankwise.selection.leaderboard_text import p_value
 
 NONE = "–"
 MINUS = "−"
@@ -20,7 +20,7 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}f}".replace("-", MINUS)
 
 
-def signed(value: float | None, digits: int = 4) -> str:
+def format_signed(value: float | None, digits: int = 4) -> str:
     """Format with a sign."""
     if value is None or math.isnan(value):
         return NONE
@@ -62,7 +62,7 @@ def count(value: int) -> str:
 
 FILTERS: dict[str, Callable[..., str]] = {
     "number": number,
-    "signed": signed,
+    "signed": format_signed,
     "p_value": p_value,
     "seconds": seconds,
     "size": size,

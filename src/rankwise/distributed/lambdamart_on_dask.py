@@ -9,11 +9,11 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from rankwise.distributed.boosters import joined_ranker, shared_parts
-from rankwise.distributed.ranks import client_of, run_ranks
+from rankwise.distributed.boosters import join_rankers, share_parts
+from rankwise.distributed.processes import client_of, run_ranks
 from rankwise.distributed.star import Place, Star
-from rankwise.distributed.whole_queries import Part, join_parts
-from rankwise.rankers.adapters._rows import Labels
+from rankwise.distributed.whole_queries import QueryPart, join_parts
+from rankwise.rankers.adapters._rows import TrainingLabels
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.boosting.lambdamart_share import check_shareable, fit_share
 
@@ -27,8 +27,8 @@ def fit_lambdamart(
     """Fit on the partitions of a collection, see :func:`fit_share`."""
     client = client_of(client)
     check_shareable(ranker)
-    shares, found = shared_parts(ranker, partitions, client)
-    labels = reduce(Labels.joined, found)
+    shares, found = share_parts(ranker, partitions, client)
+    labels = reduce(TrainingLabels.joined, found)
     if not labels.is_grade:
         raise ValueError(
             "y must hold whole grades from 0 to 30 for LambdaMART on a cluster, got labels from "
@@ -36,7 +36,7 @@ def fit_lambdamart(
         )
     seed = int(check_random_state(ranker.random_state).randint(2**31 - 1))
     fitted = run_ranks(client, shares, _program, Place.all, clone(ranker), validation, seed)
-    return joined_ranker(fitted)
+    return join_rankers(fitted)
 
 
 def _program(
@@ -44,7 +44,7 @@ def _program(
     ranker: LambdaMART,
     validation: tuple[Any, Any, Any],
     seed: int,
-    parts: Sequence[Part],
+    parts: Sequence[QueryPart],
 ) -> LambdaMART:
     """Task of one worker."""
     share = join_parts(*parts)

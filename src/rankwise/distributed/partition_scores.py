@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.rows import check_target
-from rankwise.distributed.planning import as_stream
-from rankwise.distributed.rows_of_partition import in_order_of, naming_partition
-from rankwise.distributed.whole_queries import Part, join_parts, whole_parts
+from rankwise.distributed.planning import convert_to_stream
+from rankwise.distributed.rows_of_partition import naming_partition, reorder_columns
+from rankwise.distributed.whole_queries import QueryPart, join_parts, whole_parts
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate as evaluate_rows
+from rankwise.metrics.evaluation_result import EvaluationResult
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.result import EvaluationResult
-from rankwise.metrics.spec import listed_specs, parse
+from rankwise.metrics.spec import list_specs, parse
 from rankwise.rankers.stream_scores import predict_chunk
 from rankwise.streams.cutter import join_ids
 from rankwise.streams.matched_columns import match_chunk
-from rankwise.streams.sources import Chunk
+from rankwise.streams.stream_sources import Chunk
 
 try:
     from dask.delayed import delayed
@@ -137,7 +137,7 @@ def evaluate(
     >>> result.qids
     array([0, 1])
     """
-    given = listed_specs(measures)
+    given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     partitions = partitions_of(X, {"y": y, "qid": qid})
     tasks = Tasks(current_client(client))
@@ -161,7 +161,7 @@ def evaluate(
 
 def _scores(rows: Any, ranker: Any, number: int) -> Any:
     with naming_partition(number):
-        parts = [np.asarray(_predicted(ranker, chunk)) for chunk in as_stream(rows)]
+        parts = [np.asarray(_predicted(ranker, chunk)) for chunk in convert_to_stream(rows)]
     return np.concatenate([np.zeros(0), *parts])
 
 
@@ -177,7 +177,7 @@ def _frame_scores(frame: Any, ranker: Any, columns: list[Any]) -> Any:
     """Scores with the index of the frame."""
     import pandas as pd
 
-    frame = in_order_of(frame, columns)
+    frame = reorder_columns(frame, columns)
     scores = ranker.predict(frame) if len(frame) else np.zeros(0)
     return pd.Series(scores, index=frame.index, dtype=np.float64)
 
@@ -186,15 +186,15 @@ def _array_scores(X: Any, ranker: Any) -> Any:
     return ranker.predict(X) if len(X) else np.zeros(0)
 
 
-def _scored(rows: Any, ranker: Any, number: int) -> Part:
+def _scored(rows: Any, ranker: Any, number: int) -> QueryPart:
     """Scores as a single column, with labels and queries."""
     with naming_partition(number):
         return _score_rows(rows, ranker)
 
 
-def _score_rows(rows: Any, ranker: Any) -> Part:
+def _score_rows(rows: Any, ranker: Any) -> QueryPart:
     parts = []
-    for chunk in as_stream(rows):
+    for chunk in convert_to_stream(rows):
         if not chunk.n_rows:
             continue
         if chunk.y is None:
@@ -202,11 +202,11 @@ def _score_rows(rows: Any, ranker: Any) -> Part:
         scores = np.asarray(_predicted(ranker, chunk), dtype=np.float64)
         groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
         y = check_target(chunk.y, chunk.n_rows)
-        parts.append(Part(scores[:, None], y, groups.row_ids(), has_qid=chunk.qid is not None))
+        parts.append(QueryPart(scores[:, None], y, groups.row_ids(), has_qid=chunk.qid is not None))
     return join_parts(*parts)
 
 
-def _measured(part: Part, measures: list[Measure]) -> tuple[Any, list[Any]]:
+def _measured(part: QueryPart, measures: list[Measure]) -> tuple[Any, list[Any]]:
     """Query ids, and the values of each measure."""
     if part.X is None or not len(part.y):
         return np.zeros(0, dtype=np.int64), []

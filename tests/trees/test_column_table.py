@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from rankwise.trees import columns
-from rankwise.trees.columns import FROM_DTYPE, ColumnTable, dense_within_memory
+from rankwise.trees import column_table
+from rankwise.trees.column_table import FROM_DTYPE, ColumnTable, dense_within_memory
 
 COLOURS = ["red", None, "blue", "red"]
 SIZES = ["small", "large", None, "medium"]
@@ -181,6 +181,6 @@ def test_numbers_in_place_of_text_are_named():
 def test_sparse_rows_become_dense_up_to_a_size(monkeypatch):
     X = sparse.random(5, 4, density=0.5, format="csr", random_state=0)
     np.testing.assert_array_equal(dense_within_memory(X), X.toarray())
-    monkeypatch.setattr(columns, "MAX_DENSE_BYTES", 8 * 5 * 4 - 1)
+    monkeypatch.setattr(column_table, "MAX_DENSE_BYTES", 8 * 5 * 4 - 1)
     with pytest.raises(ValueError, match=r"at most 159 bytes .* got 160 for shape \(5, 4\)"):
         dense_within_memory(X)

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from rankwise.experiments import Cell, identity, reproduce, running
-from rankwise.selection.lines import JsonLines
+from rankwise.experiments import Cell, identity, reproduce, runner
+from rankwise.selection.jsonl import JsonLines
 from tests.experiments import slow
 from tests.experiments import toy as toy_module
 from tests.selection.forking import Killable
@@ -77,7 +77,7 @@ def test_only_the_same_settings_are_taken_up(tmp_path, monkeypatch):
     assert n_runs() == 1
     monkeypatch.setattr(slow, "PAUSE", 0.01)
     assert n_runs() == 3
-    monkeypatch.setattr(running, "code_key", lambda experiment: "another code")
+    monkeypatch.setattr(runner, "code_key", lambda experiment: "another code")
     assert n_runs(any_code=True) == 0
     other = slow.run(str(store), str(log), any_code=True).outcomes
     assert all(one.is_of_other_code and one.is_stored for one in other)
@@ -103,7 +103,7 @@ def test_a_cell_whose_process_was_killed_is_a_failed_one(toy, monkeypatch):
         for task in list(due()):
             yield lost(task, "killed") if task.cell.name == "small/seed1" else run(task)
 
-    monkeypatch.setattr(running, "run_all", killing)
+    monkeypatch.setattr(runner, "run_all", killing)
     (failed,) = reproduce(toy, quick=True).with_status("failed")
     assert (failed.name, failed.message) == ("small/seed1", "killed")
 

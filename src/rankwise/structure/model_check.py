@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise.structure.rules import (
     Array,
-    Labels,
+    ClassLabels,
     Scope,
     StructureError,
     broken,
@@ -129,7 +129,7 @@ def _check_foreign(where: str, value: Any, state: dict[str, Any]) -> list[tuple[
             check(where, value)
     classes = state.get("classes_")
     if isinstance(value, BaseEstimator) and isinstance(classes, np.ndarray):
-        run(Labels().check(classes, f"{where}.classes_", Scope()))
+        run(ClassLabels().check(classes, f"{where}.classes_", Scope()))
     for name in _COEFFICIENTS & state.keys() if hasattr(type(value), "predict") else ():
         parts = state[name] if isinstance(state[name], list) else [state[name]]
         for part in parts:

@@ -12,11 +12,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rankwise.checks.frames import as_frame
+from rankwise.checks.frames import collect_frame
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited import name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
-from rankwise.datasets.readers.table import check_row_groups, open_parquet, valid
+from rankwise.datasets.readers.tables import check_row_groups, open_parquet, valid
 from rankwise.datasets.table_columns import (
     Columns,
     IgnoredColumnsWarning,
@@ -24,7 +24,7 @@ from rankwise.datasets.table_columns import (
     TableRows,
     frame_kinds,
     is_frame,
-    listed,
+    list_names,
 )
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import FrameLike
@@ -244,7 +244,7 @@ class Repeated(RowStream):
             if not is_frame(item):
                 yield _as_chunk(item, number)
                 continue
-            table = as_frame(item)
+            table = collect_frame(item)
             assert table is not None
             try:
                 if columns is None:
@@ -260,16 +260,17 @@ class Repeated(RowStream):
         missing = [name for name in columns.names() if name not in kinds]
         if missing:
             raise ValueError(
-                f"columns {listed(missing)} are missing, but the first chunk has them. Give all "
-                "chunks the same columns."
+                f"columns {list_names(missing)} are missing, but the first chunk has them. Give "
+                "all chunks the same columns."
             )
         with warnings.catch_warnings():  # the first chunk has warned
             warnings.simplefilter("ignore", IgnoredColumnsWarning)
             more = {*self.roles(kinds).features} - {*columns.features}
         if more:
             raise ValueError(
-                f"columns {listed(sorted(more))} hold numbers, but not in the first chunk. Give "
-                f"all chunks the same columns, or name the columns to use: {setting('features')}."
+                f"columns {list_names(sorted(more))} hold numbers, but not in the first chunk. "
+                "Give all chunks the same columns, or name the columns to use: "
+                f"{setting('features')}."
             )
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.checks.classes import declared_classes
-from rankwise.checks.frames import as_frame, plain_frame
-from rankwise.checks.rows import check_rows, collected
-from rankwise.runtime.column_values import as_array, is_missing
-from rankwise.structure.rules import Number, Part, Plain, Rule, Table, require
-from rankwise.typing import Float64Array, FrameLike, Matrix, as_dense, is_sparse
+from rankwise.checks.classes import list_declared_classes
+from rankwise.checks.frames import collect_frame, plain_frame
+from rankwise.checks.rows import check_rows, materialise
+from rankwise.runtime.column_values import convert_to_array, is_missing
+from rankwise.structure.rules import Dictionary, Instance, Number, Plain, Rule, require
+from rankwise.typing import Float64Array, FrameLike, Matrix, densify, is_sparse
 
 FROM_DTYPE = "from_dtype"
 MAX_DENSE_BYTES = 2**33
@@ -44,7 +44,7 @@ class ColumnTable:
     Examples
     --------
     >>> import pandas as pd
-    >>> from rankwise.trees.columns import ColumnTable
+    >>> from rankwise.trees.column_table import ColumnTable
     >>> X = pd.DataFrame({"colour": ["red", "blue", None], "size": [1.0, 2.0, 3.0]})
     >>> table = ColumnTable.of(X)
     >>> table.nominal
@@ -54,8 +54,8 @@ class ColumnTable:
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "nominal": Table(Number("i", low=0), Plain()),
-        "ordered": Table(Number("i", low=0), Plain()),
+        "nominal": Dictionary(Number("i", low=0), Plain()),
+        "ordered": Dictionary(Number("i", low=0), Plain()),
     }
 
     nominal: dict[int, NDArray[Any]]
@@ -87,7 +87,7 @@ class ColumnTable:
         ordered: dict[int, NDArray[Any]] = {}
         if categorical_features is None:
             return cls(nominal, ordered)
-        frame = as_frame(plain_frame(X))
+        frame = collect_frame(plain_frame(X))
         if frame is None:
             # An array has one dtype: its columns are nominal only if the argument names them.
             if not _is_from_dtype(categorical_features) and np.ndim(_as_array(X)) == 2:
@@ -101,10 +101,10 @@ class ColumnTable:
             chosen = _chosen(categorical_features, len(frame.columns), list(frame.columns))
         counted = _counted_rows(sample_weight, len(frame))
         for column, series in enumerate(frame.iter_columns()):
-            declared = declared_classes(series.to_native())
+            declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
-                nominal[column] = _sorted_categories(as_array(series.to_native())[counted])
+                nominal[column] = _sorted_categories(convert_to_array(series.to_native())[counted])
             elif declared is not None:
                 ordered[column] = declared
         return cls(nominal, ordered)
@@ -130,14 +130,16 @@ class ColumnTable:
         coded = {**self.nominal, **self.ordered}
         if not coded:
             return X
-        frame = as_frame(plain_frame(X))
+        frame = collect_frame(plain_frame(X))
         if frame is not None:
             names = list(frame.columns)
             backend = nw.get_native_namespace(frame)
             new = [
                 nw.new_series(
                     names[j],
-                    _codes(as_array(frame[names[j]].to_native()), categories, repr(names[j])),
+                    _codes(
+                        convert_to_array(frame[names[j]].to_native()), categories, repr(names[j])
+                    ),
                     nw.Float64,
                     backend=backend,
                 )
@@ -193,7 +195,7 @@ class ColumnTable:
 class CategoricalInput:
     """Mixin of tree estimators that take columns of categories; ``fit`` sets ``columns_``."""
 
-    _structure: ClassVar[dict[str, Rule]] = {"columns_": Part((ColumnTable,))}
+    _structure: ClassVar[dict[str, Rule]] = {"columns_": Instance((ColumnTable,))}
 
     columns_: ColumnTable
 
@@ -216,7 +218,7 @@ class CategoricalInput:
         ndarray of shape (n_samples, n_features), float32 or float64
             Categories as codes; missing values and unknown categories as NaN.
         """
-        return as_dense(self._check_rows(X))
+        return densify(self._check_rows(X))
 
     def _check_rows(self, X: FrameLike) -> Matrix:
         """Checked rows, with codes for categories."""
@@ -227,7 +229,7 @@ class CategoricalInput:
         """X with codes for categories; column names are checked first if there are categories."""
         if not (self.columns_.nominal or self.columns_.ordered):
             return X
-        given: Any = collected(X)
+        given: Any = materialise(X)
         validate_data(self, given, reset=False, skip_check_array=True)
         return self.columns_.encode(given)
 
@@ -305,7 +307,7 @@ def _chosen(categorical_features: Any, n_features: int, names: Sequence[Any] | N
 def _is_text(series: Any) -> bool:
     """Whether a column of a frame holds unordered categories or text."""
     if series.dtype == nw.Object:
-        return any(isinstance(value, str) for value in as_array(series.to_native()))
+        return any(isinstance(value, str) for value in convert_to_array(series.to_native()))
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 

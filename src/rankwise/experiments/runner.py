@@ -11,13 +11,13 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from rankwise.experiments.base import Cell, Experiment
+from rankwise.experiments.experiment import Cell, Experiment
 from rankwise.experiments.identity import cell_key, code_key, files_key
 from rankwise.experiments.registry import find_experiment
 from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
-from rankwise.runtime.json_values import as_json
+from rankwise.runtime.json_values import convert_to_json
 from rankwise.runtime.threads import available_threads
-from rankwise.selection.lines import JsonLines
+from rankwise.selection.jsonl import JsonLines
 from rankwise.selection.provenance import library_versions
 from rankwise.selection.resources import threads
 from rankwise.selection.workers import run_all
@@ -26,7 +26,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Task:
+class ExperimentTask:
     """Everything that one cell needs; sent to a worker process."""
 
     experiment: Experiment
@@ -95,10 +95,10 @@ def reproduce(
     n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), len(cells) - len(outcomes)))
     n_threads = max(1, available_threads() // n_jobs)
 
-    def due() -> Iterator[Task]:
+    def due() -> Iterator[ExperimentTask]:
         for cell in cells:
             if cell.name not in outcomes:
-                yield Task(experiment, cell, keys[cell.name], code, n_threads, lines)
+                yield ExperimentTask(experiment, cell, keys[cell.name], code, n_threads, lines)
 
     if progress is not None:
         progress(len(outcomes), len(cells), "")
@@ -123,7 +123,7 @@ def reproduce(
     )
 
 
-def run(task: Task) -> Outcome:
+def run(task: ExperimentTask) -> Outcome:
     """Run a task; return its finished or failed cell, which is then in the store."""
     name = task.cell.name
     start = time.perf_counter()
@@ -131,7 +131,7 @@ def run(task: Task) -> Outcome:
         with threads(task.n_threads):
             value = task.experiment.run(task.cell)
         # Convert through JSON, so that tables see the same values for new and stored cells.
-        value = json.loads(json.dumps(as_json(value)))
+        value = json.loads(json.dumps(convert_to_json(value)))
         outcome = Outcome(name, DONE, value, time.perf_counter() - start)
     except Exception as error:  # a failed cell is reported and does not stop the rest
         message = " ".join(f"{type(error).__name__}: {error}".split())
@@ -143,7 +143,7 @@ def run(task: Task) -> Outcome:
     return outcome
 
 
-def lost(task: Task, message: str) -> Outcome:
+def lost(task: ExperimentTask, message: str) -> Outcome:
     """Failed cell of a task whose process was killed."""
     return Outcome(task.cell.name, FAILED, message=message)
 

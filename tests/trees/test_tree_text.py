@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rankwise import PRank, RankingTree
 from rankwise.trees import export_text
-from rankwise.trees.columns import ColumnTable
+from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.tree import Tree
 
 

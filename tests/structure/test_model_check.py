@@ -26,7 +26,7 @@ from rankwise import persistence
 from rankwise.base import Ranker
 from rankwise.persistence import ModelFileError, load, save
 from rankwise.structure.archives import dicts_of
-from rankwise.structure.models import check_model
+from rankwise.structure.model_check import check_model
 from rankwise.structure.rules import Array, Scope, StructureError, integers
 from tests.fuzz.models import fitted
 

@@ -14,7 +14,7 @@ from rankwise import fusion
 from rankwise.report import plot_curves, plot_learning_curve, write_report
 from rankwise.report.colours import light, series
 from rankwise.report.learning_curve_plot import growth
-from rankwise.report.lines import MOST_NAMES, looks
+from rankwise.report.line_plots import MOST_NAMES, looks
 from rankwise.selection import LearningCurve
 
 from .conftest import make_board
@@ -93,7 +93,7 @@ def test_a_learning_curve_has_means_and_intervals_of_the_boards(curve):
 
 def test_a_learning_curve_of_fusion(rng):
     learned, rule = rng.random((2, 3, 40))
-    curve = fusion.LearningCurve(np.array([5, 10, 20]), learned, rule, "AP", "rrf")
+    curve = fusion.JudgementCurve(np.array([5, 10, 20]), learned, rule, "AP", "rrf")
     found = growth(curve)
     assert list(found.means) == ["learned", "rrf"]
     np.testing.assert_allclose(found.means["rrf"], rule.mean(axis=1))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.classes import order_labels
 from rankwise.metrics import Confusion
-from rankwise.selection.ranks import bin_edges
+from rankwise.selection.predicted_ranks import bin_edges
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 if TYPE_CHECKING:

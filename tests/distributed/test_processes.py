@@ -7,15 +7,15 @@ import threading
 import pytest
 
 distributed = pytest.importorskip("distributed")
-from rankwise.distributed import ranks  # noqa: E402
-from rankwise.distributed.ranks import run_ranks  # noqa: E402
+from rankwise.distributed import processes  # noqa: E402
+from rankwise.distributed.processes import run_ranks  # noqa: E402
 
 
 @pytest.fixture
 def threads(monkeypatch):
     """Two workers that are threads of this process, and so without a nanny."""
-    monkeypatch.setattr(ranks, "SECONDS_TO_NOTICE", 0.0)
-    monkeypatch.setattr(ranks, "SECONDS_TO_END", 60.0)
+    monkeypatch.setattr(processes, "SECONDS_TO_NOTICE", 0.0)
+    monkeypatch.setattr(processes, "SECONDS_TO_END", 60.0)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
@@ -60,7 +60,7 @@ def fail_beside_one_that_waits(number, parts):
 
 
 def test_the_error_of_a_program_is_raised_while_others_wait(threads, monkeypatch):
-    monkeypatch.setattr(ranks, "SECONDS_TO_END", 0.0)
+    monkeypatch.setattr(processes, "SECONDS_TO_END", 0.0)
     RELEASED.clear()
     try:
         with pytest.raises(ValueError, match="these rows are wrong"):
@@ -77,7 +77,7 @@ def die_beside_one_that_waits(number, parts):
 
 
 def test_without_a_nanny_the_error_says_so(threads, monkeypatch):
-    monkeypatch.setattr(ranks, "SECONDS_TO_END", 0.0)
+    monkeypatch.setattr(processes, "SECONDS_TO_END", 0.0)
     RELEASED.clear()
     try:
         with pytest.raises(RuntimeError, match="no nanny that could restart it"):

@@ -13,13 +13,13 @@ from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure
 from rankwise.prediction import Predictions, labels_of, probabilities_of, scores_of
-from rankwise.runtime.json_values import as_json
+from rankwise.runtime.json_values import convert_to_json
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.fold_result import FAILED, SKIPPED, FoldResult
 from rankwise.selection.given_scores import GivenScores, fill_given, model_rows, unfrozen
 from rankwise.selection.measured import Measurement
 from rankwise.selection.parcel import Parcel
-from rankwise.selection.ranks import predicted_ranks
+from rankwise.selection.predicted_ranks import summarise_predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
 from rankwise.selection.store import ResultStore
 from rankwise.selection.tuning import tune
@@ -29,7 +29,7 @@ _MOST_NOTES = 5
 
 
 @dataclass(frozen=True)
-class Task:
+class FoldTask:
     """Everything that one cell needs; sent to a worker process."""
 
     candidate: Candidate
@@ -43,7 +43,7 @@ class Task:
     store: ResultStore | None
 
 
-def lost(task: Task, message: str) -> FoldResult:
+def record_lost_cell(task: FoldTask, message: str) -> FoldResult:
     """Failed cell of a task whose process ended; recorded in the store."""
     cell = FoldResult(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
     if task.store is not None:
@@ -51,7 +51,7 @@ def lost(task: Task, message: str) -> FoldResult:
     return cell
 
 
-def run(task: Task) -> FoldResult:
+def run(task: FoldTask) -> FoldResult:
     """Run a task; return its finished, failed or skipped cell, which is then in the store."""
     origin = {} if task.store is None else task.candidate.origin
     empty = FoldResult(task.candidate.name, task.fold_name, SKIPPED, key=task.key, origin=origin)
@@ -88,7 +88,7 @@ def _ignores_interrupts() -> bool:
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def _run(task: Task, empty: FoldResult) -> FoldResult:
+def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
     fold = task.fold.open() if isinstance(task.fold, Parcel) else task.fold
     if isinstance(task.candidate.estimator, GivenScores):
         return fill_given(task.measurement, empty, task.candidate.estimator, fold.test)
@@ -119,9 +119,9 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
         predict_seconds=predicted - fitted,
         evaluate_seconds=time.perf_counter() - predicted,
         memory_bytes=memory.extra_bytes,
-        chosen=as_json(tuned.chosen),
-        search=as_json(tuned.search),
-        ranks=predicted_ranks(tuned.estimator, test.y, told, shares),
+        chosen=convert_to_json(tuned.chosen),
+        search=convert_to_json(tuned.search),
+        ranks=summarise_predicted_ranks(tuned.estimator, test.y, told, shares),
     )
 
 

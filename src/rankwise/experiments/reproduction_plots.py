@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from rankwise.experiments.base import Figure, Series, Table, Value, Verdict
+from rankwise.experiments.experiment import Figure, ResultTable, Series, Value, Verdict
 from rankwise.report.axes import FONT, WIDTH, panels, style
 from rankwise.report.colours import MARKERS, N_SERIES, light, series
 
@@ -26,7 +26,7 @@ _COLOURS = {
 }
 
 
-def plot_table(table: Table) -> Drawing | None:
+def plot_table(table: ResultTable) -> Drawing | None:
     """Plot our values minus the paper's in units of the tolerance, one panel per column.
 
     Right is better. The band marks values that count as met; bars show ± of ours. Returns None if

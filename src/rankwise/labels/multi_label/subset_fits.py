@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankwise.checks.labels import LabelData, check_label_fit, check_truth
+from rankwise.checks.label_data import LabelData, check_label_fit, check_truth
 from rankwise.checks.rows import check_rows
-from rankwise.labels.multi_label.label_space import LabelSpace, checked_sizes
+from rankwise.labels.multi_label.label_space import LabelSpace, check_sizes
 from rankwise.labels.multi_label.plst import EXACT_UP_TO, PLST
-from rankwise.solvers.labels.label_axes import centred_products, leading_axes
+from rankwise.solvers.labels.label_axes import centre_products, leading_axes
 from rankwise.solvers.labels.label_statistics import LabelStatistics, label_statistics
-from rankwise.solvers.least_squares.shared_ridge import centred_path, from_centre
+from rankwise.solvers.least_squares.shared_ridge import build_centred_path, shift_from_centre
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 
@@ -143,20 +143,20 @@ def plst_path(
     model = PLST(max(n_components, default=0) or None, reference=reference)
     model._validate_params()
     data = _checked(model, X, y)
-    n_components = checked_sizes("n_components", n_components, data.Y.shape[1])
+    n_components = check_sizes("n_components", n_components, data.Y.shape[1])
     X_val = check_rows(model, X_val, name="X_val")
     true = check_truth(y_val, X_val.shape[0], data.classes, data.form, name="y_val").toarray() > 0
     statistics = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
     assert statistics.labels is not None
     means = statistics.means
     offset = means if reference == "mean" else np.zeros(len(means))
-    products = centred_products(statistics.labels, means, statistics.weight, offset)
+    products = centre_products(statistics.labels, means, statistics.weight, offset)
     axes, _ = leading_axes(products, max(n_components))
     rhs = (statistics.cross - np.outer(statistics.gram[:, 0], offset)) @ axes.T
-    solve = centred_path(statistics.gram, statistics.centre)
+    solve = build_centred_path(statistics.gram, statistics.centre)
     losses = np.empty((len(alphas), len(n_components)))
     for row, alpha in enumerate(alphas):
-        coefficients = from_centre(solve(alpha, rhs), statistics.centre)
+        coefficients = shift_from_centre(solve(alpha, rhs), statistics.centre)
         codes = coefficients[0] + X_val @ coefficients[1:]
         losses[row] = _losses(codes, axes, offset, true, n_components)
     return {

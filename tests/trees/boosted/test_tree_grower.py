@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankwise.trees.boosted.binned_rows import BinnedRows
-from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.boosted.rules import GrowthRules
-from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.boosted.growth_rules import GrowthRules
+from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from tests.oracles_boosted import TreeByHand
 
 RULES = [

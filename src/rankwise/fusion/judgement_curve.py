@@ -24,7 +24,7 @@ from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurve:
+class JudgementCurve:
     """Effectiveness by the number of judged queries.
 
     Attributes
@@ -77,7 +77,7 @@ def learning_curve(
     rule: str = "rrf",
     measure: str = "AP",
     random_state: Any = 0,
-) -> LearningCurve:
+) -> JudgementCurve:
     """Measure learnt fusion as a function of the number of judged queries.
 
     Each draw fits the fusion on n random queries and measures it on the others.
@@ -154,7 +154,7 @@ def learning_curve(
             rest = np.isin(measured.groups.ids, groups.ids[order[size:]])
             learned[place, draw] = np.nanmean(values[rest])
             compared[place, draw] = np.nanmean(baseline[rest])
-    return LearningCurve(sizes, learned, compared, measure, rule)
+    return JudgementCurve(sizes, learned, compared, measure, rule)
 
 
 @dataclass(frozen=True, eq=False)

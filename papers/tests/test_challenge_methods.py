@@ -98,7 +98,7 @@ def test_the_ensemble_is_what_stacking_ranker_makes_of_its_models(fold, out_of_f
     }
     found = ensemble.stacked("mq2008", fold, members, out_of_fold=out_of_fold)
     recipe = {} if out_of_fold else {"share": 0.8, "refit": False}
-    err = "ERR(max_grade=2,empty=0)"
+    err = "ERR(max_grade=2,empty=0,ties=stable)"
     for degree, of in ((2, found), (1, found["variants"]["RankLR, degree 1"])):
         stack = StackingRanker(list(members.items()), degree=degree, measure=err, **recipe).fit(
             fold.train.X, fold.train.y, qid=fold.train.qid
@@ -131,7 +131,7 @@ def test_forms_and_bases_of_orboost_are_cells(fold, monkeypatch, name):
             max_bins=255, row_weight="rank" if name.endswith("rank") else None, random_state=0,
         )  # fmt: skip
         estimator.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
-        err = "ERR(max_grade=2,empty=0)"
+        err = "ERR(max_grade=2,empty=0,ties=stable)"
         wanted = evaluate(fold.test.y, estimator.rank_score(fold.test.X), fold.test.qid, [err])
         assert of["test"]["ERR"] == pytest.approx(wanted[err], abs=1e-9)
     assert {params["estimator"] for _, params in plan.methods("x", False)["orboost"].values()} == {
@@ -158,7 +158,7 @@ def test_pair_methods_take_C_by_validation(fold, monkeypatch, key, norm):
     params = {"kind": "pairs", "fold": 1, "key": key, "norm": norm, "pair_weight": "power"}
     (found,) = fits.compute(Cell("x", params, "mq2008"))
     of = fits.by_query(fold) if norm == "query" else fold
-    err = "ERR(max_grade=2,empty=0)"
+    err = "ERR(max_grade=2,empty=0,ties=stable)"
     estimator = fits.REGISTRY[key].load()(C=found["C"], pair_weight="power")
     estimator.fit(of.train.X, of.train.y, qid=of.train.qid)
     wanted = evaluate(of.test.y, estimator.predict(of.test.X), of.test.qid, [err])[err]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise import RidgeRanker, compare
-from rankwise._registry import REGISTRY, Entry
+from rankwise._registry import RANKING, REGISTRY, Entry
 from rankwise.datasets import read_letor, write_letor
 from rankwise.selection import Leaderboard, learning_curve
 
@@ -76,6 +76,7 @@ def test_all_rankers_are_those_that_need_no_extra(rankwise, letor_file, monkeypa
     for key, entry in list(REGISTRY.items()):
         if entry.kind == "ranker" and not entry.extra and key not in kept:
             monkeypatch.delitem(REGISTRY, key)
+            monkeypatch.delitem(RANKING, key)
     assert {"lightgbm", "rank_net", "random_nodes", "orboost"} <= set(REGISTRY)
     run = rankwise("compare", letor_file, "--rankers", "all", "--cv", 3, "--json")
     assert run.code == 0, run.err
@@ -160,7 +161,7 @@ def test_csv_files_are_one_table(rankwise, part_files, tmp_path):
 
 def test_a_failed_ranker_is_exit_code_one_and_the_rest_is_shown(rankwise, tmp_path, monkeypatch):
     failing = Entry("tests.selection.helpers:Moody", kind="ranker", summary="")
-    monkeypatch.setitem(REGISTRY, "ridge", failing)
+    monkeypatch.setitem(RANKING, "ridge", failing)
     data = judged_data(0)
     write_letor(data, tmp_path / "judged.txt")
     run = rankwise("compare", tmp_path / "judged.txt", "--rankers", FAST, "--cv", 3)

@@ -7,7 +7,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import persistence
-from rankwise._registry import REGISTRY, Entry
+from rankwise._registry import RANKING, REGISTRY, Entry
 from rankwise.datasets import read_letor
 from tests.ordinal_column import OrdinalColumn
 
@@ -16,7 +16,8 @@ from tests.ordinal_column import OrdinalColumn
 def ordinal_column(monkeypatch):
     """The registry with one ordinal estimator more."""
     entry = Entry("tests.ordinal_column:OrdinalColumn", "ordinal", "A column of X")
-    monkeypatch.setitem(REGISTRY, "ordinal_column", entry)
+    for table in (REGISTRY, RANKING):
+        monkeypatch.setitem(table, "ordinal_column", entry)
     trusted = (*persistence.TRUSTED_TYPES, "tests.ordinal_column.OrdinalColumn")
     monkeypatch.setattr(persistence, "TRUSTED_TYPES", trusted)
 
@@ -60,7 +61,7 @@ def test_classes_of_a_model_without_any(rankwise, letor_file, model, tmp_path):
     run = rankwise("predict", tmp_path / "r", letor_file, "--classes")
     assert run.code == 2
     assert "needs a model that predicts classes" in run.err
-    run = rankwise("predict", model, letor_file, "--classes", "--as", "trec", "--out", "x.run")
+    run = rankwise("predict", model, letor_file, "--classes", "--format", "trec", "--out", "x.run")
     assert run.code == 2
     assert "a TREC run holds scores, but --classes writes none" in run.err
 

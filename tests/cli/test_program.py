@@ -184,7 +184,7 @@ def test_list_shows_everything_that_other_commands_take(rankwise):
 
 
 def test_completion_offers_what_fits():
-    assert completion.ranker("pair") == ["pairwise_elm"]
+    assert completion.ranker("pair") == ["pairwise_elm", "pair_ranker"]
     assert completion.rankers("ridge,lig") == ["ridge,lightgbm"]
     assert completion.rankers("ridge,lin") == ["ridge,linear_regression"]
     assert completion.rankers("ridge,ri") == []
@@ -201,7 +201,7 @@ def test_completion_of_data_offers_sets_and_files(tmp_path, monkeypatch):
 def test_the_shell_can_ask_for_completion():
     run = python(
         "-m", "rankwise", _RANKWISE_COMPLETE="complete_bash", COMP_CWORD="4",
-        COMP_WORDS="rankwise cv x --ranker pa",
+        COMP_WORDS="rankwise cv x --ranker pairw",
     )  # fmt: skip
     assert run.stdout.split() == ["pairwise_elm"]
 

@@ -80,4 +80,5 @@ def test_versions_of_wrapped_libraries_are_recorded(folds):
     assert {"rankwise", "python", "platform", "numpy", "scikit-learn"} < versions.keys()
     assert not any("source of" in name for name in versions)
     without = compare(["ridge"], data, measures=["AP"], isolate=False).settings.versions
-    assert versions.keys() - without.keys() == {"lightgbm"}
+    # The adapters read frames by narwhals, whose version can change their numbers, too.
+    assert versions.keys() - without.keys() == {"lightgbm", "narwhals"}

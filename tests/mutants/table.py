@@ -326,7 +326,7 @@ TABLE = [
         "selection/predicted_ranks.py",
         "np.cumsum(shares[:, ::-1], axis=1)[:, -2::-1]",
         "np.cumsum(shares, axis=1)[:, :-1]",
-        "selection/test_ordinal.py",
+        "selection/test_predicted_ranks.py",
     ),
     Mutation(
         "solvers/boosting/dropout.py",
@@ -378,7 +378,7 @@ TABLE = [
         "trees/frontier.py",
         "gains >= gains.max(axis=0) - ties",
         "gains > gains.max(axis=0) - ties",
-        "trees/test_growth.py",
+        "trees/test_frontier.py",
     ),
     Mutation(
         "trees/leaves.py",

@@ -86,7 +86,7 @@ def growth(curve: LearningCurve | fusion.JudgementCurve, measure: str | None = N
     if not isinstance(curve, LearningCurve):
         raise TypeError(
             f"curve must be a LearningCurve, got {type(curve).__name__}. Pass the result of "
-            "rankwise.selection.learning_curve or rankwise.fusion.judgement_curve."
+            "rankwise.selection.learning_curve or rankwise.fusion.learning_curve."
         )
     measure = curve.measure if measure is None else measure
     last = curve.boards[-1]

@@ -152,3 +152,15 @@ def test_architecture_page_names_files_that_exist():
     missing = [p for p in sorted(paths) if "NAME" not in p and "FAMILY" not in p
                and not any((ROOT / top / p).exists() for top in ("src/rankwise", "."))]  # fmt: skip
     assert missing == []
+
+
+def test_architecture_page_names_objects_that_exist():
+    page = (ROOT / "docs" / "architecture.rst").read_text("utf-8")
+    names = sorted(set(re.findall(r"``(rankwise\.[\w.]+)``", page)))
+    missing = []
+    for name in names:
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError):
+            missing.append(name)
+    assert len(names) > 30 and missing == []

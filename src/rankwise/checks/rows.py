@@ -1,4 +1,4 @@
-"""The only place that checks what users pass in.
+"""Checks of the rows that users pass to estimators.
 
 X is checked before y, y before qid, qid before weights. Messages name the argument, the rule, the
 value and the fix.
@@ -263,7 +263,10 @@ def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
 
 
 def materialise(X: Any) -> Any:
-    """Collect a lazy Polars frame, turn a record batch into a table; return others unchanged."""
+    """Table of a record batch, with text for string views; a lazy Polars frame is collected.
+
+    Other inputs are returned unchanged.
+    """
     X = build_arrow_table(X)
     if hasattr(X, "column_names") and "string_view" in map(str, X.schema.types):
         import pyarrow as pa

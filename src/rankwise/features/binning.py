@@ -24,7 +24,7 @@ CHUNK_COLUMNS = 4
 
 @dataclass(frozen=True, eq=False)
 class Binning:
-    """Cuts of every column; callable on rows through :meth:`codes`.
+    """Cuts of every column; :meth:`codes` applies them to rows.
 
     Attributes
     ----------

@@ -122,6 +122,7 @@ class BasisExpansionRanker(Ranker):
         qid: ArrayLike | None,
         weight: ArrayLike | None,
     ) -> FitData:
+        """Check the training rows; of a stream the first, and a sample if the designs need one."""
         limit = equation.features.column_limit
         if isinstance(X, RowStream):
             check_stream(self, equation, search, X)

@@ -1,4 +1,4 @@
-"""Checked training rows, as estimators receive them from their checks."""
+"""Checked rows, as estimators receive them from their checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from rankwise.typing import Float64Array, Matrix
 
 @dataclass(frozen=True)
 class FitData:
-    """Checked training rows in input order; rows of zero weight are dropped.
+    """Checked rows.
+
+    Training rows are in input order, without the rows of zero weight. Validation rows are in an
+    order that their content determines, see :func:`rankwise.checks.rows.check_validation`.
 
     ``kept`` marks the input rows that were kept; None: all of them. ``classes`` holds the ordered
     classes whose numbers 0, 1, … are ``y``; None if y holds the targets themselves.

@@ -89,7 +89,7 @@ class FileFormat:
 
     Attributes
     ----------
-    kind : Format
+    kind : FormatName
     separator : str or None
         Character between the columns of a table or of triples; None: ASCII white space.
     columns : tuple of str

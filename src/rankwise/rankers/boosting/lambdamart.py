@@ -402,6 +402,7 @@ class LambdaMART(TreeScores):
         if held_out is not None:
             validation = Validation.of(held_out, validation_measure, trees)
         self._set_score_name(data.y)
+        # The rules read n_features_in_, feature_names_in_ and columns_, which are set above.
         boosting, rules = self._boosting(seed), self._growth_rules()
 
         # Distinct rows of each query, in an order that their content determines.
@@ -415,7 +416,9 @@ class LambdaMART(TreeScores):
         if places is not None:
             rate, penalty = self.learning_rate, self.position_bias_regularization
             bias = PositionBias(loss, places[order], biases, rate, penalty)
-        del table, data, judged  # the grower needs neither the rows nor a second copy of the labels
+        # The loss holds what it needs of the labels. The matrix is freed with `rows` below, before
+        # the grower takes its memory, unless dropout scores it again.
+        del table, data, judged
 
         if loss.has_pairs:
             n_categories = self.columns_.n_categories(self.n_features_in_)

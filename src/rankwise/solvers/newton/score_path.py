@@ -102,7 +102,7 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
     Attributes
     ----------
     rows : FitData
-        Rows as the user passed them; they determine which rows are equal, for any design.
+        Checked rows. Their X, not the design, determines which rows are equal.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
     loss : callable

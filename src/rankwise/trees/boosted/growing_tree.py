@@ -89,7 +89,7 @@ class TreeColumns:
     nominal : ndarray of shape (n_columns,), bool
         Whether bins are categories, which have no order.
     signs : ndarray of shape (n_columns,), int64
-        1 or -1: leaf values increase or decrease with the column.
+        1, -1 or 0: leaf values increase or decrease with the column, or are free.
     """
 
     features: Int64Array
@@ -171,7 +171,8 @@ class GrowingTree:
         self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
         self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
         self._thresholds: np.random.Generator | None = None
-        # None if unused: the kernels that find splits are then compiled without it.
+        # None if unused: the kernels that find splits are then compiled without it. With L1, signs
+        # that are all 0 are passed too: the formula of penalised values is compiled only with them.
         self._nominal = columns.nominal if columns.nominal.any() else None
         self._signs = columns.signs if columns.signs.any() or rules.reg_alpha > 0 else None
 

@@ -52,7 +52,7 @@ class FeatureMap(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class FunctionFeatures:
     """Feature map given by the function that makes its designs."""
 
     designs: Callable[[FitData], Designs]
@@ -83,9 +83,9 @@ class Equation:
     Attributes
     ----------
     features : FeatureMap
-    loss : loss of the kind that ``path`` takes
-    path : callable
-        Function of rows, a design, the loss and the penalties that returns the path of solutions.
+    loss : loss of the kind that ``make_path`` takes
+    make_path : callable
+        Makes the path of solutions from rows, a design, the loss and the penalties.
     penalty : Penalty
         Penalty that is searched.
     pairs : bool
@@ -98,7 +98,7 @@ class Equation:
 
     features: FeatureMap
     loss: Any
-    path: Callable[[FitData, Any, Any, Penalties], Path[Any]]
+    make_path: Callable[[FitData, Any, Any, Penalties], Path[Any]]
     penalty: Penalty
     pairs: bool = True
     needs_rows: str = ""
@@ -175,8 +175,9 @@ def _solve(equation: Equation, search: PenaltySearch, rows: FitData) -> Choice[A
         # are divided by a power of two, which is exact. Sums of a stream read its own targets.
         power = 0 if isinstance(rows, StreamData) else target_power(rows.y)
     rows = replace(rows, y=np.ldexp(rows.y, -power)) if power else rows
+    loss, penalties = equation.loss, search.penalties
     choice = search.choose(
-        (parameters, *search.solve(equation.path(rows, design, equation.loss, search.penalties)))
+        (parameters, *search.solve(equation.make_path(rows, design, loss, penalties)))
         for parameters, design in equation.features.designs(rows)
     )
     return replace(choice, fit=choice.fit.scaled(power)) if power else choice

@@ -99,7 +99,7 @@ class NonNegativeRanker(BasisExpansionRanker):
             ColumnFeatures(False),
             SquaredLoss("all", self.query_weight),
             _LAM,
-            path=NonNegativePath,
+            make_path=NonNegativePath,
             needs_rows="active sets are chosen on all of them",
         )
 

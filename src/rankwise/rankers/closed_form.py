@@ -37,7 +37,7 @@ def build_closed_form(
     features: FeatureMap, loss: SquaredLoss, penalty: Penalty, **options: Any
 ) -> Equation:
     """Equation with a squared loss; ``options`` are fields of :class:`Equation`."""
-    options.setdefault("path", least_squares_path)
+    options.setdefault("make_path", least_squares_path)
     return Equation(features, loss, penalty=penalty, pairs=loss.graph != "pointwise", **options)
 
 

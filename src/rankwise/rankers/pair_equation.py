@@ -35,5 +35,5 @@ def pair_equation(
 ) -> Equation:
     """Equation of a loss over pairs; ``losses`` names what a stream cannot sum."""
     needs_rows = f"{losses} cannot be summed chunk by chunk"
-    path = partial(ScorePath, solver=solver)
-    return Equation(features, loss, path, C_OF_PAIRS, needs_rows=needs_rows)
+    make_path = partial(ScorePath, solver=solver)
+    return Equation(features, loss, make_path, C_OF_PAIRS, needs_rows=needs_rows)

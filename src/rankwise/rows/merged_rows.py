@@ -57,14 +57,14 @@ def merge_rows(
     y: Float64Array,
     groups: QueryGroups,
     sample_weight: Float64Array | None,
-    place: Int64Array | None = None,
+    shown_at: Int64Array | None = None,
 ) -> MergedRows:
-    """Merge the equal rows (features, label and place) of each query; O(N d).
+    """Merge the equal rows (features, label and position shown) of each query; O(N d).
 
-    Rows of a query are sorted by place, if given, then by content.
+    Rows of a query are sorted by ``shown_at``, if given, then by content.
     """
     position = np.empty(len(y), dtype=np.int64)
-    rows, indptr, total = distinct_rows_of_queries(X, y, groups, sample_weight, place, position)
+    rows, indptr, total = distinct_rows_of_queries(X, y, groups, sample_weight, shown_at, position)
     total = np.ones(len(rows)) if total is None else total
     weight = 1.0 if sample_weight is None else sample_weight
     return MergedRows(rows, indptr, total, position, weight / total[position])
@@ -75,7 +75,7 @@ def distinct_rows_of_queries(
     y: Float64Array,
     groups: QueryGroups,
     sample_weight: Float64Array | None,
-    place: Int64Array | None = None,
+    shown_at: Int64Array | None = None,
     position: Int64Array | None = None,
     n_threads: int = 1,
 ) -> tuple[Int64Array, Int64Array, Float64Array | None]:
@@ -83,7 +83,7 @@ def distinct_rows_of_queries(
 
     Parameters
     ----------
-    X, y, groups, sample_weight, place
+    X, y, groups, sample_weight, shown_at
         See :func:`merge_rows`.
     position : ndarray of shape (n_samples,), int64, optional
         Output array, filled with the merged row of each input row.
@@ -102,7 +102,7 @@ def distinct_rows_of_queries(
     bit-identical for any input order.
     """
     n, chunks = len(y), query_chunks(groups.indptr, CHUNK_ROWS)
-    ordered, is_new, sizes, query_keys = _order(X, y, groups, sample_weight, place, n_threads)
+    ordered, is_new, sizes, query_keys = _order(X, y, groups, sample_weight, shown_at, n_threads)
     by_content = np.lexsort(query_keys)
     indptr = np.concatenate([[0], np.cumsum(sizes[by_content])]).astype(np.int64)
     starts = np.empty(groups.n_queries, dtype=np.int64)
@@ -114,10 +114,12 @@ def distinct_rows_of_queries(
     if sample_weight is not None:
         weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
     totals = np.zeros(n_merged if has_weight else 0)
-    places = np.zeros(0, dtype=np.int64) if position is None else position
+    merged_of_row = np.zeros(0, dtype=np.int64) if position is None else position
 
     def join(queries: tuple[int, int]) -> None:
-        join_queries(ordered, is_new, groups.indptr, starts, *queries, weights, out, totals, places)
+        join_queries(
+            ordered, is_new, groups.indptr, starts, *queries, weights, out, totals, merged_of_row
+        )
 
     thread_map(join, chunks, n_threads)
     return out, indptr, totals if has_weight and (totals != 1).any() else None
@@ -128,7 +130,7 @@ def _order(
     y: Float64Array,
     groups: QueryGroups,
     sample_weight: Float64Array | None,
-    place: Int64Array | None,
+    shown_at: Int64Array | None,
     n_threads: int,
 ) -> tuple[Int64Array, NDArray[np.bool_], Int64Array, tuple[Float64Array, NDArray[np.uint64]]]:
     """Rows of each query sorted by content, and a mask of the distinct ones.
@@ -138,9 +140,9 @@ def _order(
     """
     hashes = row_hashes(X, y, n_threads)
     keys = hashes[None]
-    if place is not None:
-        hashes ^= scramble(place.astype(np.uint64) + np.uint64(1))
-        keys = np.stack([hashes, place.astype(np.uint64)])
+    if shown_at is not None:
+        hashes ^= scramble(shown_at.astype(np.uint64) + np.uint64(1))
+        keys = np.stack([hashes, shown_at.astype(np.uint64)])
     hash_line = 0
     if sample_weight is not None:
         weights = np.ascontiguousarray(sample_weight, dtype=np.float64)

@@ -62,7 +62,8 @@ def test_learns_about_as_well(settings, judged):
 def test_goss_takes_large_gradients_and_scales_up_the_others(rng):
     gradients = np.round(rng.normal(size=1000), 1)
     hessians, before = np.ones(1000), gradients.copy()
-    follows = GradientSampling(0.1, 0.2).follow(rng, np.array([0, 1000]), gradients, hessians)
+    sampling, indptr = GradientSampling(0.1, 0.2), np.array([0, 1000])
+    follows = sampling.draw_and_rescale(rng, indptr, gradients, hessians)
     top = np.argsort(-np.abs(before), kind="stable")[:100]
     assert follows[top].all() and follows.sum() == 300
     np.testing.assert_array_equal(gradients[top], before[top])

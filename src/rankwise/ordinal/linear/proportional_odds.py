@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
-from rankwise.equation import Candidates, Equation
+from rankwise.equation import Equation, FunctionFeatures
 from rankwise.losses.cumulative_link import LINKS
 from rankwise.ordinal.searched_ordinal_ranker import SearchedOrdinalRanker
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton
@@ -228,5 +228,6 @@ class ProportionalOdds(SearchedOrdinalRanker):
         return LINKS[self.link].probabilities(scores, self.thresholds_)
 
     def _equation(self) -> Equation:
-        path = partial(CumulativePath, solver=CumulativeNewton(self.tol, self.max_iter))
-        return Equation(Candidates(lambda rows: [({}, None)]), LINKS[self.link], path, PENALTY)
+        make_path = partial(CumulativePath, solver=CumulativeNewton(self.tol, self.max_iter))
+        features = FunctionFeatures(lambda rows: [({}, None)])
+        return Equation(features, LINKS[self.link], make_path, PENALTY)

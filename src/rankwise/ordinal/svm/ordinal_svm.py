@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.rows import check_rows
-from rankwise.equation import Candidates, Equation
+from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import (
     KERNEL_NAMES,
@@ -299,7 +299,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         widths = find_searched_gamma(self.kernel, self.gamma)
         solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
         return Equation(
-            Candidates(self._kernels, [widths], limit),
+            FunctionFeatures(self._kernels, [widths], limit),
             partial(fit_threshold_weights, self.costs),
             partial(OrdinalPath, solver=solver, max_bytes=self.max_bytes),
             PENALTY,

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
-from rankwise.equation import Candidates, Equation
+from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.polynomial_terms import (
     TERMS,
     TermMap,
@@ -295,7 +295,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         solver = ThresholdSolver(self.solver, self.tol, self.max_iter)
         is_squared = self.loss == "squared_hinge"
         return Equation(
-            Candidates(self._columns),
+            FunctionFeatures(self._columns),
             partial(fit_threshold_weights, self.costs),
             partial(ThresholdPath, squared=is_squared, solver=solver),
             PENALTY,

@@ -441,7 +441,7 @@ class LambdaMART(TreeScores):
         return make_loss(self.objective, rows, measure, level, normalised, seed, n_threads)
 
     def _growth_rules(self) -> GrowthRules:
-        """Limits on the growth of a tree on the columns of the fit."""
+        """Rules for the growth of a tree on the columns of the fit."""
         return GrowthRules(
             self.max_leaf_nodes, self.max_depth, self.min_samples_leaf, self.min_hessian_leaf,
             self.reg_lambda, self.reg_alpha, self.min_split_gain, self.growth,

@@ -105,8 +105,8 @@ def elm(ranker: NodeParameters, loss: SquaredLoss) -> Equation:
         features = KernelFeatures.of(
             ranker, leaves_out=leaves_out(ranker, C_OF_SUM), takes_shift=loss.takes_shift
         )
-        path = partial(least_squares_path, max_bytes=ranker.max_bytes)
-        return build_closed_form(features, loss, C_OF_SUM, path=path)
+        make_path = partial(least_squares_path, max_bytes=ranker.max_bytes)
+        return build_closed_form(features, loss, C_OF_SUM, make_path=make_path)
     nodes = NodeFeatures(
         ranker.n_nodes,
         ranker.activation,

@@ -161,7 +161,7 @@ class CLSRRank(BasisExpansionRanker):
         equation = kernel_least_squares(
             self, loss, PENALTY, penalise="coefficients", smaller=smaller
         )
-        return replace(equation, path=partial(coefficient_path, max_bytes=self.max_bytes))
+        return replace(equation, make_path=partial(coefficient_path, max_bytes=self.max_bytes))
 
 
 def coefficient_path(

@@ -187,7 +187,7 @@ class KernelFeatures(StreamedFeatures):
                 f'kernel={self.kernel!r} stores them. Use RankRLS(kernel="linear"), '
                 'RankRLS(approximation="nystroem"), or random nodes (PairwiseELM).'
             )
-        if self._has_landmarks and not rows.reiterable:
+        if self._is_nystroem and not rows.reiterable:
             raise ValueError(
                 "landmarks read the stream twice, but an iterator can be read only once. Pass a "
                 "callable that returns a new iterator each time: stream(make_chunks)."
@@ -202,7 +202,7 @@ class KernelFeatures(StreamedFeatures):
 
     def sample_draws(self) -> tuple[LeastRows, ...]:
         """Draws from all rows for choosing widths and landmarks; none if not needed."""
-        if not self._has_landmarks:
+        if not self._is_nystroem:
             return ()
         salt = salt_of(copy.deepcopy(self.random_state))
         candidates = n_candidates(self.n_landmarks, "uniform")
@@ -220,12 +220,12 @@ class KernelFeatures(StreamedFeatures):
         return nystroem_map(kernel, rows.X[drawn], rows.X.dtype)
 
     @property
-    def _has_landmarks(self) -> bool:
+    def _is_nystroem(self) -> bool:
         return self.approximation == "nystroem" and self.kernel != "linear"
 
     def _design(self, rows: FitData, gamma: float | str | None) -> AnyDesign:
         kernel = self.resolve(rows, gamma)
-        if self._has_landmarks:
+        if self._is_nystroem:
             return LandmarkDesign([self.landmarks(rows, kernel)])
         if self.approximation == "landmarks":
             return self._kernel_columns(rows, kernel)

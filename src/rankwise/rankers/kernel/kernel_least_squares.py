@@ -23,8 +23,8 @@ def kernel_least_squares(
         intercept=loss.intercept,
         **options,
     )
-    path = partial(least_squares_path, max_bytes=ranker.max_bytes)
-    return build_closed_form(features, loss, penalty, path=path)
+    make_path = partial(least_squares_path, max_bytes=ranker.max_bytes)
+    return build_closed_form(features, loss, penalty, make_path=make_path)
 
 
 def leaves_out(ranker: object, penalty: Penalty) -> bool:

@@ -185,5 +185,5 @@ class RankRLS(PartialFit, BasisExpansionRanker):
             return equation
         solver = PreconditionedConjugateGradients(self.tol, self.max_iter)
         features: Any = equation.features
-        path = partial(ConjugateGradientsPath, landmarks=features.landmarks, solver=solver)
-        return replace(equation, path=path)
+        make_path = partial(ConjugateGradientsPath, landmarks=features.landmarks, solver=solver)
+        return replace(equation, make_path=make_path)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, minimum
-from rankwise.equation import Candidates, Equation
+from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import find_searched_gamma, gamma_candidates, resolve_kernel_of_fit
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
@@ -175,17 +175,17 @@ class SVRRanker(BasisExpansionRanker):
         self.max_iter = max_iter
 
     def _equation(self) -> Equation:
-        path = partial(
+        make_path = partial(
             SupportVectorPath, tol=self.tol, max_iter=self.max_iter, max_bytes=self.max_bytes
         )
         return Equation(
-            Candidates(
+            FunctionFeatures(
                 self._tubes,
                 (find_searched_gamma(self.kernel, self.gamma), self.epsilon),
                 KernelFeatures.of(self).column_limit,
             ),
             PointwiseAbsolute,
-            path,
+            make_path,
             PENALTY,
             pairs=False,
             needs_rows="absolute residuals cannot be summed chunk by chunk",

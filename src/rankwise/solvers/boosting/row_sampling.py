@@ -28,14 +28,14 @@ class QuerySampling:
         """Whether the tree of a number leaves rows out."""
         return self.share < 1
 
-    def follow(
+    def draw_and_rescale(
         self,
         rng: np.random.Generator,
         indptr: Int64Array,
         gradients: Float64Array,
         hessians: Float64Array,
     ) -> NDArray[np.bool_]:
-        """Rows that a tree follows, as a mask."""
+        """Rows that a tree follows, as a mask; the derivatives are not changed."""
         # Whole queries: the gradients of a query are computed from all of its rows.
         return np.repeat(draw_share(rng, self.share, len(indptr) - 1), np.diff(indptr))
 
@@ -76,7 +76,7 @@ class GradientSampling:
         """Whether the tree of a number leaves rows out."""
         return number >= self.first
 
-    def follow(
+    def draw_and_rescale(
         self,
         rng: np.random.Generator,
         indptr: Int64Array,

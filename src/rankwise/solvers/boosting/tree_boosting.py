@@ -166,7 +166,7 @@ class TreeBoosting:
         """Rows that a tree follows, and the others; None: all, and none."""
         if not self.sampling.draws(number):
             return None, None
-        follows = self.sampling.follow(rng, indptr, gradients, hessians)
+        follows = self.sampling.draw_and_rescale(rng, indptr, gradients, hessians)
         return np.flatnonzero(follows).astype(np.int32), np.flatnonzero(~follows).astype(np.int32)
 
     def _may_find_one(self, loss: BoostedLoss, grower: TreeGrower) -> bool:

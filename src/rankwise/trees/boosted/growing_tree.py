@@ -130,7 +130,8 @@ class _Leaf:
 
 
 _Siblings = tuple[_Leaf, ...]  # or only the root
-_Build = tuple[int, int, int, int]  # first row, end of the rows, slot, slot of the parent or -1
+# First row, end of the rows, slot, slot of the parent or -1.
+_HistogramTask = tuple[int, int, int, int]
 
 
 class GrowingTree:
@@ -170,23 +171,23 @@ class GrowingTree:
         self._binned, self._rules, self._memory, self._columns = binned, rules, memory, columns
         self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
         self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
-        self._thresholds: np.random.Generator | None = None
+        self._threshold_rng: np.random.Generator | None = None
         # None if unused: the kernels that find splits are then compiled without it. With L1, signs
         # that are all 0 are passed too: the formula of penalised values is compiled only with them.
         self._nominal = columns.nominal if columns.nominal.any() else None
         self._signs = columns.signs if columns.signs.any() or rules.reg_alpha > 0 else None
 
-    def grow(self, shrinkage: float, thresholds: np.random.Generator | None) -> GradientTree:
+    def grow(self, shrinkage: float, threshold_rng: np.random.Generator | None) -> GradientTree:
         """Grow the tree.
 
         Parameters
         ----------
         shrinkage : float
             Multiplies the leaf values.
-        thresholds : numpy.random.Generator or None
+        threshold_rng : numpy.random.Generator or None
             Draws a threshold for every column. None: all thresholds are tried.
         """
-        self._thresholds = thresholds
+        self._threshold_rng = threshold_rng
         rules, rows, nodes = self._rules, self._rows, self._nodes
         limits = np.array([rules.reg_alpha, rules.reg_lambda, -np.inf, np.inf])
         total = np.array([sum_packed(self._memory.packed, rows)])
@@ -195,7 +196,8 @@ class GrowingTree:
         # splits.
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
         (root.size,), (root.count,) = self._sizes([0, len(rows)])
-        leaves = self._by_level(root) if rules.growth == "symmetric" else self._by_leaf(root)
+        split = self._split_symmetric if rules.growth == "symmetric" else self._split_best_first
+        leaves = split(root)
         # In the order of their rows, so that the end of a leaf is the start of the next. A leaf
         # without rows on this machine starts where the next one does.
         leaves.sort(key=lambda leaf: (leaf.start, leaf.end))
@@ -206,7 +208,7 @@ class GrowingTree:
         goes_left = np.stack(nodes.goes_left)
         return GradientTree(nodes.tree(), goes_left, rows, starts, values)
 
-    def _by_leaf(self, root: _Leaf) -> list[_Leaf]:
+    def _split_best_first(self, root: _Leaf) -> list[_Leaf]:
         """Split the leaf with the largest gain, among all leaves or those of the lowest depth."""
         by_depth = self._rules.growth == "depth"
         leaves = [root]
@@ -228,7 +230,7 @@ class GrowingTree:
                 self._search(pairs)
         return leaves
 
-    def _by_level(self, root: _Leaf) -> list[_Leaf]:
+    def _split_symmetric(self, root: _Leaf) -> list[_Leaf]:
         """Split all leaves of a level in the same way, except those with too small children."""
         ends: list[_Leaf] = []
         level, pairs = [root], [(root,)]
@@ -254,7 +256,7 @@ class GrowingTree:
         families = [family for family in families if max(leaf.least for leaf in family) >= 0]
         if not families:
             return
-        builds = [_build(*family) for family in families]
+        tasks = [_plan_histogram(*family) for family in families]
         leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
         lines = _lines(leaves)
         limits = np.array([leaf.limits for leaf in leaves])
@@ -263,9 +265,9 @@ class GrowingTree:
         asking = leaves[:1] if common else leaves
         allowed = np.array([self._choice.of_node(leaf.depth, leaf.path) for leaf in asking])
         seeds = None
-        if self._thresholds is not None:
-            seeds = self._thresholds.integers(1, 2**63, len(asking), dtype=np.uint64)
-        self._build(builds)
+        if self._threshold_rng is not None:
+            seeds = self._threshold_rng.integers(1, 2**63, len(asking), dtype=np.uint64)
+        self._fill_histograms(tasks)
         n_words = self._columns.words.shape[1]
         n_parts = self._n_threads if len(leaves) * n_words * BINS > SMALL else 1
         # Threads search separate words of eight columns, in the order of the columns.
@@ -288,17 +290,17 @@ class GrowingTree:
             line = 0 if common else i
             leaf.split = found[winners[line], line]
 
-    def _build(self, builds: list[_Build]) -> None:
+    def _fill_histograms(self, tasks: list[_HistogramTask]) -> None:
         """Sum the histograms of the smaller siblings, and subtract them from the parents'."""
         histograms = self._memory.histograms[:, : self._columns.words.shape[1]]
-        for start, end, small, _ in builds:
+        for start, end, small, _ in tasks:
             self._sum_rows(start, end, histograms[small])
         if self._shares is not None:
-            small = [build[2] for build in builds]
+            small = [task[2] for task in tasks]
             # Only the smaller siblings are exchanged; every machine holds the sums of their
             # parents.
             histograms[small] = self._shares.sum(histograms[small])
-        for _, _, small, parent in builds:
+        for _, _, small, parent in tasks:
             if parent >= 0:
                 # Exact, because the cells are whole numbers. The slot of the parent now holds the
                 # larger sibling.
@@ -388,8 +390,8 @@ class GrowingTree:
             sizes, counts = self._sizes([leaf.start, middle, leaf.end])
             slots = [leaf.slot, self._n_slots]  # the larger child's histogram replaces its parent's
             self._n_slots += 1
-            # The smaller child gets the new slot; of equal ones the left, as in _build. Sizes count
-            # the rows of all shares, so all machines choose the same child.
+            # The smaller child gets the new slot; of equal ones the left, as in _plan_histogram.
+            # Sizes count the rows of all shares, so all machines choose the same child.
             if 2 * sizes[0] <= leaf.size:
                 slots.reverse()
             limits = self._limits(leaf, left_sum, sign)
@@ -476,7 +478,7 @@ def _lines(leaves: list[_Leaf]) -> Int64Array:
     return np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
 
 
-def _build(leaf: _Leaf, sibling: _Leaf | None = None) -> _Build:
+def _plan_histogram(leaf: _Leaf, sibling: _Leaf | None = None) -> _HistogramTask:
     """Describe the histogram of the smaller sibling: its rows, its slot and the parent's slot."""
     if sibling is None:
         return leaf.start, leaf.end, leaf.slot, -1

@@ -1,4 +1,4 @@
-"""Limits on the growth of a gradient tree."""
+"""Rules for the growth of a gradient tree: order, limits, penalties and draws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Growth = Literal["leaf", "depth", "symmetric"]
 
 @dataclass(frozen=True)
 class GrowthRules:
-    """Limits on the growth of a tree.
+    """Rules for the growth of a tree: order, limits, penalties and draws.
 
     Attributes
     ----------

@@ -8,21 +8,13 @@ from typing import Literal, TypeAlias
 from rankwise.losses.cross_entropy_gradients import CrossEntropyGradients
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.lambda_gradients import LambdaGradients, NeighbourGradients
-from rankwise.losses.measure_changes import check_objective
 from rankwise.losses.pair_gradients import LogisticGradients, SquaredGradients
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.ranking.ndcg import DCG, NDCG
 
 Objective: TypeAlias = Literal["lambdarank", "yetirank", "xendcg", "logistic", "squared"]
-OBJECTIVES = ("lambdarank", "yetirank", "xendcg", "logistic", "squared")
 FOLLOW_MEASURE = ("lambdarank", "yetirank")
-
-
-def check_measure(objective: Objective, measure: Measure, estimator: str) -> None:
-    """Raise ValueError if the objective follows a measure that cannot be optimised."""
-    if objective in FOLLOW_MEASURE:
-        check_objective(measure, estimator)
 
 
 def make_loss(

@@ -23,11 +23,6 @@ class OrderedRows:
     X: Matrix
     order: Int64Array | None = None
 
-    @classmethod
-    def of(cls, rows: Matrix | OrderedRows) -> OrderedRows:
-        """Wrap the rows of a matrix; ordered rows are returned unchanged."""
-        return rows if isinstance(rows, OrderedRows) else cls(rows)
-
     @property
     def n_rows(self) -> int:
         """Number of rows."""

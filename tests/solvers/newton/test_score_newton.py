@@ -48,3 +48,12 @@ def test_share_knows_its_own_spread(rows):
     per_row = rows.spread / rows.n_samples  # known before the share is taken
     share = rows.every(8)
     np.testing.assert_allclose(share.spread / share.n_samples, per_row, rtol=1e-12)
+
+
+def test_share_takes_another_loss_of_all_rows(rows):
+    share = rows.every(8)
+    scores = np.linspace(-1.0, 1.0, share.n_samples)
+    value, slopes = share.value_grad(scores)
+    again, same = share.with_loss(rows.loss).value_grad(scores)
+    assert again == value
+    np.testing.assert_array_equal(same, slopes)

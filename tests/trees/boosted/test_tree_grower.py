@@ -8,6 +8,7 @@ import pytest
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth_rules import GrowthRules
 from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.tree_ensemble import TreeEnsemble
 from tests.oracles_boosted import TreeByHand
 
@@ -35,10 +36,14 @@ def gradients(rng, holes=0.0, n=240):
     return X, g, rng.random(n)
 
 
+def make_grower(X, rules, n_threads=1):
+    return TreeGrower(BinnedRows.of(OrderedRows(X), 255), rules, n_threads)
+
+
 def grown_and_by_hand(rng, holes, **given):
     rules = GrowthRules(**{"max_leaf_nodes": 9, "min_samples_leaf": 4, **given})
     X, g, h = gradients(rng, holes)
-    grown = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0)
+    grown = make_grower(X, rules).grow(g, h, 1.0)
     scores = np.zeros(len(X))
     grown.add_to(scores)
     return grown, scores, TreeByHand(X, g, h, rules)
@@ -71,7 +76,7 @@ def test_rules_bind():
 def test_a_level_asks_one_question(rng):
     X, g, h = gradients(rng)
     rules = GrowthRules(max_leaf_nodes=16, min_samples_leaf=1, growth="symmetric")
-    tree = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0).tree
+    tree = make_grower(X, rules).grow(g, h, 1.0).tree
     level, questions = [0], []
     while level:
         inner = [node for node in level if tree.feature[node] >= 0]
@@ -85,7 +90,7 @@ def test_depth_first_level_by_level(rng):
     depth = {}
     for growth in ("leaf", "depth"):
         rules = GrowthRules(max_leaf_nodes=8, min_samples_leaf=2, growth=growth)
-        tree = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0).tree
+        tree = make_grower(X, rules).grow(g, h, 1.0).tree
         depth[growth] = np.zeros(len(tree.feature), dtype=int)
         for node in np.flatnonzero(tree.feature >= 0):
             depth[growth][[tree.left[node], tree.right[node]]] = depth[growth][node] + 1
@@ -98,7 +103,7 @@ def test_values_are_monotone(growth, rng):
     g = g - np.sin(2 * X[:, 5]) * (2 + X[:, 4])
     signs = (0, 0, 1, 0, -1, 1, 0, 0, 0)
     rules = GrowthRules(max_leaf_nodes=64, min_samples_leaf=5, signs=signs, growth=growth)
-    trees = TreeEnsemble.of([TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0).tree])
+    trees = TreeEnsemble.of([make_grower(X, rules).grow(g, h, 1.0).tree])
     assert {2, 4, 5} <= set(trees.feature.tolist())
     for feature in (2, 4, 5):
         grid = np.repeat(X[:200, None], 60, axis=1)
@@ -107,7 +112,7 @@ def test_values_are_monotone(growth, rng):
         assert (signs[feature] * np.diff(scores, axis=1) >= 0).all()
         assert np.ptp(scores, axis=1).max() > 0
     free = GrowthRules(max_leaf_nodes=64, min_samples_leaf=5, growth=growth)
-    trees = TreeEnsemble.of([TreeGrower(BinnedRows.of(X, 255), free, 1).grow(g, h, 1.0).tree])
+    trees = TreeEnsemble.of([make_grower(X, free).grow(g, h, 1.0).tree])
     scores = trees.score(grid.reshape(-1, 9)).reshape(200, 60)
     assert (np.diff(scores, axis=1) < 0).any()
 
@@ -118,7 +123,7 @@ DRAWS = {"by_level": 0.5, "by_node": 0.5, "random_thresholds": True}
 @pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
 def test_drawn_columns_and_thresholds(growth, rng):
     X, g, h = gradients(rng, holes=0.2, n=1000)
-    binned = BinnedRows.of(X, 255)
+    binned = BinnedRows.of(OrderedRows(X), 255)
 
     def tree(seed, **draws):
         rules = GrowthRules(max_leaf_nodes=16, growth=growth, **draws)
@@ -148,7 +153,7 @@ def test_drawn_thresholds_leave_enough(rng):
     rules = GrowthRules(max_leaf_nodes=64, min_hessian_leaf=30.0, random_thresholds=True)
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        grown = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0, rng=rng)
+        grown = make_grower(X, rules).grow(g, h, 1.0, rng=rng)
         sums = np.add.reduceat(h[grown.rows], grown.starts[:-1])
         assert len(sums) > 4 and sums.min() >= 30
 
@@ -157,9 +162,9 @@ def test_trees_on_some_columns_are_those_without_the_others(rng):
     X, g, h = gradients(rng, holes=0.1, n=5000)
     X = np.hstack([X, X + rng.normal(size=X.shape)])
     columns = rng.random(18) < 0.6
-    grower = TreeGrower(BinnedRows.of(X, 255), GrowthRules(), 2)
+    grower = make_grower(X, GrowthRules(), 2)
     first, again = (grower.grow(g, h, 1.0, columns=columns).tree for _ in range(2))
-    alone = TreeGrower(BinnedRows.of(X[:, columns], 255), GrowthRules(), 2).grow(g, h, 1.0).tree
+    alone = make_grower(X[:, columns], GrowthRules(), 2).grow(g, h, 1.0).tree
     inner = alone.feature >= 0
     np.testing.assert_array_equal(
         first.feature[inner], np.flatnonzero(columns)[alone.feature[inner]]
@@ -191,7 +196,7 @@ def categories(rng, holes):
 def test_subsets_of_categories_are_the_best(given, holes, growth, rng):
     rules = GrowthRules(**{"max_leaf_nodes": 8, "min_samples_leaf": 4, "growth": growth, **given})
     X, g, h = categories(rng, holes)
-    binned = BinnedRows.of(X, 255, n_categories=np.array([5, 6, 0, 0, 0]))
+    binned = BinnedRows.of(OrderedRows(X), 255, n_categories=np.array([5, 6, 0, 0, 0]))
     grown = TreeGrower(binned, rules, 1).grow(g, h, 1.0)
     assert {0, 1} & set(grown.tree.feature.tolist())
     scores = np.zeros(len(X))
@@ -208,7 +213,7 @@ def test_subsets_of_categories_are_the_best(given, holes, growth, rng):
 def test_categories_without_rows_go_the_heavier_way(rng):
     X = np.repeat([[0.0], [1.0], [3.0]], [10, 10, 30], axis=0)
     g = np.repeat([1.0, -1.0, 1.0], [10, 10, 30])
-    binned = BinnedRows.of(X, 255, n_categories=np.array([5]))
+    binned = BinnedRows.of(OrderedRows(X), 255, n_categories=np.array([5]))
     rules = GrowthRules(2, min_samples_leaf=1)
     tree = TreeGrower(binned, rules, 1).grow(g, np.ones(50), 1.0).tree
     assert [side.tolist() for side in tree.members[0]] == [[1.0], [0.0, 2.0, 3.0, 4.0]]
@@ -220,7 +225,7 @@ def test_nodes_where_all_categories_are_missing(growth, rng):
     X = np.stack([np.repeat([np.nan, 1.0, 2.0], 40), rng.normal(size=120)], axis=1)
     g = np.repeat([2.0, -1.0, 1.0], 40) + rng.normal(size=120)
     rules = GrowthRules(12, min_samples_leaf=1, growth=growth)
-    binned = BinnedRows.of(X, 255, n_categories=np.array([3, 0]))
+    binned = BinnedRows.of(OrderedRows(X), 255, n_categories=np.array([3, 0]))
     scores = np.zeros(120)
     TreeGrower(binned, rules, 1).grow(g, np.ones(120), 1.0).add_to(scores)
     by_hand = TreeByHand(X, g, np.ones(120), rules, {0})

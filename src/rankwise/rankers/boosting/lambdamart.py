@@ -17,9 +17,10 @@ from sklearn.utils import check_random_state
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.groups import QueryGroups
-from rankwise.losses.boosted_objectives import Objective, check_measure, make_loss
+from rankwise.losses.boosted_objectives import FOLLOW_MEASURE, Objective, make_loss
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.measure_changes import check_objective
 from rankwise.losses.position_bias import PositionBias
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
@@ -377,7 +378,8 @@ class LambdaMART(TreeScores):
         """
         self._validate_params()
         measure = parse(self.measure)
-        check_measure(self.objective, measure, "LambdaMART")
+        if self.objective in FOLLOW_MEASURE:
+            check_objective(measure, "LambdaMART")
         validation_measure = parse(self.validation_measure or self.measure)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_threads = threads_asked(self.n_jobs)

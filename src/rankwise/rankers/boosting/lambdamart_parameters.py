@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_args
 
 from rankwise.checks.parameter_constraints import (
     FRACTION,
@@ -14,8 +14,9 @@ from rankwise.checks.parameter_constraints import (
     StrOptions,
     minimum,
 )
-from rankwise.losses.boosted_objectives import OBJECTIVES
+from rankwise.losses.boosted_objectives import Objective
 from rankwise.losses.laplacian import QUERY_WEIGHTS
+from rankwise.trees.boosted.growth_rules import Growth
 from rankwise.trees.column_table import FROM_DTYPE
 
 PROBABILITY = Interval(Real, 0, 1, closed="both")
@@ -25,7 +26,7 @@ PARAMETERS: dict[str, Any] = {
     "learning_rate": [POSITIVE],
     "max_leaf_nodes": [minimum(2)],
     "measure": [str],
-    "objective": [StrOptions(set(OBJECTIVES))],
+    "objective": [StrOptions(set(get_args(Objective)))],
     "max_depth": [minimum(1), None],
     "truncation_level": [minimum(1), None],
     "min_samples_leaf": [minimum(1)],
@@ -33,7 +34,7 @@ PARAMETERS: dict[str, Any] = {
     "reg_lambda": [NOT_NEGATIVE],
     "reg_alpha": [NOT_NEGATIVE],
     "min_split_gain": [NOT_NEGATIVE],
-    "growth": [StrOptions({"leaf", "depth", "symmetric"})],
+    "growth": [StrOptions(set(get_args(Growth)))],
     "max_bins": [Interval(Integral, 2, 255, closed="both")],
     "normalize": ["boolean"],
     "query_weight": [StrOptions(set(QUERY_WEIGHTS))],

@@ -208,10 +208,6 @@ class KernelFeatures(StreamedFeatures):
         candidates = n_candidates(self.n_landmarks, "uniform")
         return LeastRows(MEDIAN_ROWS), LeastRows(candidates, salt)
 
-    def resolve(self, rows: FitData, gamma: float | str | None) -> Kernel:
-        """Kernel with its width."""
-        return resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
-
     def landmarks(self, rows: FitData, kernel: Kernel) -> NystroemMap:
         """Nystroem map of randomly drawn rows."""
         drawn = draw_landmarks(
@@ -224,7 +220,7 @@ class KernelFeatures(StreamedFeatures):
         return self.approximation == "nystroem" and self.kernel != "linear"
 
     def _design(self, rows: FitData, gamma: float | str | None) -> AnyDesign:
-        kernel = self.resolve(rows, gamma)
+        kernel = resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
         if self._is_nystroem:
             return LandmarkDesign([self.landmarks(rows, kernel)])
         if self.approximation == "landmarks":

@@ -59,8 +59,6 @@ def score_without(
     trees: list[ScoreTree], dropped: list[int], rows: OrderedRows, scores: Float64Array
 ) -> Float64Array:
     """Scores of rows from the remaining trees; all 0 if every tree is dropped."""
-    if not dropped:
-        return scores
     # Score the fewer trees, the dropped ones or the others; the two sums differ by rounding only.
     if 2 * len(dropped) <= len(trees):
         return scores - sum_trees(trees, dropped, rows)

@@ -237,7 +237,7 @@ class LinearRows(Generic[AnyLoss]):
         for _, X, loss in self.parts[::stride]:
             parts.append((slice(end, end + X.shape[0]), X, loss))
             end += X.shape[0]
-        other.n_samples = end
+        other.n_samples, other._queries = end, self._queries[::stride]
         other._deal(parts, len(self._lanes))
         return other
 

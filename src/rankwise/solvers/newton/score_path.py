@@ -17,8 +17,8 @@ from rankwise.losses.score_loss import AnyLoss, ScoreLoss
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.rows.merged_rows import MergedRows, merge_rows, sort_rows
+from rankwise.solvers.least_squares.centred_kernel import centre_kernel
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
-from rankwise.solvers.newton.inner_products import kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.refit_path import RefitPath
@@ -140,7 +140,7 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
         merged, Cs = self._merge(rows), self.penalties.values
         taken, values = rows[merged.rows], self._values
         if isinstance(self.design, KernelDesign):
-            values = kernel_factor(kernel_products(densify(values), merged.indptr, taken).K)
+            values = kernel_factor(centre_kernel(densify(values), merged.indptr, taken))
         else:
             if len(taken) < len(self.rows.y) or not (np.diff(taken) == 1).all():
                 values = values[taken]

@@ -13,7 +13,7 @@ from rankwise.kernels.binning import write_codes
 from rankwise.kernels.boosted_trees import WORD, transpose_codes
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.ordered_rows import OrderedRows
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array
 
 SAMPLE_ROWS = 200_000  # approximate number of rows read to find cuts
 CHUNK_ROWS = 1024
@@ -49,7 +49,7 @@ class BinnedRows:
     @classmethod
     def of(
         cls,
-        rows: Matrix | OrderedRows,
+        rows: OrderedRows,
         max_bins: int,
         n_threads: int | None = None,
         weight: Float64Array | None = None,
@@ -59,9 +59,9 @@ class BinnedRows:
 
         Parameters
         ----------
-        rows : ndarray or CSR of shape (n_samples, n_features), or OrderedRows
-            NaN marks missing values. If there are more than 200,000 rows, only every second, third,
-            ... row is read to find the cuts.
+        rows : OrderedRows
+            If there are more than 200,000 rows, only every second, third, ... row is read to find
+            the cuts.
         max_bins : int in [2, 255]
             Maximum number of bins of a column; missing values have an additional bin.
         n_threads : int, optional
@@ -75,7 +75,6 @@ class BinnedRows:
         -----
         Two bytes per value. O(n_samples n_features).
         """
-        rows = OrderedRows.of(rows)
         sample = slice(None, None, sample_step(rows.n_rows))
         order = np.arange(rows.n_rows) if rows.order is None else rows.order
         # Rows are in the order of their content, so every k-th of them is the same sample for any
@@ -87,13 +86,12 @@ class BinnedRows:
     @classmethod
     def encode(
         cls,
-        rows: Matrix | OrderedRows,
+        rows: OrderedRows,
         binning: Binning,
         n_threads: int | None = None,
         n_categories: NDArray[Any] | None = None,
     ) -> BinnedRows:
         """Encode the rows with known cuts, block by block."""
-        rows = OrderedRows.of(rows)
         n, n_features = rows.n_rows, rows.n_features
         columns = np.empty((n_features, n), dtype=np.uint8)
         # Columns are rounded up to whole words; the codes of the padding are 0 and never searched.

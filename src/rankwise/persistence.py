@@ -238,6 +238,8 @@ def load(
         ``max_bytes``, contains types that are neither allow-listed nor in ``trusted``, or contains
         values that violate the rules of their class: indices out of range, trees with cycles, wrong
         shapes or types, non-finite numbers, or parameters out of range.
+    TypeError
+        If ``trusted`` holds anything but types and functions, such as their names.
     ImportError
         If the model needs an extra that is not installed.
     FileNotFoundError
@@ -252,7 +254,7 @@ def load_bytes(
     max_bytes: int = MAX_BYTES,
 ) -> Any:
     """Estimator from the content of a model file; ``path`` is its name in messages."""
-    names = [f"{item.__module__}.{item.__qualname__}" for item in trusted]
+    names = [_name(item) for item in ([trusted] if isinstance(trusted, str) else trusted)]
     _read_header(data, path)
     try:
         with ZipFile(io.BytesIO(data)) as archive:
@@ -273,6 +275,17 @@ def load_bytes(
     if not isinstance(estimator, BaseEstimator):
         raise ModelFileError(f"{path} holds a {type(estimator).__name__}, not an estimator.")
     return estimator
+
+
+def _name(item: Any) -> str:
+    """Dotted name of a class or function; importing a given name instead would run its module."""
+    if not hasattr(item, "__qualname__"):
+        short = item.rpartition(".")[2] if isinstance(item, str) else type(item).__name__
+        raise TypeError(
+            f"trusted must hold classes and functions themselves, got {item!r}. Import {short} and "
+            f"pass trusted=[{short}]."
+        )
+    return f"{item.__module__}.{item.__qualname__}"
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -464,9 +477,11 @@ def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) 
 
     found = skops.io.get_untrusted_types(data=data)
     odd = [name for name in found if name not in TRUSTED_TYPES and name not in names]
+    own = ", ".join(name.rpartition(".")[2] for name in odd)
     return ModelFileError(
         f"{path} holds types that load does not trust: {', '.join(odd)}. Nothing was loaded. If "
-        "they are your own, pass them: load(path, trusted=[...]); otherwise do not trust this file."
+        f"they are your own, import them first and pass them: load(path, trusted=[{own}]); "
+        "otherwise do not trust this file."
     )
 
 

@@ -71,18 +71,102 @@ def test_overflow_is_an_infinite_value(rng):
     assert state.value_grad(-1e4 * np.arange(12.0) ** 2, np.empty(12)) in (np.inf, 0.0)
 
 
+@pytest.mark.parametrize("method", ["value", "derivative", "second_derivative"])
+def test_nan_met_while_solving_names_its_method(method, rng):
+    loss, good = Exponential(), getattr(Exponential(), method)
+    setattr(loss, method, lambda d: np.where(np.abs(d) > 60.0, np.nan, good(d)))
+    check_pair_loss(loss)
+    state, out = ListedPairs.of(grouped(rng), loss=loss).part(0, 4), np.empty(12)
+    message = f"loss.{method} of .* returned nan for the score difference -?[0-9]"
+    with pytest.raises(ValueError, match=message):
+        for scores in (np.arange(12.0) * 61.0, np.arange(12.0) * -61.0):
+            state.value_grad(scores, out)
+            state.total_curvature()
+
+
+def change_in_place(d):
+    return np.exp(np.negative(d, out=d), out=d)
+
+
+FINITE = "must return one finite number per score difference, but that of"
+
+
 @pytest.mark.parametrize(
     ("method", "change", "message"),
     [
-        ("value", lambda d: 1.0, "loss.value must return one finite number per score difference"),
-        ("derivative", np.log, "loss.derivative must return one finite number"),
-        ("derivative", lambda d: -d, "loss must be convex"),
-        ("second_derivative", lambda d: -np.ones_like(d), "loss must be convex"),
+        ("value", lambda d: 1.0, "shape () for one of shape (1,)"),
+        ("value", lambda d: np.exp(-d[:1]), "shape (1,) for one of shape"),
+        ("value", lambda d: "much", "returned 'much'."),
+        ("value", lambda d: None, "returned None."),
+        ("value", lambda d: np.exp(-d) + 0j, "returned numbers of type complex128"),
+        ("value", lambda d: np.exp(-1000.0 * d), "returned inf for the score difference"),
+        ("derivative", np.log, "returned nan for the score difference"),
+        ("second_derivative", lambda d: [str(x) for x in d], "returned numbers of type <U"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*encountered in log:RuntimeWarning")
-def test_refused_losses(method, change, message):
+def test_methods_that_return_no_numbers(method, change, message):
     loss = Exponential()
     setattr(loss, method, change)
+    with pytest.raises(ValueError, match=f"loss.{method} {FINITE}.*{re.escape(message)}"):
+        check_pair_loss(loss)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"derivative": lambda d: -d}, "loss must be convex"),
+        ({"second_derivative": lambda d: -np.ones_like(d)}, "loss must be convex"),
+        ({"derivative": lambda d: -np.exp(-np.maximum(d, -10)) * (d > -10)}, "must be convex"),
+        ({"derivative": lambda d: -2.0 * np.exp(-d)}, "not the derivative of loss.value"),
+        ({"derivative": lambda d: -1.02 * np.exp(-d)}, "not the derivative of loss.value"),
+        ({"value": lambda d: np.exp(-d) + d}, "not the derivative of loss.value"),
+        ({"value": np.exp, "derivative": np.exp}, "loss must fall where"),
+        ({"derivative": change_in_place}, "loss.derivative of"),
+    ],
+)
+def test_losses_that_cannot_be_minimised(changes, message):
+    loss = Exponential()
+    for method, change in changes.items():
+        setattr(loss, method, change)
     with pytest.raises(ValueError, match=re.escape(message)):
+        check_pair_loss(loss)
+    check_pair_loss(Exponential())  # also after a loss that changed what it received
+
+
+class Hinge:
+    def value(self, difference):
+        return np.maximum(0.0, 1.0 - difference)
+
+    def derivative(self, difference):
+        return -1.0 * (difference <= 1.0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"derivative": lambda d: -1.0 * (d < 1.0)},
+        {"derivative": lambda d: np.where(d < 1.0, -1.0, np.where(d > 1.0, 0.0, -0.3))},
+        {"value": lambda d: np.logaddexp(0, -d), "derivative": lambda d: 1 / (1 + np.exp(-d)) - 1},
+        {  # of float32
+            "value": lambda d: np.logaddexp(np.float32(0), -d.astype(np.float32)),
+            "derivative": lambda d: -1 / (1 + np.exp(d.astype(np.float32))),
+        },
+        {"value": lambda d: np.exp(-20 * d), "derivative": lambda d: -20 * np.exp(-20 * d)},
+        {"value": lambda d: (d - 1.0) ** 2 / 2, "derivative": lambda d: d - 1.0},
+    ],
+)
+def test_losses_with_kinks_rounding_or_overflow_pass(changes):
+    loss = Hinge()
+    for method, change in changes.items():
+        setattr(loss, method, change)
+    check_pair_loss(loss)
+
+
+def test_a_class_or_a_missing_method():
+    with pytest.raises(ValueError, match=r"got the class Exponential\. Pass an instance: Expon"):
+        check_pair_loss(Exponential)
+    loss = Exponential()
+    loss.derivative = None
+    with pytest.raises(ValueError, match="lacks derivative"):
         check_pair_loss(loss)

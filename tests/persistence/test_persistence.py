@@ -113,11 +113,16 @@ def test_pipelines_of_scikit_learn_parts(rows, tmp_path):
 def test_own_classes_and_functions_load_when_passed(rows, tmp_path):
     X, y, _ = rows
     path = save(make_pipeline(FunctionTransformer(double), Constant()).fit(X, y), tmp_path / "m")
-    with pytest.raises(ModelFileError, match=r"does not trust: .*Constant, .*double.*trusted=\["):
+    with pytest.raises(
+        ModelFileError, match=r"not trust: .*\.Constant, .*trusted=\[Constant, double\]"
+    ):
         load(path)
     with pytest.raises(ModelFileError, match=r"does not trust: .*double"):
         load(path, trusted=[Constant])
     assert load(path, trusted=[Constant, double]).predict(X)[0] == pytest.approx(y.mean())
+    for trusted in (["own.Constant"], "own.Constant", [Constant()]):
+        with pytest.raises(TypeError, match=r"Import Constant and pass trusted=\[Constant\]"):
+            load(path, trusted=trusted)
 
 
 # What save refuses -------------------------------------------------------------------------------

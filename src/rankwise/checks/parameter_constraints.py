@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval, Options, StrOptions
 
 __all__ = [
-    "FRACTION", "NOT_NEGATIVE", "N_JOBS", "POSITIVE", "HasMethods", "Interval", "Options",
-    "StrOptions", "minimum",
+    "FRACTION", "NOT_NEGATIVE", "N_JOBS", "POSITIVE", "HasMethods", "Hidden", "Interval",
+    "Options", "StrOptions", "minimum",
 ]  # fmt: skip
 
 

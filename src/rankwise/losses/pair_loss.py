@@ -16,8 +16,17 @@ from rankwise.losses.pair_weights import PairWeight, pair_weights, query_scale
 from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.typing import Float64Array, Int64Array
 
-# Differences at which a user's loss is tried before it is minimised.
-TRIED = np.linspace(-2.0, 2.0, 9)
+# Differences at which a user's loss is tried before it is minimised: densely in the middle, where
+# it must be finite, and far out, where a fit may go. Each has a close neighbour, so that the value
+# shows its slope between the two.
+MIDDLE, FAR = 2.0, 50.0
+_SPREAD = np.geomspace(1e-3, FAR, 15)
+_APART = np.concatenate([-_SPREAD, np.linspace(-MIDDLE, MIDDLE, 9), _SPREAD])
+TRIED = np.unique([_APART, _APART + 1e-3 * np.maximum(1.0, np.abs(_APART))])
+# Outside the middle, larger values count as overflow and are not judged.
+LARGEST = 1e100
+# Tolerances, wide enough for losses that compute in float32: of slopes, and of values as a share.
+SLOPE_TOLERANCE, VALUE_TOLERANCE = 1e-4, 1e-6
 
 
 class PairLoss(Protocol):
@@ -37,23 +46,88 @@ class PairLoss(Protocol):
 
 
 def check_pair_loss(loss: PairLoss) -> None:
-    """Raise ValueError if the loss of a user is no convex function of arrays."""
-    found = {}
-    for name in ("value", "derivative", "second_derivative"):
-        if not hasattr(loss, name):  # a solver of the user may need no second derivative
-            continue
-        found[name] = np.asarray(getattr(loss, name)(TRIED), dtype=np.float64)
-        if found[name].shape != TRIED.shape or not np.isfinite(found[name]).all():
+    """Raise ValueError unless the loss of a user is a convex function of arrays with its slopes.
+
+    The size of the second derivative is not judged: a wrong one costs steps, not the minimum.
+    """
+    if isinstance(loss, type):
+        name = loss.__name__
+        raise ValueError(
+            f"loss must be an object, got the class {name}. Pass an instance: {name}()."
+        )
+    for name in ("value", "derivative"):
+        if not callable(getattr(loss, name, None)):
             raise ValueError(
-                f"loss.{name} must return one finite number per score difference, got "
-                f"{found[name]!r} for {TRIED!r}."
+                f"loss must have the methods value and derivative, and second_derivative for "
+                f'solver="newton"; {loss!r} lacks {name}.'
             )
-    falls = (np.diff(found["derivative"]) < 0).any()
-    if falls or (found.get("second_derivative", TRIED**2) < 0).any():
+    value = _try_method(loss, "value", TRIED, MIDDLE)
+    judged = (np.abs(TRIED) <= MIDDLE) | (np.abs(value) < LARGEST)
+    points, value = TRIED[judged], value[judged]
+    slope = _try_method(loss, "derivative", points)
+    # Rounding errors are as large as those of the middle even where the loss is almost flat.
+    scale = np.abs(slope[np.abs(points) <= MIDDLE]).max()
+    slack = SLOPE_TOLERANCE * (np.abs(slope[:-1]) + np.abs(slope[1:]) + scale)
+    falls = (np.diff(slope) < -slack).any()
+    # A solver of the user may need no second derivative.
+    bends = hasattr(loss, "second_derivative")
+    if falls or (bends and (_try_method(loss, "second_derivative", points) < 0).any()):
         raise ValueError(
             f"loss must be convex, got {loss!r} whose derivative falls or whose second derivative "
-            "is negative between score differences of -2 and 2."
+            f"is negative between score differences of {-FAR:g} and {FAR:g}."
         )
+    # Between two points a convex function rises by no less than its slope at the first and by no
+    # more than that at the second, also across a kink.
+    rise = np.diff(value) / np.diff(points)
+    slack += VALUE_TOLERANCE * (np.abs(value[:-1]) + np.abs(value[1:])) / np.diff(points)
+    wrong = (rise < slope[:-1] - slack) | (rise > slope[1:] + slack)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"loss.derivative is not the derivative of loss.value: between score differences of "
+            f"{points[at]:.6g} and {points[at + 1]:.6g} the value of {loss!r} has the slope "
+            f"{rise[at]:.6g}, but its derivatives there are {slope[at]:.6g} and "
+            f"{slope[at + 1]:.6g}."
+        )
+    if (slope >= 0).all():
+        raise ValueError(
+            f"loss must fall where a pair comes into order, got {loss!r} whose derivative is "
+            "nowhere negative. A score difference is that of the better row minus the worse row."
+        )
+
+
+def _try_method(
+    loss: PairLoss, name: str, points: Float64Array, finite_to: float = np.inf
+) -> Float64Array:
+    """Values of a method of the user, checked to be numbers, and finite up to a difference."""
+    numbers = np.empty(0)
+    for tried in (points[:1], points):  # a result of fixed length fits only one of two lengths
+        given = tried.copy()
+        with np.errstate(all="ignore"):
+            answer = getattr(loss, name)(given)
+        if not np.array_equal(given, tried):
+            raise ValueError(
+                f"loss.{name} of {loss!r} changes the array that it receives, which the other "
+                "methods receive too. Return a new array."
+            )
+        try:
+            numbers = np.asarray(answer)
+        except ValueError:  # a list of lists of different lengths
+            numbers = np.asarray(None)
+        if numbers.dtype.kind not in "biuf":
+            what = f"numbers of type {numbers.dtype}" if numbers.ndim else repr(answer)
+        elif numbers.shape != tried.shape:
+            what = f"an array of shape {numbers.shape} for one of shape {tried.shape}"
+        else:
+            refused = np.isnan(numbers) | (np.isinf(numbers) & (np.abs(tried) <= finite_to))
+            if not refused.any():
+                continue
+            what = f"{numbers[refused][0]} for the score difference {tried[refused][0]:.6g}"
+        raise ValueError(
+            f"loss.{name} must return one finite number per score difference, but that of "
+            f"{loss!r} returned {what}."
+        )
+    return numbers.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +198,15 @@ class PairState:
         pairs, loss = self._pairs, self._pairs.loss
         self._differences = scores[pairs.upper] - scores[pairs.lower]
         with np.errstate(all="ignore"):  # a line search steps back from infinity
-            value = float(pairs.weight @ loss.value(self._differences))
-            slopes = pairs.weight * loss.derivative(self._differences)
-        self._add(slopes, out)
+            values = loss.value(self._differences)
+            value = float(pairs.weight @ values)
+            slopes = loss.derivative(self._differences)
+            self._add(pairs.weight * slopes, out)
+        # NaN also comes of infinite values, so the numbers of the user are looked at in doubt only.
+        if np.isnan(value):
+            self._check_numbers("value", values)
+        if np.isnan(out).any():  # slopes at infinite values are never used
+            self._check_numbers("derivative", np.where(np.isfinite(values), slopes, 0.0))
         return value if np.isfinite(value) else np.inf
 
     def curvature(self, step: Float64Array, out: Float64Array) -> None:
@@ -139,7 +219,18 @@ class PairState:
         return 2.0 * float(self._bends().sum())
 
     def _bends(self) -> Float64Array:
-        return self._pairs.weight * self._pairs.loss.second_derivative(self._differences)
+        bends = self._pairs.loss.second_derivative(self._differences)
+        self._check_numbers("second_derivative", bends)
+        return self._pairs.weight * bends
+
+    def _check_numbers(self, name: str, numbers: Float64Array) -> None:
+        """Raise ValueError if a method of the user returned NaN for a finite difference."""
+        refused = np.isnan(numbers) & np.isfinite(self._differences)
+        if refused.any():
+            raise ValueError(
+                f"loss.{name} of {self._pairs.loss!r} returned nan for the score difference "
+                f"{self._differences[refused][0]:.6g}."
+            )
 
     def _add(self, terms: Float64Array, out: Float64Array) -> None:
         """Write the sums over the pairs of every row, with a minus sign for worse rows."""

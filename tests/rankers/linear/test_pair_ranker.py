@@ -100,6 +100,11 @@ class Slopes:
         return -1.0 / (1.0 + np.exp(difference))
 
 
+class ValueAlone:
+    def value(self, difference):
+        return np.exp(-difference)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -108,6 +113,8 @@ class Slopes:
         ({"loss": "hinge", "solver": "sgd"}, "lacks a derivative at its corner"),
         ({"loss": Exponential(), "solver": "sgd"}, 'steps of loss="logistic"'),
         ({"loss": "logistic", "solver": "sgd", "features": "rbf"}, 'features="linear" only'),
+        ({"loss": ValueAlone()}, "lacks derivative"),
+        ({"loss": Exponential}, r"Pass an instance: Exponential\(\)"),
         ({"loss": PairwiseLogistic}, "an object implementing 'value' and 'derivative'"),
         ({"solver": "lbfgs"}, "an object implementing 'path'"),
     ],

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils import check_random_state
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, StrOptions, minimum
+from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, Hidden, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, check_pair_loss
@@ -49,7 +49,8 @@ class PairRanker(BasisExpansionRanker):
     loss : {"squared_hinge", "hinge", "logistic"} or object, default="squared_hinge"
         Convex loss h. An object has the methods ``value``, ``derivative`` and
         ``second_derivative``; each receives an array of score differences, better row minus worse
-        row, and returns an array of the same shape.
+        row, and returns a new array of the same shape. They are tried on differences from -50 to 50
+        before the fit, and refused if they contradict each other.
     features : str or callable, default="linear"
         "linear" (the columns of X) or another kernel, as in :class:`RankSVM`.
     solver : {"newton", "sgd"} or object, default="newton"
@@ -145,7 +146,13 @@ class PairRanker(BasisExpansionRanker):
     n_iter_: int
     _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [StrOptions(set(NAMED_LOSSES)), HasMethods(["value", "derivative"])],
+        "loss": [
+            StrOptions(set(NAMED_LOSSES)),
+            HasMethods(["value", "derivative"]),
+            # check_pair_loss names which of the two is missing.
+            Hidden(HasMethods("value")),
+            Hidden(HasMethods("derivative")),
+        ],
         "features": KERNEL_CONSTRAINTS["kernel"],
         "solver": [StrOptions({"newton", "sgd"}), HasMethods(["path"])],
         **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name != "kernel"},
@@ -200,11 +207,12 @@ class PairRanker(BasisExpansionRanker):
 
     def _equation(self) -> Equation:
         weights = {"pair_weight": self.pair_weight, "query_weight": self.query_weight}
+        if not isinstance(self.loss, str):
+            check_pair_loss(self.loss)
         solver = self._score_solver()
         if isinstance(self.loss, str):
             loss = partial(NAMED_LOSSES[self.loss], **weights)
         else:
-            check_pair_loss(self.loss)
             loss = partial(ListedPairs.of, loss=self.loss, **weights)
         solver_name = self.solver if isinstance(self.solver, str) else ""
         features = LogisticFeatures(KernelFeatures.of(self, conditioned=True), 1, solver_name)

@@ -172,7 +172,7 @@ def test_chunks_do_not_change_the_scores(
     seen = []
     predicted = _scoring.predict_rows
     monkeypatch.setattr(
-        _scoring, "predicted", lambda *given: (seen.append(p) or p for p in predicted(*given))
+        _scoring, "predict_rows", lambda *given: (seen.append(p) or p for p in predicted(*given))
     )
     for number, fitted in enumerate((ranker, scaled)):
         rw.save(fitted, tmp_path / "m")
@@ -257,3 +257,21 @@ def test_rows_without_ids_are_numbered(rankwise, frame, model, tmp_path):
     told = pd.read_csv(rankwise_output(done, tmp_path))
     assert told.columns.tolist() == ["row", "score"]
     assert told.row.tolist() == list(range(96))
+
+
+def test_numbers_with_a_file_of_sizes_are_scored_as_they_are_fitted(rankwise, tmp_path):
+    data = judged_data(0)
+    path, letor = tmp_path / "rows.tsv", tmp_path / "rows.letor"
+    np.savetxt(path, np.column_stack([data.y, data.X]), delimiter="\t", fmt="%.9g")
+    (tmp_path / "rows.tsv.query").write_text("8\n" * 12)
+    model, scores = tmp_path / "m", tmp_path / "scores.txt"
+    assert rankwise("fit", path, "--ranker", "ridge", "--out", model).code == 0
+    done = rankwise("predict", model, path, "--out", scores)
+    assert (done.code, done.err) == (0, "")
+    np.testing.assert_allclose(np.loadtxt(scores), rw.load(model).predict(data.X), rtol=1e-6)
+    assert rankwise("convert", tmp_path / "rows.ts[v]", "--out", letor).code == 0
+    assert read_letor(letor, cache=False).n_queries == 12
+    (tmp_path / "more.tsv").write_bytes(path.read_bytes())
+    done = rankwise("convert", tmp_path / "*.tsv", "--out", letor)
+    assert done.code == 2
+    assert "must be the only one, got 2 files" in done.err

@@ -273,6 +273,8 @@ def test_columns_with_names(tmp_path):
         ("d1\turl\ttitle\tbody\n", "line 1: 4 columns separated by tabs, but no names. .*'doc_id'"),
         ("d1\tone\n\nd2\ttwo\tthree\n", "line 3: expected 2 columns .*doc_id, text.*, got 3"),
         ("id\ttext\ttext\n1\ta\tb\n", "line 1: two columns have one name"),
+        ("pid\tpassage\n1\tone\n", "line 1: 'pid passage' looks like names .*'doc_id'"),
+        ("title\tText\nCats\tA cat\n", "line 1: 'title Text' looks like names"),
         ("\tno id\n", "'doc_id' of document at line 1 is empty"),
     ],
 )
@@ -281,3 +283,13 @@ def test_bad_text_separated_by_tabs(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"documents\.tsv.*{said}"):
         list(iterate_documents(path, ("text",)))
+
+
+@pytest.mark.parametrize("first", ["number\tquery", "topic\ttitle"])
+def test_names_of_columns_are_no_query(tmp_path, first):
+    path = tmp_path / "queries.tsv"
+    path.write_text(f"{first}\n1\tcats\n")
+    with pytest.raises(ValueError, match=r"queries\.tsv, line 1: .* none is a known name of ids"):
+        convert_to_queries(path)
+    path.write_text("7\ttitle\nq1\ttext\n")
+    assert convert_to_queries(path) == {"7": "title", "q1": "text"}

@@ -54,10 +54,9 @@ def _read_files(
     names: Sequence[str] | None,
 ) -> RankingData:
     from rankwise.datasets import read_grouped, read_letor, read_table
-    from rankwise.datasets.readers.side_names import SIZES, side_file
 
-    grouped = any(side_file(Path(path), SIZES) for path in paths)
-    if are_tables(paths, columns) and not (grouped and are_numbers(paths[0])):
+    grouped = have_sizes(paths)
+    if are_tables(paths, columns) and not (grouped and are_numbers(paths)):
         features: dict[str, Any] = {} if names is None else {"features": list(names)}
         words = table_words(paths, columns) | features
         table = read_table(list(paths), **words)
@@ -70,20 +69,29 @@ def _read_files(
                 f"the columns of {paths[0]} have no names, and its queries are in a side file. "
                 f"Drop {columns.options}."
             )
-        if len(paths) > 1:
+        files = expand_patterns(paths)
+        if len(files) > 1:
             raise UsageError(
-                f"a file with group sizes in a side file must be the only one, got {len(paths)} "
+                f"a file with group sizes in a side file must be the only one, got {len(files)} "
                 "files in DATA. Convert each of them to LETOR text first."
             )
-        return read_grouped(paths[0], n_features=n_features)
+        return read_grouped(files[0], n_features=n_features)
     return read_letor(list(paths), n_features=n_features)
 
 
-def are_numbers(path: str) -> bool:
-    """Whether a file is a table of numbers without a header, with the label in the first column."""
+def have_sizes(paths: Sequence[str]) -> bool:
+    """Whether a file has a side file of group sizes."""
+    from rankwise.datasets.readers.side_names import SIZES, side_file
+
+    return any(side_file(Path(path), SIZES) for path in expand_patterns(paths))
+
+
+def are_numbers(paths: Sequence[str]) -> bool:
+    """Whether the first file is a table of numbers without a header, the label first."""
     from rankwise.datasets.readers.side_names import number_separator
     from rankwise.datasets.readers.textfiles import find_line_start, open_text
 
+    path = expand_patterns(paths)[0]
     if not isfile(path):
         return False
     text = open_text(Path(path))

@@ -13,8 +13,7 @@ import numpy as np
 from rankwise.checks.named_columns import frame_for
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._data import load_table
-from rankwise.cli._files import are_tables, exists, table_words
-from rankwise.datasets.readers.side_names import SIZES, side_file
+from rankwise.cli._files import are_numbers, are_tables, exists, have_sizes, table_words
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.table_columns import Columns
 from rankwise.prediction import reads_queries, scores_of
@@ -43,6 +42,8 @@ def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any)
     if len(data) == 1 and not exists(data[0]):
         return _slices(load_table(data, n_features, columns))
     if are_tables(data, columns):
+        if have_sizes(data) and are_numbers(data):
+            return _slices(load_table(data, n_features, columns))
         words = table_words(data, columns)
         fitted = names is not None and "features" not in words
         if names is not None and fitted:
@@ -57,7 +58,7 @@ def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any)
             )
         )  # fmt: skip
     files = find_files(list(data))
-    if n_features is None or any(side_file(file, SIZES) for file in files):
+    if n_features is None or have_sizes(data):
         return _slices(load_table(data, n_features))
     paths = tuple(map(Path, files))
     return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES))

@@ -18,7 +18,7 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="QUERIES",
-        help="Training queries: JSON lines (.jsonl), TREC topics or tab-separated.",
+        help="Training queries: JSON lines (.jsonl), TREC topics or TSV.",
     ),
 ]
 TextQrels = Annotated[

@@ -19,8 +19,8 @@ def index(
         list[Path],
         typer.Argument(
             metavar="DOCUMENTS",
-            help="Documents: JSON lines (.jsonl) or TREC files, optionally compressed, or a folder "
-            "in BEIR's layout.",
+            help="Documents: JSON lines (.jsonl), TREC files or TSV (an id and a text, or names in "
+            "the first line), optionally compressed, or a folder in BEIR's layout.",
         ),
     ],
     out: Annotated[
@@ -99,7 +99,7 @@ def search(
         str,
         typer.Argument(
             metavar="QUERIES",
-            help="File of queries (JSON lines or TREC topics), or the text of one query.",
+            help="File of queries (JSON lines, TREC topics or TSV), or the text of one query.",
         ),
     ],
     out: Annotated[

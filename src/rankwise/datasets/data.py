@@ -33,6 +33,7 @@ class RankingData:
     comments : ndarray of shape (n_samples,) of str, or None
         Text after ``#`` in the file.
     sample_weight : ndarray of shape (n_samples,), or None
+        Not negative.
     name : str
         Name for tables and reports.
     first_feature : int
@@ -79,6 +80,14 @@ class RankingData:
             if column is not None and len(column) != self.X.shape[0]:
                 raise ValueError(
                     f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
+                )
+        if self.sample_weight is not None:
+            negative = np.asarray(self.sample_weight) < 0
+            if negative.any():
+                row = int(negative.argmax())
+                raise ValueError(
+                    f"sample_weight must be >= 0, got {self.sample_weight[row]} at row {row}. "
+                    "Use 0 to leave a row out."
                 )
         if self.missed is not None and not (has_rows := np.isin(self.missed.qid, self.qid)).all():
             raise ValueError(

@@ -51,8 +51,8 @@ QUERY_NAMES = ("qid", "query_id", "query", "q")
 DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
 WEIGHT_NAMES = ("sample_weight",)
 MOST_LISTED = 12
-# Names that pandas makes up, for an index that was written as a column.
-_PANDAS_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+# Names that pandas makes up, for an index that was written as a column, in CSV without a name.
+_PANDAS_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 
 # Name of a column; None: the usual name; False: no such column.
 Role = str | Literal[False] | None
@@ -429,6 +429,12 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
         raise ValueError(
             f"{what} must be finite, column {name!r} has {values[row]} at row {row}. "
             "Drop or fill such rows."
+        )
+    if what == "sample_weight" and (values < 0).any():
+        row = int((values < 0).argmax())
+        raise ValueError(
+            f"{what} must be >= 0, column {name!r} has {values[row]} at row {row}. Use 0 to leave "
+            "a row out."
         )
     return values
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.side_names import SIZES, side_file
+from rankwise.datasets.readers.side_names import SIZES, side_file, warn_of_unread
 from rankwise.datasets.readers.tables import TABLES, is_parquet, suffix_of, table_files
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.table_columns import Columns
@@ -125,6 +125,7 @@ def stream(
     columns = partial(Columns.of, **roles, features=features)
     if _is_path(source):
         if is_table_path(source, sep):
+            warn_of_unread(table_files(source, other=sep is not None))
             return table_stream(
                 source, columns, sep, dtype, chunk_rows, max_decompressed_bytes,
                 may_ignore=features is None,

@@ -29,6 +29,10 @@ from rankwise.text.trec_text import read_trec_text
 DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
 QUERY_IDS = ("qid", "query_id", "q_id", "_id", "id")
 QUERY_TEXTS = ("text", "query", "title")
+# Usual names of a column of texts, by which a first line without a known id is told from a text.
+_TEXT_NAMES = frozenset(
+    ("text", "query", "title", "passage", "body", "content", "contents", "document", "abstract")
+)
 # A single word that ends so is the name of a file, not a query.
 FILE_SUFFIXES = (
     ".jsonl", ".json", ".trec", ".tsv", ".csv", ".txt", ".xml", ".gz", ".bz2", ".xz", ".zst"
@@ -331,7 +335,8 @@ def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int
     Raises
     ------
     ValueError
-        If a line has another number of columns, or the first line of more than two has no names.
+        If a line has another number of columns, the first line of more than two has no names, or
+        the first line names a column of texts, but no id.
     """
     names: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -350,6 +355,13 @@ def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int
                     f"{path}, line {number}: {len(cells)} columns separated by tabs, but no names. "
                     f"Name them in a first line, one of them {ids[0]!r}; without names there must "
                     "be two, an id and a text."
+                )
+            if cells[1].strip().lower() in _TEXT_NAMES and cells[0].strip().isalpha():
+                raise ValueError(
+                    f"{path}, line {number}: {' '.join(cells)!r} looks like names of columns, but "
+                    f"none is a known name of ids ({', '.join(ids)}). Rename the column of ids to "
+                    f"{ids[0]!r}; if the line is an id and a text, put names before it: {ids[0]}, "
+                    "a tab, text."
                 )
         if len(cells) != len(names):
             raise ValueError(

@@ -3,9 +3,11 @@
 import gzip
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
+from rankwise import stream
 from rankwise.cli._files import read_files
 from rankwise.datasets import (
     RankingData,
@@ -17,6 +19,7 @@ from rankwise.datasets import (
     write_letor,
 )
 
+W = np.array([1.0, -1.0])
 ROWS = "1 1:0.5\n0 2:1\n2 1:3 2:4\n0 1:1\n"
 
 
@@ -75,6 +78,16 @@ def test_side_files_elsewhere_and_compressed(tmp_path):
             r"row \(4\) or per query \(1\), got 2",
         ),
         ({"query": "4", "weight": "nan\n"}, ValueError, "line 1: 'nan' is not a finite number"),
+        (
+            {"query": "2\n2", "weight": "1\n\n-2\n"},
+            ValueError,
+            r"train\.txt\.weight, line 3: weights must be >= 0, got -2\.0",
+        ),
+        (
+            {"query": "1\n3", "group": "2\n2"},
+            ValueError,
+            r"txt\.query and .*txt\.group give different sizes of queries",
+        ),
     ],
 )
 def test_refusals(tmp_path, side_files, error, message):
@@ -255,3 +268,60 @@ def test_weights_in_the_rows(tmp_path, monkeypatch, cache):
     write_grouped(data, back)
     assert "cost" not in back.read_text()
     assert read_grouped(back, cache=False).sample_weight.tolist() == [2, 0.1, 1]
+
+
+def test_two_files_of_sizes_may_agree(tmp_path):
+    assert read_grouped(put(tmp_path, query="1\n3\n", group="1\n3\n")).qid.tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("read", [read_table, lambda path: next(iter(stream(path)))])
+@pytest.mark.parametrize(
+    "suffix, message",
+    [
+        ("weight", "the weights in .*a.tsv.weight are not read"),
+        ("group", "the sizes of queries in"),
+    ],
+)
+def test_side_files_beside_named_columns_are_reported(tmp_path, read, suffix, message):
+    path = tmp_path / "a.tsv"
+    path.write_text("label\tqid\tf\n1\t1\t0.5\n0\t1\t0.25\n")
+    (tmp_path / f"a.tsv.{suffix}").write_text("2\n")
+    with pytest.warns(UserWarning, match=message):
+        read(path)
+
+
+@pytest.mark.parametrize("text", ["label\tf\n1\t0.5\n", '"y",f\n1,0.5\n', "qid label f\n1 1 2\n"])
+def test_read_grouped_refuses_names_of_columns(tmp_path, text):
+    path = tmp_path / "a.tsv"
+    path.write_text(text)
+    (tmp_path / "a.tsv.query").write_text("1\n")
+    with pytest.raises(ValueError, match=r"the first line names columns.*Leave out the first line"):
+        read_grouped(path)
+
+
+def test_numbers_without_names_or_sizes_say_what_to_do(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,0.5,2\n0,0.25,3\n")
+    with pytest.raises(ValueError, match=r"The first line looks like numbers.*to a\.csv\.query"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (
+            lambda path: RankingData(np.eye(2), np.arange(2.0), np.ones(2), sample_weight=W),
+            r"sample_weight must be >= 0, got -1\.0 at row 1",
+        ),
+        (
+            lambda path: RankingData.from_frame(pd.read_csv(path)),
+            r"sample_weight must be >= 0, column 'sample_weight' has -1\.0 at row 1",
+        ),
+        (read_table, r"w\.csv: sample_weight must be >= 0, column 'sample_weight' has -1\.0"),
+    ],
+)
+def test_negative_weights_are_refused(tmp_path, make, message):
+    path = tmp_path / "w.csv"
+    path.write_text("label,qid,f,sample_weight\n1,1,2,1\n0,1,3,-1\n")
+    with pytest.raises(ValueError, match=message):
+        make(path)

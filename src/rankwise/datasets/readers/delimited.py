@@ -30,6 +30,7 @@ from rankwise.datasets.readers.side_names import (
     SIZES,
     SIZES_FIX,
     check_named_columns,
+    number_separator,
     side_file,
 )
 from rankwise.datasets.readers.textfiles import TextFile, find_line_start, open_text
@@ -89,8 +90,7 @@ class DelimitedFile:
         """Quotation mark; False if marks are text, see :mod:`rankwise.datasets.readers.quotes`."""
         if self.delimiter != "\t":
             return '"'
-        stop = find_line_start(self.file, self.file.start + 1)
-        return '"' if names_are_quoted(self.file.read(self.file.start, stop)) else False
+        return '"' if names_are_quoted(self.first_line()) else False
 
     @property
     def _parse_options(self) -> Any:
@@ -127,10 +127,14 @@ class DelimitedFile:
             _check_marks(text, self.delimiter, len(self.header()))
         return text
 
+    def first_line(self) -> bytes:
+        """The line that names the columns."""
+        stop = find_line_start(self.file, self.file.start + 1)
+        return self.file.read(self.file.start, stop)
+
     def header(self) -> list[str]:
         """Names of the columns."""
-        stop = find_line_start(self.file, self.file.start + 1)
-        line = self.file.read(self.file.start, stop)
+        line = self.first_line()
         check_named_columns(self.path, line)
         names = self._read(line, None, False).column_names
         check_unique(names)
@@ -248,7 +252,8 @@ def _without_flags(table: pa.Table) -> pa.Table:
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
     """Columns of all files; any may turn out to be text.
 
-    The unnamed index that pandas writes first is left out, other unnamed columns with a warning.
+    A column without a name is left out with a warning; of the first one, ``roles`` decides, since
+    pandas writes its index so.
 
     Raises
     ------
@@ -259,7 +264,7 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
     for file in files:
         with name_file_in_errors(file.path):
             names = file.header()
-        headers.append((file.path, {name: None for name in names if name}))
+        headers.append((file.path, dict.fromkeys([names[0], *filter(None, names)])))
         if "" in names[1:]:
             warnings.warn(
                 f"{file.path}: column {names.index('', 1) + 1} has no name and is left out. Name "
@@ -272,9 +277,15 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
         try:
             columns = roles(found.kinds)
         except ValueError as error:
-            if side_file(files[0].path, SIZES) is None:
+            if side_file(files[0].path, SIZES) is not None:
+                raise ValueError(f"{error} {SIZES_FIX}") from None
+            if number_separator(files[0].first_line()) is None:
                 raise
-            raise ValueError(f"{error} {SIZES_FIX}") from None
+            raise ValueError(
+                f"{error} The first line looks like numbers, not names of columns. Add a line of "
+                "names, such as label,qid,…; if the label comes first and the rows of a query are "
+                f"adjacent, write the sizes of the queries to {files[0].path.name}.query."
+            ) from None
     found.check(columns)
     return columns
 

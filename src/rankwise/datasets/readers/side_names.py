@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from rankwise.datasets.readers.letor_errors import NUMBER
+from rankwise.runtime.callers import callers_level
 
 SIZES = (".query", ".group")
 WEIGHT = ".weight"
 SIZES_FIX = (
-    "Files of group sizes go with rows without names of columns, which read_grouped reads: "
-    "SVMlight text (label index:value …), or numbers with the label first. Leave out the first "
-    "line, or add a column of queries."
+    "Files of group sizes go with rows without names of columns: SVMlight text (label index:value "
+    "…), or numbers with the label first. Leave out the first line, or add a column of queries."
 )
 COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
 
@@ -38,6 +41,29 @@ def number_separator(first_line: bytes) -> str | None:
         if len(words) > 1 and words[0] and rest:
             return separator.decode()
     return None
+
+
+def names_columns(first_line: bytes) -> bool:
+    """Whether a line begins with a word, as no row does, rather than with a label or a comment."""
+    word = re.split(rb"[\s,;|]", first_line.strip(), maxsplit=1)[0].strip(b'"')
+    return word[:1].isalpha() and NUMBER.fullmatch(word) is None
+
+
+def warn_of_unread(paths: Sequence[Path]) -> None:
+    """Warn if a table with named columns has a side file, which is then not read."""
+    for path in paths:
+        for file in side_files(path, (*SIZES, WEIGHT)):
+            is_weight = WEIGHT in file.suffixes
+            what = "weights" if is_weight else "sizes of queries"
+            column = "sample_weight" if is_weight else "qid"
+            warnings.warn(
+                f"the {what} in {file} are not read, because the columns of "
+                f"{path.name} have names. Write them into the table, as a column {column}, or "
+                "delete the file.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
+            return
 
 
 def check_named_columns(path: Path, first_line: bytes) -> None:

@@ -11,7 +11,7 @@ initial scores are not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -25,7 +25,9 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited import DelimitedFile, read_delimited
 from rankwise.datasets.readers.side_names import (
     SIZES,
+    SIZES_FIX,
     WEIGHT,
+    names_columns,
     number_separator,
     side_file,
     side_files,
@@ -88,19 +90,23 @@ def read_grouped(
     FileNotFoundError
         If there is no such file, or no file of sizes.
     ValueError
-        If rows have query ids, sizes do not sum to the number of rows, the number of weights
-        matches neither the rows nor the queries, or a line is malformed.
+        If rows have query ids or names of columns, two files of sizes differ, sizes do not sum to
+        the number of rows, the number of weights matches neither the rows nor the queries, a weight
+        is negative, or a line is malformed.
     """
     path = Path(path)
     check_there(path)
-    sizes_path = side_file(path, SIZES) if sizes is None else Path(sizes)
-    if sizes_path is None:
+    size_files = side_files(path, SIZES) if sizes is None else [Path(sizes)]
+    if not size_files:
         raise FileNotFoundError(
             f"{path} has no file of group sizes beside it ({' or '.join(SIZES)} appended to the "
             "name). Pass sizes='…', or read files with qid by read_letor."
         )
     text = open_text(path, max_decompressed_bytes)
-    separator = number_separator(text.read(text.start, find_line_start(text, text.start + 1)))
+    first_line = text.read(text.start, find_line_start(text, text.start + 1))
+    if names_columns(first_line):
+        raise ValueError(f"{path}: the first line names columns. {SIZES_FIX}")
+    separator = number_separator(first_line)
     if separator is not None:
         data = _read_numbers(text, separator, dtype, n_features)
     else:
@@ -109,8 +115,11 @@ def read_grouped(
             cache=cache, max_decompressed_bytes=max_decompressed_bytes,
         )  # fmt: skip
         if not has_no_qid(data):
-            raise ValueError(f"{path} has query ids in its rows. Read it with read_letor.")
-    groups = _groups(sizes_path, data.n_samples, max_decompressed_bytes)
+            raise ValueError(
+                f"{path} has query ids in its rows, and {size_files[0]} has sizes of queries. "
+                "Delete one of them, or read the rows alone with read_letor."
+            )
+    groups = _groups(size_files, data.n_samples, max_decompressed_bytes)
     data = replace(data, qid=groups.row_ids())
     weight_path = side_file(path, (WEIGHT,)) if weight is None else Path(weight)
     if weight_path is None:
@@ -168,8 +177,19 @@ def write_grouped(
                     stream.write(line)
 
 
-def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups:
-    sizes = read_columns(open_text(path, max_decompressed_bytes), ("size",)).integers(0)
+def _groups(paths: Sequence[Path], n_rows: int, max_decompressed_bytes: int) -> QueryGroups:
+    """Groups of the sizes in a file, or in several that agree."""
+    found = [
+        read_columns(open_text(path, max_decompressed_bytes), ("size",)).integers(0)
+        for path in paths
+    ]
+    path, sizes = paths[0], found[0]
+    for other, others in zip(paths[1:], found[1:], strict=True):
+        if not np.array_equal(sizes, others):
+            raise ValueError(
+                f"{path} and {other} give different sizes of queries. Delete the file that does "
+                "not belong to the rows."
+            )
     if (sizes < 0).any():
         raise ValueError(f"{path}: sizes must be >= 0, got {sizes.min()}.")
     total = sum(sizes.tolist())  # of Python's integers, which do not wrap around

@@ -166,13 +166,21 @@ def add_weights(
     Raises
     ------
     ValueError
-        If the number of weights matches neither, or rows have weights of their own.
+        If the number of weights matches neither, one is negative, or rows have weights of their
+        own.
     """
     if data.sample_weight is not None:
         raise ValueError(
             f"the rows have weights (cost:), and there are others in {path}. Remove one of them."
         )
-    weight = read_columns(open_text(path, max_decompressed_bytes), ("weight",)).reals(0)
+    columns = read_columns(open_text(path, max_decompressed_bytes), ("weight",))
+    weight = columns.reals(0)
+    if (weight < 0).any():
+        row = int((weight < 0).argmax())
+        raise ValueError(
+            f"{columns.where(row)}: weights must be >= 0, got {weight[row]}. Use 0 to leave a row "
+            "out."
+        )
     if len(weight) == groups.n_samples:
         return replace(data, sample_weight=weight)
     if len(weight) == groups.n_queries:

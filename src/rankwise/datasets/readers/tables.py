@@ -25,6 +25,7 @@ from rankwise.datasets.readers.delimited import (
     read_delimited,
 )
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
+from rankwise.datasets.readers.side_names import warn_of_unread
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     PathLike,
@@ -105,6 +106,8 @@ def read_table(
     -----
     IgnoredColumnsWarning
         If columns do not hold numbers and ``features`` is not given.
+    UserWarning
+        If a side file of group sizes or weights stands beside a table: it is not read.
     """
     paths = table_files(path, other=sep is not None)
     roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
@@ -119,6 +122,7 @@ def read_table(
         except ValueError as error:
             more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
             raise ValueError(f"{paths[0]}{more}: {error}") from None
+    warn_of_unread(paths)
     return RankingData.from_rows(rows, columns.features, _name(path, paths))
 
 

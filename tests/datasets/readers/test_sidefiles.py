@@ -220,7 +220,7 @@ def test_numbers_without_a_header_name_a_bad_cell(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("1\t0.5\t2\n0\tx\t3\n")
     (tmp_path / "a.tsv.query").write_text("2\n")
-    with pytest.raises(ValueError, match=r"a.tsv: column '0' has 'x' at row 1"):
+    with pytest.raises(ValueError, match=r"a.tsv: column '2 of the file' has 'x' at row 1"):
         read_grouped(path)
     path.write_text("1\t0.5\t2\n0\t0.5\n")
     with pytest.raises(ValueError, match=r"a.tsv: row 1: expected 3 columns, got 2"):

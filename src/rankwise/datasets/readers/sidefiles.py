@@ -210,7 +210,7 @@ def _read_numbers(
     n_columns = text.partition(b"\n")[0].count(separator.encode()) + 1
     if n_features not in (None, n_columns - 1):
         raise ValueError(f"{file.path} has {n_columns - 1} features, but n_features={n_features}.")
-    names = ["label", *(str(number) for number in range(n_columns - 1))]
+    names = ["label", *(f"{number} of the file" for number in range(2, n_columns + 1))]
     text = separator.join(names).encode() + b"\n" + text
     table = DelimitedFile(file.path, separator, TextFile(file.path, 0, len(text), text))
     columns, rows = read_delimited([table], Roles("label", False, False, False, names[1:]))

@@ -71,6 +71,7 @@ def test_from_a_beir_folder_to_a_ranker(rankwise, tmp_path):
     )
     for arguments, said in (
         (("predict", out, qrels), "is an index of text. Search it"),
+        (("info", out), "is an index of text. Search it"),
         (("search", out, "w1", "--set", "k1=1"), "--set applies to a retrieval model"),
         (("fit", index, *words[:2], "--ranker", "ridge", "--out", out), "belong together"),
         (("fit", beir, *words, "--out", out), "DATA must be the folder of an index"),
@@ -165,3 +166,16 @@ def test_number_of_documents_and_fields_are_read_as_given(rankwise, tmp_path):
     for query in ("", "  "):
         run = rankwise("search", folder, query)
         assert run.code == 2 and "QUERIES must name a file or be the text" in run.err
+
+
+@pytest.mark.filterwarnings("ignore:.*has no documents")
+def test_no_index_is_made_of_no_documents(rankwise, tmp_path):
+    (tmp_path / "none.jsonl").write_text("")
+    (tmp_path / "some.jsonl").write_text(json.dumps({"doc_id": "d", "text": "cat"}))
+    files, folder = (tmp_path / "none.jsonl", tmp_path / "some.jsonl"), tmp_path / "index"
+    run = rankwise("index", files[0], "--out", folder)
+    assert run.code == 1 and "none.jsonl: no documents, so no index is written" in run.err
+    assert not folder.exists()
+    assert rankwise("index", *files, "--out", folder).code == 0
+    assert rankwise("index", files[0], "--update", "--out", folder).code == 0
+    assert TextIndex.load(folder).doc_ids == ["d"]

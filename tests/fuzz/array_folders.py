@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.runtime.array_folder import HEADER
+from rankwise.runtime.array_folder import HEADER, sign_header
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -19,7 +20,9 @@ def files_of(folder: Path) -> dict[str, bytes]:
     files = {
         ends.sub("-00000000.npy", path.name): path.read_bytes() for path in sorted(folder.iterdir())
     }
-    files[HEADER] = ends.sub("-00000000.npy", files[HEADER].decode()).encode()
+    header = json.loads(ends.sub("-00000000.npy", files[HEADER].decode()))
+    header["signature"] = sign_header(header)
+    files[HEADER] = json.dumps(header).encode()
     return files
 
 
@@ -31,10 +34,14 @@ def as_npy(array: Any) -> bytes:
 
 
 def agree(files: dict[str, bytes]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Let the header state the dtypes and shapes of the arrays as they are; return both."""
+    """Let the header state the arrays as they are, and sign it; return both."""
     header, arrays = json.loads(files[HEADER]), {}
     for name, entry in header["arrays"].items():
         arrays[name] = array = np.load(io.BytesIO(files[entry["file"]]))
         entry |= {"dtype": array.dtype.str, "shape": array.shape}
+    if "texts" in arrays:  # of an index
+        for name in header["sha256"]:
+            header["sha256"][name] = hashlib.sha256(arrays[name].tobytes()).hexdigest()
+    header["signature"] = sign_header(header)
     files[HEADER] = json.dumps(header).encode()
     return header, arrays

@@ -35,7 +35,7 @@ from rankwise.datasets import (
 )
 from rankwise.datasets.readers import cache
 from rankwise.datasets.readers.arff import read_arff
-from rankwise.runtime.array_folder import HEADER
+from rankwise.runtime.array_folder import HEADER, sign_header
 from rankwise.streams.text_files import UnjudgedLetor
 from rankwise.text.documents import convert_to_queries, iterate_documents
 from tests.fuzz import seeds, twins
@@ -330,7 +330,7 @@ def _make_cache(rng: np.random.Generator) -> bytes:
         with contextlib.suppress(Exception):  # of JSON, and of NumPy's parser of headers
             header, arrays = agree(files)
             header["blocks"] = {name: cache._digest_blocks(array) for name, array in arrays.items()}
-            header["signature"] = cache._signature(header)
+            header["signature"] = sign_header(header)
             files[HEADER] = json.dumps(header).encode()
     packed = {name: data.hex() for name, data in files.items()}
     return json.dumps([number, signed, packed]).encode()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from rankwise import RidgeRanker
 from rankwise.persistence import ModelFileError
 from rankwise.runtime import array_folder
-from rankwise.runtime.array_folder import HEADER
+from rankwise.runtime.array_folder import HEADER, sign_header
 from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex, TextRanker
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
@@ -158,11 +160,18 @@ def file_of(folder, name):
     return folder / (HEADER if name == HEADER else header_of(folder)["arrays"][name]["file"])
 
 
+def write_signed(folder, header):
+    """Write the header with a checksum of what it now says."""
+    if isinstance(header, dict):
+        header["signature"] = sign_header(header)
+    (folder / HEADER).write_text(json.dumps(header))
+
+
 def changed(folder, name, change):
     """Write ``change`` of an array, or of the JSON values of the header or of the texts."""
     path = file_of(folder, name)
     if name == HEADER:
-        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+        write_signed(folder, change(json.loads(path.read_text())))
         return
     array = np.load(path)
     if name == "texts":
@@ -174,11 +183,13 @@ def changed(folder, name, change):
 
 
 def replaced(folder, name, array):
-    """Write another array, and its dtype and shape into the header."""
+    """Write another array, and its dtype, shape and checksum into the header."""
     np.save(file_of(folder, name), array, allow_pickle=True)
     header = header_of(folder)
     header["arrays"][name] |= {"dtype": array.dtype.str, "shape": array.shape}
-    (folder / HEADER).write_text(json.dumps(header))
+    if name in header["sha256"]:
+        header["sha256"][name] = hashlib.sha256(array.tobytes()).hexdigest()
+    write_signed(folder, header)
 
 
 def with_entry(at, value):
@@ -264,7 +275,8 @@ JSON_DAMAGE = {
         lambda f: {**f, "arrays": {**f["arrays"], "starts": f["arrays"]["counts"]}},
         *(lambda f, file=file: {**f, "arrays": {**f["arrays"], "starts": {"file": file}}}
           for file in ("../starts.npy", "/starts.npy", ".", "", 3, HEADER)),
-        with_entry("is_default", 1), with_entry("ranker", []), with_entry("ranker", {"a": 1}),
+        with_entry("is_default", 1), with_entry("sha256", {}), with_entry("sha256", None),
+        with_entry("ranker", []), with_entry("ranker", {"a": 1}),
     ],
     "texts": [
         lambda f: [], lambda f: {}, with_entry("doc_ids", 3), with_entry("doc_ids", ["a", "d"]),
@@ -315,11 +327,58 @@ def test_damaged_rankers_are_refused(tmp_path):
             load(folder)
 
 
+def test_no_flipped_byte_changes_a_result(tmp_path):
+    """Of any file of an index and its ranker: it is refused by name, or has no effect."""
+    documents = {"a": {"title": "b", "text": "b c"}, "d": {"text": "c d c"}, "e": {"text": "b"}}
+    index = TextIndex(FIELDS, analyzer=PLAIN).add(documents)
+    ranker = TextRanker(index, estimator=RidgeRanker()).fit({"1": "b"}, {"1": {"a": 1, "e": 0}})
+    folder = ranker.save(tmp_path)
+    wanted = index.search("b c", model="bm25f"), ranker.rank("b c")
+    n_refused = 0
+    for path in sorted(folder.iterdir()):
+        whole = path.read_bytes()
+        step = -(-len(whole) // 600)  # all bytes of the arrays and texts
+        for position in range(0, len(whole), step):
+            damaged = bytearray(whole)
+            damaged[position] ^= 1 << position % 8
+            path.write_bytes(damaged)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # NumPy, on versions of its format
+                    loaded = TextIndex.load(folder)
+            except ValueError as error:
+                assert path.name in str(error), (position, error)
+                n_refused += 1
+                continue
+            assert_same(loaded, index)
+            found = loaded.search("b c", model="bm25f"), TextRanker.load(folder).rank("b c")
+            for run, other in zip(found, wanted, strict=True):
+                assert as_lists(run) == as_lists(other)
+                np.testing.assert_array_equal(run.scores, other.scores)
+        path.write_bytes(whole)
+    assert n_refused > 1000
+
+
+def test_a_wrong_count_of_the_first_term_in_the_first_document_is_seen(tmp_path):
+    folder = TextIndex(analyzer=PLAIN).add({"a": "b b c", "d": "c"}).save(tmp_path)
+    changed(folder, "counts", with_entry(0, 3))
+    with pytest.raises(ValueError, match="the postings are not those of the texts"):
+        TextIndex.load(folder)
+
+
+def test_a_file_in_the_place_of_the_folder_is_kept(tmp_path):
+    path = tmp_path / "file.csv"
+    path.write_text("a,b")
+    with pytest.raises(NotADirectoryError, match=r"file\.csv is a file\. Pass a folder"):
+        TextIndex(analyzer=PLAIN).add({"d": "cat"}).save(path)
+    assert path.read_text() == "a,b"
+
+
 def test_indexes_with_other_rules_of_analysis_are_refused(tmp_path):
     folder = TextIndex(analyzer=PLAIN).add({"d": "cat"}).save(tmp_path)
     changed(folder, HEADER, lambda facts: {**facts, "sample": facts["sample"][1:]})
     with pytest.raises(ValueError, match="was made with another analyzer"):
         TextIndex.load(folder)
     changed(folder, HEADER, lambda facts: {**facts, "format": 1})
-    with pytest.raises(ValueError, match=r"format must be 3, got 1\. Build the index anew"):
+    with pytest.raises(ValueError, match=r"format must be 4, got 1\. Build the index anew"):
         TextIndex.load(folder)

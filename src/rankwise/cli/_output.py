@@ -44,6 +44,18 @@ def check_file(path: Path, what: str = "file") -> None:
         raise UsageError(f"{str(path)!r} is not a {what}. Check the path.")
 
 
+def check_model_file(path: Path) -> None:
+    """Raise UsageError if a model file is missing; tell how to search an index."""
+    if path.is_dir():
+        from rankwise.text.index_folder import has_index
+
+        if has_index(path):
+            raise UsageError(
+                f"{str(path)!r} is an index of text. Search it: rankwise search {path} QUERIES."
+            )
+    check_file(path, "model file")
+
+
 def make_folder(path: Path) -> None:
     """Create the parent folders of the file ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)

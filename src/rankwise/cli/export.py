@@ -10,7 +10,7 @@ import typer
 
 from rankwise.cli._errors import UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_file, check_target, make_folder, print_json
+from rankwise.cli._output import check_model_file, check_target, make_folder, print_json
 
 
 class ExportFormat(StrEnum):
@@ -78,7 +78,7 @@ def export(
             raise UsageError(
                 f"{option} applies only to --format {'|'.join(kinds)}, got {kind}. Drop it."
             )
-    check_file(model, "model file")
+    check_model_file(model)
     check_target(out, "OUT")
     from rankwise.persistence import load
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli._options import Json
-from rankwise.cli._output import check_file, number, print_json, print_table
+from rankwise.cli._output import check_model_file, number, print_json, print_table
 
 if TYPE_CHECKING:
     from rankwise.explain import FeatureImportances
@@ -28,7 +28,7 @@ def info(
     """
     from rankwise.persistence import describe
 
-    check_file(model, "model file")
+    check_model_file(model)
     facts = describe(model)
     found = _importances(model) if importances else None
     if json:

@@ -15,7 +15,7 @@ from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import UsageError
 from rankwise.cli._files import data_name
 from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_file, check_target, make_folder, print_json
+from rankwise.cli._output import check_model_file, check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
 from rankwise.cli._score_format import ScoreFormat, format_of
 
@@ -69,14 +69,9 @@ def predict(
     """
     from rankwise.persistence import load
     from rankwise.prediction import innermost
-    from rankwise.text.index_folder import has_index
 
     form = _format(format, out, top, classes)
-    if has_index(model):
-        raise UsageError(
-            f"{str(model)!r} is an index of text. Search it: rankwise search {model} QUERIES."
-        )
-    check_file(model, "model file")
+    check_model_file(model)
     if out is not None:
         check_target(out, "--out")
     estimator = load(model)

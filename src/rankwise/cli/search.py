@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._arguments import split_list
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_file, check_folder, check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
@@ -80,6 +80,10 @@ def index(
             built = TextIndex(names, analyzer=analyzer)
         for path in files:
             built.add(path, replace=update, encoding=encoding)
+        if not len(built):
+            raise JobError(
+                f"{', '.join(map(str, documents))}: no documents, so no index is written."
+            )
         built.save(out)
     facts = {"out": str(out), "documents": len(built), "terms": len(built.vocabulary)}
     if json:

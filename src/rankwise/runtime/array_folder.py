@@ -1,14 +1,15 @@
 """Folder of named arrays: ``.npy`` files that are memory-mapped, and ``arrays.json``.
 
-``arrays.json`` holds the caller's JSON values and, for each array, its file, dtype and shape. A
-write makes files of new names and then replaces ``arrays.json``, so that a reader sees the old
-content or the new one, and a reader that opened the folder keeps the files that it mapped. A write
-that is killed leaves the old content. Files that no ``arrays.json`` names are removed by a later
-write.
+``arrays.json`` holds the caller's JSON values and, for each array, its file, dtype and shape, and a
+checksum of all of this. A write makes files of new names and then replaces ``arrays.json``, so that
+a reader sees the old content or the new one, and a reader that opened the folder keeps the files
+that it mapped. A write that is killed leaves the old content. Files that no ``arrays.json`` names
+are removed by a later write.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
@@ -25,6 +26,7 @@ from rankwise.runtime.output import replace_files
 from rankwise.structure.rules import StructureError
 
 HEADER = "arrays.json"
+DAMAGED = "the file does not match its checksum"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 # Files of writes that may still be under way are kept; a write takes less than this.
 _SECONDS = 3600.0
@@ -42,7 +44,7 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Json)
     arrays : mapping from str to ndarray
         Arrays without Python objects. The names are parts of file names.
     header : dict
-        JSON values. The key "arrays" is taken.
+        JSON values. The keys "arrays" and "signature" are taken.
 
     Raises
     ------
@@ -56,7 +58,8 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Json)
         name: {"file": files[name], "dtype": array.dtype.str, "shape": array.shape}
         for name, array in arrays.items()
     }
-    text = json.dumps({**header, "arrays": entries}, indent=1)
+    header = {**header, "arrays": entries}
+    text = json.dumps({**header, "signature": sign_header(header)}, indent=1)
     # The header comes last: replacing it puts the new files in the place of the old ones.
     with replace_files([folder / name for name in (*files.values(), HEADER)]) as streams:
         for stream, array in zip(streams, arrays.values(), strict=False):
@@ -64,7 +67,7 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Json)
         streams[-1].write(text.encode())
         outdated: Json = {}
         with suppress(OSError, StructureError):
-            outdated = read_header(folder)["arrays"]
+            outdated = _parse_header(folder)["arrays"]
     _remove(folder, outdated, files)
 
 
@@ -104,6 +107,19 @@ def read_arrays(folder: Path, mode: Literal["r", "c"] = "r") -> tuple[Arrays, Js
 
 def read_header(folder: Path) -> Json:
     """Read the JSON values of a folder, without its arrays; raises as :func:`read_arrays`."""
+    header = _parse_header(folder)
+    if header.get("signature") != sign_header(header):
+        raise StructureError(f"{folder / HEADER}: {DAMAGED}")
+    return header
+
+
+def sign_header(header: Json) -> str:
+    """SHA-256 of the JSON values of a header."""
+    signed = {name: header[name] for name in header if name != "signature"}
+    return hashlib.sha256(json.dumps(signed, sort_keys=True).encode()).hexdigest()
+
+
+def _parse_header(folder: Path) -> Json:
     path = folder / HEADER
     try:
         header = json.loads(path.read_bytes())

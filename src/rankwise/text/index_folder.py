@@ -1,11 +1,12 @@
 """Folder of a saved index: its arrays and texts, and perhaps the model of a text ranker.
 
 Every array is checked before compiled code reads it: its type, its shape, its range, and its
-agreement with the other arrays.
+agreement with the other arrays. Texts and models, which have no such agreement, have checksums.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from contextlib import suppress
@@ -16,12 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.runtime.array_folder import HEADER, Arrays, read_arrays, read_header, write_arrays
+from rankwise.runtime.array_folder import (
+    DAMAGED,
+    HEADER,
+    Arrays,
+    read_arrays,
+    read_header,
+    write_arrays,
+)
 from rankwise.structure.rules import Array, Rule, Scope, StructureError, broken, run
 from rankwise.text.postings import Postings
 from rankwise.typing import Int64Array
 
-FORMAT = 3
+FORMAT = 4
 _OF_POSTINGS = ("starts", "documents", "counts")
 _CHUNK = 1 << 20  # entries whose hashes are in memory at a time
 
@@ -69,10 +77,13 @@ def write_index(folder: Path, stored: StoredIndex) -> None:
 
     A ranker that is in the folder stays if ``stored`` has none.
     """
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file. Pass a folder to write the index into.")
     ranker = stored.ranker
     if ranker is None:
         with suppress(FileNotFoundError, StructureError):
-            ranker = _ranker_of(*read_arrays(folder))
+            found, known = read_arrays(folder)
+            ranker = _read_ranker(folder, found, _check_facts(folder, known))
     texts = json.dumps({"doc_ids": stored.doc_ids, "terms": stored.terms})
     parts = [*stored.tokens, *stored.bounds]
     parts += [getattr(stored.postings, name) for name in _OF_POSTINGS]
@@ -81,6 +92,7 @@ def write_index(folder: Path, stored: StoredIndex) -> None:
     facts = {"format": FORMAT, "fields": stored.fields, **stored.facts, "ranker": None}
     if ranker is not None:
         facts["ranker"], arrays["ranker"] = ranker[0], np.frombuffer(ranker[1], dtype=np.uint8)
+    facts["sha256"] = {name: _digest(arrays[name].tobytes()) for name in _names_of_bytes(facts)}
     write_arrays(folder, arrays, facts)
 
 
@@ -109,8 +121,28 @@ def _array_names(fields: list[str]) -> list[str]:
     return [*numbered, *_OF_POSTINGS]
 
 
-def _ranker_of(arrays: Arrays, facts: dict[str, Any]) -> tuple[dict[str, Any], bytes] | None:
-    return None if facts["ranker"] is None else (facts["ranker"], arrays["ranker"].tobytes())
+def _names_of_bytes(facts: dict[str, Any]) -> list[str]:
+    """Arrays of bytes, which have checksums and are read whole."""
+    return ["texts"] if facts["ranker"] is None else ["texts", "ranker"]
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read_bytes(folder: Path, arrays: Arrays, facts: dict[str, Any], name: str) -> bytes:
+    """Content of an array of bytes; raise unless it has its checksum."""
+    data = arrays[name].tobytes()
+    if _digest(data) != facts["sha256"].get(name):
+        raise StructureError(f"{folder / facts['arrays'][name]['file']}: {DAMAGED}")
+    return data
+
+
+def _read_ranker(
+    folder: Path, arrays: Arrays, facts: dict[str, Any]
+) -> tuple[dict[str, Any], bytes] | None:
+    known = facts["ranker"]
+    return None if known is None else (known, _read_bytes(folder, arrays, facts, "ranker"))
 
 
 def _check_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +151,7 @@ def _check_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
     found = facts.get("format")
     if found != FORMAT or type(found) is not int:
         raise StructureError(f"{path}: format must be {FORMAT}, got {found!r:.40}")
-    kinds = {"fields": list, "sample": list, "is_default": bool}
+    kinds = {"fields": list, "sample": list, "is_default": bool, "sha256": dict}
     for name, kind in kinds.items():
         if type(facts.get(name)) is not kind:
             raise broken(f"{path}: {name}", f"be a {kind.__name__}", facts.get(name))
@@ -130,7 +162,7 @@ def _check_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
     _check_texts(facts["sample"], f"{path}: sample", distinct=False)
     if not facts["fields"] or "" in facts["fields"]:
         raise broken(f"{path}: fields", "be names", facts["fields"])
-    wanted = {*_array_names(facts["fields"]), "texts", *(["ranker"] if facts["ranker"] else [])}
+    wanted = {*_array_names(facts["fields"]), *_names_of_bytes(facts)}
     if facts["arrays"].keys() != wanted:
         raise broken(f"{path}: arrays", f"be {sorted(wanted)}", sorted(facts["arrays"]))
     return facts
@@ -138,7 +170,7 @@ def _check_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
 
 def _check_parts(folder: Path, arrays: Arrays, facts: dict[str, Any]) -> StoredIndex:
     files = {name: folder / entry["file"] for name, entry in facts["arrays"].items()}
-    texts = _parse_texts(files["texts"], arrays["texts"])
+    texts = _parse_texts(files["texts"], _read_bytes(folder, arrays, facts, "texts"))
     scope = Scope()
     scope.bind("n_documents", len(texts["doc_ids"]))
     scope.bind("n_terms", len(texts["terms"]))
@@ -170,7 +202,7 @@ def _check_parts(folder: Path, arrays: Arrays, facts: dict[str, Any]) -> StoredI
     _check_postings(postings, tokens, bounds, files)
     other = {name: facts[name] for name in ("analyzer", "sample", "is_default")}
     parts = texts["doc_ids"], texts["terms"], tokens, bounds, postings, other
-    return StoredIndex(facts["fields"], *parts, _ranker_of(arrays, facts))
+    return StoredIndex(facts["fields"], *parts, _read_ranker(folder, arrays, facts))
 
 
 def _check_postings(
@@ -184,16 +216,19 @@ def _check_postings(
     first = p.starts[1:-1]
     inner[first[(first > 0) & (first < len(p.documents))] - 1] = False
     if (np.diff(p.documents) <= 0)[inner].any():
-        raise StructureError(f"{files['documents']}: the documents of a term must ascend")
+        raise StructureError(
+            f"{files['documents']}: the documents of a term must ascend ({files['starts'].name})"
+        )
     n = np.arange(p.n_documents, dtype=np.int32)
-    factors = [int.from_bytes(secrets.token_bytes(8)) | 1 for _ in range(2)]
+    factors = [int.from_bytes(secrets.token_bytes(8)) | 1 for _ in range(3)]
     in_fields = sum(
         _fingerprint(part, np.repeat(n, np.diff(ends)), None, factors)
         for part, ends in zip(tokens, bounds, strict=True)
     )
     terms = np.repeat(np.arange(len(p.starts) - 1, dtype=np.int32), p.document_frequency)
     if in_fields % 2**64 != _fingerprint(terms, p.documents, p.counts, factors):
-        names = ", ".join(files[name].name for name in ("counts", "tokens0", "bounds0"))
+        compared = files.keys() - {"documents", "texts", "ranker"}
+        names = ", ".join(sorted(files[name].name for name in compared))
         raise StructureError(
             f"{files['documents']}: the postings are not those of the texts ({names})"
         )
@@ -215,6 +250,7 @@ def _fingerprint(
         part = slice(lo, lo + _CHUNK)
         key = terms[part].astype(np.uint64) * np.uint64(factors[0])
         key += documents[part].astype(np.uint64) * np.uint64(factors[1])
+        key += np.uint64(factors[2])  # the hash of 0 is 0, whatever the count
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             key ^= key >> np.uint64(shift)
             key *= np.uint64(factor)
@@ -225,9 +261,9 @@ def _fingerprint(
     return total % 2**64
 
 
-def _parse_texts(path: Path, array: NDArray[Any]) -> dict[str, list[str]]:
+def _parse_texts(path: Path, data: bytes) -> dict[str, list[str]]:
     try:
-        found = json.loads(array.tobytes())
+        found = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise StructureError(f"{path}: not JSON ({error})") from None
     if not isinstance(found, dict):

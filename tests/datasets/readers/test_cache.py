@@ -15,7 +15,7 @@ from scipy import sparse
 from rankwise.datasets import clear_cache, read_letor, verify_cache
 from rankwise.datasets.readers import cache as cache_module
 from rankwise.datasets.readers import svmlight as reader_module
-from rankwise.runtime.array_folder import HEADER
+from rankwise.runtime.array_folder import HEADER, sign_header
 
 TEXT = b"2 qid:1 1:0.5 3:1 # docid = a\n0 qid:1 1:2 2:3 3:nan\n1 qid:7 2:-4e-1 3:1 #docid=b\n"
 
@@ -186,6 +186,7 @@ def contents(folder):
     """The bytes of every array and of the header, without the random ends of the file names."""
     cache = cache_folder(folder)
     header = json.loads((cache / HEADER).read_bytes())
+    header.pop("signature")  # of the names of the files, too
     files = {name: entry.pop("file") for name, entry in header["arrays"].items()}
     assert {path.name for path in cache.iterdir()} == {HEADER, *files.values()}
     return header, {name: (cache / file).read_bytes() for name, file in files.items()}
@@ -378,7 +379,7 @@ def sign(folder, change=lambda header: None):
     path = cache_folder(folder) / HEADER
     header = json.loads(path.read_bytes())
     change(header)
-    header["signature"] = cache_module._signature(header)
+    header["signature"] = sign_header(header)
     path.write_text(json.dumps(header))
 
 

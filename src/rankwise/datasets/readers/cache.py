@@ -131,7 +131,6 @@ class CacheSlot:
             "extra": extra,
             "blocks": {name: _digest_blocks(array) for name, array in arrays.items()},
         }
-        header["signature"] = _signature(header)
         reasons = []
         for folder in self.folders:
             path = folder / self.folder_name
@@ -239,12 +238,6 @@ def _digest_file(path: Path) -> str:
     return hashlib.sha256(b"".join(thread_map(part, starts))).hexdigest()
 
 
-def _signature(header: Json) -> str:
-    """SHA-256 of a header without the locations of the arrays, which their files confirm."""
-    signed = {name: header[name] for name in header if name not in ("arrays", "signature")}
-    return hashlib.sha256(json.dumps(signed, sort_keys=True).encode()).hexdigest()
-
-
 def _digest_blocks(array: NDArray[Any]) -> list[str]:
     """SHA-256 of each block of an array's bytes."""
     n_blocks = -(-array.nbytes // _DIGEST_BYTES)
@@ -259,8 +252,6 @@ def _digest_block(array: NDArray[Any], block: int) -> str:
 def _open(folder: Path) -> tuple[Arrays, Json]:
     """Map the arrays of a cache, and check its header and the types of the arrays."""
     arrays, header = read_arrays(folder, mode="c")
-    if header.get("signature") != _signature(header):
-        raise StructureError("its header is damaged")
     fields = {"format": int, "version": str, "options": dict, "stamps": list, "sha256": list,
               "extra": dict, "blocks": dict}  # fmt: skip
     for name, kind in fields.items():

@@ -170,3 +170,12 @@ def test_a_class_or_a_missing_method():
     loss.derivative = None
     with pytest.raises(ValueError, match="lacks derivative"):
         check_pair_loss(loss)
+
+
+def test_a_loss_below_zero_is_refused():
+    class Shifted(Exponential):
+        def value(self, difference):
+            return np.exp(-difference) - 1.0
+
+    with pytest.raises(ValueError, match=r"loss must be >= 0, got .*Add a constant"):
+        check_pair_loss(Shifted())

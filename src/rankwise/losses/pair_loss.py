@@ -89,6 +89,11 @@ def check_pair_loss(loss: PairLoss) -> None:
             f"{rise[at]:.6g}, but its derivatives there are {slope[at]:.6g} and "
             f"{slope[at + 1]:.6g}."
         )
+    if (value < 0).any():  # the relative gap of the solvers is one of sums of losses >= 0
+        raise ValueError(
+            f"loss must be >= 0, got {loss!r} whose value falls to {value.min():.6g} between score "
+            f"differences of {-FAR:g} and {FAR:g}. Add a constant to it."
+        )
     if (slope >= 0).all():
         raise ValueError(
             f"loss must fall where a pair comes into order, got {loss!r} whose derivative is "

@@ -198,5 +198,5 @@ _WORDS = {
     "Sum": "a blend of models",
     "Terms": "products of features",
     "Trees": "trees",
-    "Votes": "votes",
+    "VoteMean": "votes",
 }

@@ -37,7 +37,7 @@ def test_a_threshold_beside_the_right_one_is_found(quick_models, tmp_path, monke
     from rankwise.export import ranklib
 
     monkeypatch.setattr("tests.fuzz.harness._limit_addresses", lambda: None)
-    exact = ranklib.without_missing
+    exact = ranklib.drop_missing_tests
 
     def move_thresholds(tree):
         tree = exact(tree)
@@ -45,5 +45,5 @@ def test_a_threshold_beside_the_right_one_is_found(quick_models, tmp_path, monke
         return replace(tree, threshold=moved.astype(np.float64))
 
     monkeypatch.setattr(exports, "FORMATS", ["ranklib"])
-    monkeypatch.setattr(ranklib, "without_missing", move_thresholds)
+    monkeypatch.setattr(ranklib, "drop_missing_tests", move_thresholds)
     assert run(10, tmp_path)

@@ -7,7 +7,7 @@ kernels at training rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, sum_outputs
 from rankwise.structure.rules import Instance, MatrixRows, Number, Rule, Word, floats, require
 from rankwise.typing import Float64Array, Matrix
 
+Value = TypeVar("Value")
+
 
 class Expansion(Protocol):
     """A weighted sum of basis functions."""
@@ -27,7 +29,7 @@ class Expansion(Protocol):
         ...
 
 
-class ExpansionAttribute:
+class ExpansionAttribute(Generic[Value]):
     """Public attribute of an estimator that its ``expansion_`` holds, without the underscore.
 
     It exists if the expansion has it: ``coef_`` only if columns are weighted, for example.
@@ -36,16 +38,16 @@ class ExpansionAttribute:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name.rstrip("_")
 
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
+    def __get__(self, model: Any, owner: type | None = None) -> Value:
         if model is None:
-            return self
+            return self  # type: ignore[return-value]  # of the class, not of a model
         try:
             return getattr(model.expansion_, self._name)
         except AttributeError:
             message = f"{type(model).__name__!r} object has no attribute '{self._name}_'"
             raise AttributeError(message) from None
 
-    def __set__(self, model: Any, value: Any) -> None:
+    def __set__(self, model: Any, value: Value) -> None:
         model.expansion_ = replace(model.expansion_, **{self._name: value})
 
 

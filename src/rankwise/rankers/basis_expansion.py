@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.equation import Equation, fit_equation
+from rankwise.features.kernel import Kernel
+from rankwise.features.nystroem_map import NystroemMap
 from rankwise.features.score_expansions import (
     EXPANSIONS,
     Expansion,
@@ -35,7 +37,7 @@ from rankwise.structure.rules import (
     Sometimes,
 )
 from rankwise.tuning.penalty_search import PenaltySearch
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 LINEAR_STRUCTURE: dict[str, Rule] = {"expansion_": Instance((LinearExpansion,))}
 
@@ -55,16 +57,16 @@ class BasisExpansionRanker(Ranker):
 
     n_features_in_: int
     expansion_: Expansion
-    coef_ = ExpansionAttribute()
-    intercept_ = ExpansionAttribute()
-    hidden_weights_ = ExpansionAttribute()
-    hidden_biases_ = ExpansionAttribute()
-    output_weights_ = ExpansionAttribute()
-    nystroem_ = ExpansionAttribute()
-    kernel_ = ExpansionAttribute()
-    gamma_ = ExpansionAttribute()
-    dual_coef_ = ExpansionAttribute()
-    X_fit_ = ExpansionAttribute()
+    coef_ = ExpansionAttribute[Float64Array]()
+    intercept_ = ExpansionAttribute[float]()
+    hidden_weights_ = ExpansionAttribute[Float64Array]()
+    hidden_biases_ = ExpansionAttribute[Float64Array]()
+    output_weights_ = ExpansionAttribute[Float64Array]()
+    nystroem_ = ExpansionAttribute[NystroemMap]()
+    kernel_ = ExpansionAttribute[Kernel]()
+    gamma_ = ExpansionAttribute[float | None]()
+    dual_coef_ = ExpansionAttribute[Float64Array]()
+    X_fit_ = ExpansionAttribute[Matrix]()
     measure: str
     cv: Any
     path_: dict[str, Float64Array]

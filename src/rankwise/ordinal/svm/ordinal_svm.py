@@ -50,7 +50,7 @@ from rankwise.solvers.svm.ordinal_path import OrdinalPath
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
 from rankwise.structure.rules import Instance, Number, Rule, integers
 from rankwise.tuning.penalty_search import Penalty
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -226,12 +226,12 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     }
 
     expansion_: Expansion
-    kernel_ = ExpansionAttribute()
-    gamma_ = ExpansionAttribute()
-    coef_ = ExpansionAttribute()
-    dual_coef_ = ExpansionAttribute()
-    X_fit_ = ExpansionAttribute()
-    intercept_ = ExpansionAttribute()
+    kernel_ = ExpansionAttribute[Kernel]()
+    gamma_ = ExpansionAttribute[float | None]()
+    coef_ = ExpansionAttribute[Float64Array]()
+    dual_coef_ = ExpansionAttribute[Float64Array]()
+    X_fit_ = ExpansionAttribute[Matrix]()
+    intercept_ = ExpansionAttribute[float]()
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
         "gamma": [POSITIVE, "array-like", StrOptions({"grid", *NAMED_WIDTHS}), None],

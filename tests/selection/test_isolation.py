@@ -384,6 +384,26 @@ def test_in_this_process_an_interrupt_goes_through_and_an_exit_does_not(rng, hee
         compare({"interrupt": Ends("interrupt")}, fold, isolate=False)
 
 
+def test_an_interrupt_before_a_task_is_sent_leaves_no_worker(rng, monkeypatch):
+    started = []
+
+    class Recorded(workers._Worker):
+        def __init__(self, sources):
+            super().__init__(sources)
+            started.append(self)
+
+    class Interrupted(workers.ThreadPoolExecutor):
+        def submit(self, *arguments):
+            raise KeyboardInterrupt
+
+    workers._retire_all()
+    monkeypatch.setattr(workers, "_Worker", Recorded)
+    monkeypatch.setattr(workers, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compare({"good": Column(0)}, one_fold(rng))
+    assert [worker.has_ended() for worker in started] == [True]
+
+
 def test_the_numbers_are_the_same_in_both_kinds_of_process(rng):
     data = graded_data(rng, n_queries=40, docs=60, n_features=120)  # X is large enough for a file
     assert data.X.nbytes > 2 << 20

@@ -234,19 +234,22 @@ def _retire_all() -> None:
         _retire(worker)
 
 
-def _take(sources: dict[str, str]) -> _Worker:
-    """A waiting worker that imported no other version of these sources, or a new worker."""
+def _take(sources: dict[str, str], held: list[_Worker]) -> _Worker:
+    """A waiting worker that imported no other version of these sources, or a new one.
+
+    It is added to those that the call holds.
+    """
     while True:
         with _lock:
-            worker = _waiting.pop() if _waiting else None
-        if worker is None:
-            return _Worker(sources)
+            worker = _waiting.pop() if _waiting else _Worker(sources)
+            held.append(worker)
         if worker.timer is not None:
             worker.timer.cancel()
         if all(worker.sources.get(name, source) == source for name, source in sources.items()):
             worker.sources |= sources
             return worker
         worker.stop()
+        held.remove(worker)
 
 
 def _in_workers(
@@ -259,6 +262,8 @@ def _in_workers(
 ) -> Iterator[R]:
     busy: dict[Future[tuple[R, Any]], tuple[_Worker, T]] = {}
     free: list[_Worker] = []
+    # All workers of this call, from their start on: Ctrl-C may come between any two lines below.
+    held: list[_Worker] = []
     threads = ThreadPoolExecutor(n_jobs)
     try:
         more = True
@@ -273,10 +278,12 @@ def _in_workers(
                 except PicklingError as error:
                     yield lost(task, _NOT_SENT.format(error))
                     continue
-                worker = free.pop() if free else _take(sources)
+                worker = free.pop() if free else _take(sources, held)
                 if worker.has_ended():
                     worker.stop()
+                    held.remove(worker)
                     worker = _Worker(sources)  # waiting ones may have ended for the same reason
+                    held.append(worker)
                 future = threads.submit(worker.run, _CallerState.here(), work, time_limit, n_jobs)
                 busy[future] = worker, task
             done, _ = wait(busy, _LONGEST_WAIT, FIRST_COMPLETED)
@@ -286,6 +293,7 @@ def _in_workers(
                     result, error = future.result()
                 except ChildProcessError as ended:
                     worker.stop()
+                    held.remove(worker)
                     yield lost(task, str(ended))
                     continue
                 free.append(worker)
@@ -299,10 +307,11 @@ def _in_workers(
                 if worker.has_ended():
                     worker.kill()  # children, which may hold its end of the pipe
     finally:
-        for worker, _ in busy.values():
+        in_use = [worker for worker in held if worker not in free]
+        for worker in in_use:
             worker.kill()
         threads.shutdown()
-        for worker, _ in busy.values():
+        for worker in in_use:
             worker.stop()
         for worker in free:
             _keep(worker)

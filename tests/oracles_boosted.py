@@ -27,6 +27,7 @@ class TreeByHand:
     def __init__(self, X, g, h, rules, nominal=()):
         self.nominal = nominal
         self.X, self.g, self.h, self.rules = X, g, h, rules
+        self.reg_lambda = rules.reg_lambda + rules.relative_lambda * h.sum()
         self.root = Node(np.arange(len(X)), 0)
         if rules.growth == "symmetric":
             self._grow_levels()
@@ -36,7 +37,7 @@ class TreeByHand:
     def values(self, g, h, node):
         """Values of leaves with these sums of gradients and of Hessians."""
         pull = np.sign(g) * np.maximum(np.abs(g) - self.rules.reg_alpha, 0)
-        return np.clip(-pull / (h + self.rules.reg_lambda), node.low, node.high)
+        return np.clip(-pull / (h + self.reg_lambda), node.low, node.high)
 
     def value(self, rows, node):
         return self.values(self.g[rows].sum(), self.h[rows].sum(), node)
@@ -44,7 +45,7 @@ class TreeByHand:
     def worth(self, g, h, node):
         """Twice what the value lowers the second-order model and its penalties."""
         v, r = self.values(g, h, node), self.rules
-        return -2 * (g * v + h * v**2 / 2 + r.reg_lambda * v**2 / 2 + r.reg_alpha * np.abs(v))
+        return -2 * (g * v + h * v**2 / 2 + self.reg_lambda * v**2 / 2 + r.reg_alpha * np.abs(v))
 
     def left(self, question, rows):
         column, cut, missing_left = question
@@ -64,12 +65,12 @@ class TreeByHand:
     def subsets(self, rows, values):
         """All subsets of categories; with penalties those in the order of mean gradients."""
         present = np.unique(values[~np.isnan(values)])
-        if self.rules.reg_lambda == 0 and self.rules.growth != "symmetric":
+        if self.reg_lambda == 0 and self.rules.growth != "symmetric":
             for number in range(1, 2 ** len(present)):
                 yield frozenset(present[[number >> i & 1 == 1 for i in range(len(present))]])
             return
         mean = [
-            self.g[mine].sum() / (self.h[mine].sum() + self.rules.reg_lambda)
+            self.g[mine].sum() / (self.h[mine].sum() + self.reg_lambda)
             for mine in (rows[values == category] for category in present)
         ]
         order = present[np.argsort(mean)]

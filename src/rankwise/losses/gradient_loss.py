@@ -105,9 +105,15 @@ class GradientLoss:
     @property
     def has_pairs(self) -> bool:
         """Whether some query has rows with different targets."""
+        return self.n_queries_with_pairs > 0
+
+    @property
+    def n_queries_with_pairs(self) -> int:
+        """Number of queries that have rows with different targets."""
         # Any row unlike the first of its query makes a pair.
-        targets = self._targets()
-        return bool((targets != targets[np.repeat(self.indptr[:-1], np.diff(self.indptr))]).any())
+        targets, sizes = self._targets(), np.diff(self.indptr)
+        unlike = np.flatnonzero(targets != targets[np.repeat(self.indptr[:-1], sizes)])
+        return len(np.unique(np.searchsorted(self.indptr, unlike, side="right")))
 
     def write(
         self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0

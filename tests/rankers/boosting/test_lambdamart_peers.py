@@ -15,6 +15,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from rankwise import LambdaMART, evaluate
 from rankwise.datasets import load_dataset
 
+UNPENALISED = {"max_leaf_nodes": 31, "reg_lambda": 0.0}  # LightGBM's defaults
+
 
 @pytest.fixture(scope="module")
 def example():
@@ -41,8 +43,9 @@ def test_lambdarank_on_the_example(example):
     for cutoff in (1, 3):
         watched = f"nDCG@{cutoff}"
         ranker = LambdaMART(
-            50, truncation_level=None, validation_measure=watched, early_stopping_rounds=10
-        )
+            50, truncation_level=None, validation_measure=watched, early_stopping_rounds=10,
+            **UNPENALISED,
+        )  # fmt: skip
         first, third = reached(fitted(ranker, *example), example[1], "nDCG@1", "nDCG@3")
         assert ranker.best_iteration_ <= 24
         assert first > 0.5674 and third > 0.578
@@ -57,7 +60,7 @@ def test_xendcg_on_the_example(example):
     for seed in range(3):
         ranker = LambdaMART(
             50, objective="xendcg", validation_measure="nDCG@1", early_stopping_rounds=10,
-            random_state=seed,
+            random_state=seed, **UNPENALISED,
         )  # fmt: skip
         found.append(reached(fitted(ranker, *example), example[1], "nDCG@1", "nDCG@3"))
         assert ranker.best_iteration_ == ranker.n_estimators_ <= 24
@@ -66,13 +69,13 @@ def test_xendcg_on_the_example(example):
 
 def test_dart_on_the_example_and_going_on(example):
     train, test = example
-    ranker = LambdaMART(30, drop_rate=0.1, random_state=0, warm_start=True)
+    ranker = LambdaMART(30, drop_rate=0.1, random_state=0, warm_start=True, **UNPENALISED)
     fitted(ranker, train, test)
     ranker.set_params(n_estimators=60)
     fitted(ranker, train, test)
     assert ranker.n_estimators_ == len(ranker.validation_scores_) == 60
     assert reached(ranker, test, "nDCG@10")[0] == pytest.approx(ranker.validation_scores_[-1])
-    plain = fitted(LambdaMART(60), train, test)
+    plain = fitted(LambdaMART(60, **UNPENALISED), train, test)
     assert reached(ranker, test, "nDCG@10")[0] > reached(plain, test, "nDCG@10")[0] - 0.03
 
 
@@ -88,7 +91,7 @@ def test_positions_undo_the_bias_of_clicks(example):
         # A reader looks at the next row with probability 0.6, and clicks good ones more often.
         looks = np.cumprod(rng.random(len(rows)) < 0.6)
         clicks[rows] = looks * (rng.random(len(rows)) < (1 + y[rows]) / 6)
-    settings = {"min_samples_leaf": 50, "min_hessian_leaf": 5.0}
+    settings = {"min_samples_leaf": 50, "min_hessian_leaf": 5.0, **UNPENALISED}
     plain = LambdaMART(50, measure="nDCG", **settings).fit(X, clicks, qid=qid)
     biased = reached(plain, test, "nDCG@3")[0]
     ranker = LambdaMART(50, measure="nDCG", **settings)
@@ -110,7 +113,10 @@ def columns_of_their_own():
     return X, y, qid
 
 
-STUMPS = {"max_leaf_nodes": 2, "min_samples_leaf": 1, "min_hessian_leaf": 0.0, "learning_rate": 1.0}
+STUMPS = {
+    "max_leaf_nodes": 2, "min_samples_leaf": 1, "min_hessian_leaf": 0.0, "reg_lambda": 0.0,
+    "learning_rate": 1.0,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("weights", [(1, 1, 1, 1), (1, 2, 3, 4)])
@@ -141,6 +147,6 @@ def test_heavier_queries_are_sorted_first(columns_of_their_own):
 def test_pairs_fit_the_training_rows(example):
     """XGBoost trains pairs until nDCG on training rows is above 0.98."""
     train, _ = example
-    ranker = LambdaMART(300, objective="logistic", early_stopping_rounds=10)
+    ranker = LambdaMART(300, objective="logistic", early_stopping_rounds=10, **UNPENALISED)
     fitted(ranker, train, train)
     assert ranker.validation_scores_.max() > 0.98

@@ -19,6 +19,8 @@ RULES = [
     {"min_samples_leaf": 30},
     {"min_hessian_leaf": 12.5},
     {"reg_lambda": 3.0},
+    {"relative_lambda": 0.3},
+    {"reg_lambda": 1.0, "relative_lambda": 0.1},
     {"reg_alpha": 4.0},
     {"reg_alpha": 1.5, "reg_lambda": 0.5},
     {"min_split_gain": 40.0},

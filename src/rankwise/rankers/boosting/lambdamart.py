@@ -42,6 +42,11 @@ from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import ArrayLike, FrameLike, canonicalise
 
+# What "auto" stands for, chosen by benchmarks/study_generalisation.py: strong trees memorise the
+# noise of few judgements, and cost many rows more than they gain from shrinkage.
+FEW_LEAVES, MANY_LEAVES, MANY_ROWS = 7, 31, 50_000
+PENALTY_QUERIES = 10.0
+
 
 class LambdaMART(TreeScores):
     """Boosted trees that follow the gradients of a measure (LambdaMART).
@@ -55,8 +60,9 @@ class LambdaMART(TreeScores):
     n_estimators : int >= 1, default=100
         Number of trees.
     learning_rate : float > 0, default=0.1
-    max_leaf_nodes : int >= 2, default=31
-        Largest number of leaves of a tree.
+    max_leaf_nodes : int >= 2 or "auto", default="auto"
+        Largest number of leaves of a tree. "auto": 7 for fewer than 50,000 distinct rows, else 31;
+        31 too if ``max_depth`` or ``growth="symmetric"`` bounds the trees.
     measure : str, default="nDCG@10"
         Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
         any convention and cut-off, see :func:`rankwise.metrics.parse`.
@@ -84,8 +90,10 @@ class LambdaMART(TreeScores):
         derivatives of its parent.
     min_hessian_leaf : float >= 0, default=1e-3
         Smallest sum of second derivatives in a leaf.
-    reg_lambda : float >= 0, default=0.0
-        L2 penalty on the values of the leaves.
+    reg_lambda : float >= 0 or "auto", default="auto"
+        L2 penalty on the values of the leaves. "auto": the sum of the second derivatives of the
+        tree's rows, times ``10 / (10 + n)`` for n training queries with different labels. The
+        penalty thus follows the scale of the loss, and fades with more queries.
     reg_alpha : float >= 0, default=0.0
         L1 penalty on the values of the leaves.
     min_split_gain : float >= 0, default=0.0
@@ -262,14 +270,14 @@ class LambdaMART(TreeScores):
         n_estimators: int = 100,
         *,
         learning_rate: float = 0.1,
-        max_leaf_nodes: int = 31,
+        max_leaf_nodes: int | Literal["auto"] = "auto",
         measure: str = "nDCG@10",
         objective: Objective = "lambdarank",
         max_depth: int | None = None,
         truncation_level: int | None = 30,
         min_samples_leaf: int = 20,
         min_hessian_leaf: float = 1e-3,
-        reg_lambda: float = 0.0,
+        reg_lambda: float | Literal["auto"] = "auto",
         reg_alpha: float = 0.0,
         min_split_gain: float = 0.0,
         growth: Growth = "leaf",
@@ -299,14 +307,14 @@ class LambdaMART(TreeScores):
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
-        self.max_leaf_nodes = max_leaf_nodes
+        self.max_leaf_nodes: int | Literal["auto"] = max_leaf_nodes
         self.measure = measure
         self.objective: Objective = objective
         self.max_depth = max_depth
         self.truncation_level = truncation_level
         self.min_samples_leaf = min_samples_leaf
         self.min_hessian_leaf = min_hessian_leaf
-        self.reg_lambda = reg_lambda
+        self.reg_lambda: float | Literal["auto"] = reg_lambda
         self.reg_alpha = reg_alpha
         self.min_split_gain = min_split_gain
         self.growth = growth
@@ -404,8 +412,7 @@ class LambdaMART(TreeScores):
         if held_out is not None:
             validation = Validation.of(held_out, validation_measure, trees)
         self._set_score_name(data.y)
-        # The rules read n_features_in_, feature_names_in_ and columns_, which are set above.
-        boosting, rules = self._boosting(seed), self._growth_rules()
+        boosting = self._boosting(seed)
 
         # Distinct rows of each query, in an order that their content determines.
         table = canonicalise(data.X)
@@ -418,6 +425,8 @@ class LambdaMART(TreeScores):
         if places is not None:
             rate, penalty = self.learning_rate, self.position_bias_regularization
             bias = PositionBias(loss, places[order], biases, rate, penalty)
+        # The rules read n_features_in_, feature_names_in_ and columns_, which are set above.
+        rules = self._growth_rules(rows.n_rows, loss.n_queries_with_pairs)
         # The loss holds what it needs of the labels. The matrix is freed with `rows` below, before
         # the grower takes its memory, unless dropout scores it again.
         del table, data, judged
@@ -442,14 +451,25 @@ class LambdaMART(TreeScores):
         level, normalised = self.truncation_level, self.normalize
         return make_loss(self.objective, rows, measure, level, normalised, seed, n_threads)
 
-    def _growth_rules(self) -> GrowthRules:
-        """Rules for the growth of a tree on the columns of the fit."""
+    def _growth_rules(self, n_rows: int, n_queries: int) -> GrowthRules:
+        """Rules for the growth of a tree on the columns of the fit.
+
+        ``n_rows`` distinct rows and ``n_queries`` queries with pairs, on all machines, decide what
+        "auto" means. Neither changes if rows or weights are repeated.
+        """
+        max_leaf_nodes, reg_lambda, relative_lambda = self.max_leaf_nodes, self.reg_lambda, 0.0
+        if max_leaf_nodes == "auto":
+            bounded = self.growth == "symmetric" or self.max_depth is not None
+            max_leaf_nodes = MANY_LEAVES if bounded or n_rows >= MANY_ROWS else FEW_LEAVES
+        if reg_lambda == "auto":
+            reg_lambda = 0.0
+            relative_lambda = PENALTY_QUERIES / (PENALTY_QUERIES + n_queries)
         return GrowthRules(
-            self.max_leaf_nodes, self.max_depth, self.min_samples_leaf, self.min_hessian_leaf,
-            self.reg_lambda, self.reg_alpha, self.min_split_gain, self.growth,
+            max_leaf_nodes, self.max_depth, self.min_samples_leaf, self.min_hessian_leaf,
+            reg_lambda, self.reg_alpha, self.min_split_gain, self.growth,
             self.colsample_bylevel, self.colsample_bynode, self.extra_trees,
             monotone_signs(self, self.monotonic_cst, self.columns_.nominal),
-            interaction_groups(self, self.interaction_cst),
+            interaction_groups(self, self.interaction_cst), relative_lambda,
         )  # fmt: skip
 
     def _boosting(self, seed: int) -> TreeBoosting:

@@ -104,7 +104,8 @@ def fit_share(
     share = OrderedRows(X, order)
     judged = JudgedRows(data.y[order], indptr, weight, ranker.query_weight)
     loss = ranker._loss(judged, parse(ranker.measure), seed, n_threads)
-    n_rows = int(shares.sum(np.array([share.n_rows]))[0])
+    counts = shares.sum(np.array([share.n_rows, loss.n_queries_with_pairs]))
+    n_rows, n_queries = counts.tolist()
     weighted = bool(shares.sum(np.array([weight is not None], dtype=np.int64))[0])
     weight = judged.weights() if weighted else None
 
@@ -118,7 +119,7 @@ def fit_share(
     boosting = ranker._boosting(seed)
     start = Start.of(trees, share, n_threads, boosting.dropout)
     del X, data, judged, share
-    grower = TreeGrower(binned, ranker._growth_rules(), n_threads, weight, shares)
+    grower = TreeGrower(binned, ranker._growth_rules(n_rows, n_queries), n_threads, weight, shares)
     return ranker._publish(boosting.fit(loss, grower, start, monitor), has_missing, monitor)
 
 

@@ -172,6 +172,7 @@ class GrowingTree:
         self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
         self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
         self._threshold_rng: np.random.Generator | None = None
+        self._reg_lambda = rules.reg_lambda
         # None if unused: the kernels that find splits are then compiled without it. With L1, signs
         # that are all 0 are passed too: the formula of penalised values is compiled only with them.
         self._nominal = columns.nominal if columns.nominal.any() else None
@@ -189,11 +190,12 @@ class GrowingTree:
         """
         self._threshold_rng = threshold_rng
         rules, rows, nodes = self._rules, self._rows, self._nodes
-        limits = np.array([rules.reg_alpha, rules.reg_lambda, -np.inf, np.inf])
         total = np.array([sum_packed(self._memory.packed, rows)])
         total = int((total if self._shares is None else self._shares.sum(total))[0])
-        # Whole numbers of all shares: every machine computes the same total, so it makes the same
-        # splits.
+        # Whole numbers of all shares: every machine computes the same total, so it has the same
+        # penalty and makes the same splits.
+        self._reg_lambda += rules.relative_lambda * (total & LOWER) * float(self._unit[1])
+        limits = np.array([rules.reg_alpha, self._reg_lambda, -np.inf, np.inf])
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
         (root.size,), (root.count,) = self._sizes([0, len(rows)])
         split = self._split_symmetric if rules.growth == "symmetric" else self._split_best_first
@@ -438,7 +440,7 @@ class GrowingTree:
         order, n_ordered = np.empty(BINS, dtype=np.int64), -1
         if columns.nominal[column]:
             n_ordered = order_categories(
-                histograms, lines, column, n, self._unit, self._rules.reg_lambda, order
+                histograms, lines, column, n, self._unit, self._reg_lambda, order
             )
         goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
         part_codes(

@@ -37,6 +37,9 @@ class GrowthRules:
         1, -1 or 0 for each column: leaf values increase, decrease or are free. Empty: all 0.
     groups : tuple of sets of int, or None
         Groups of columns; all columns on a path must be in one group. None: no restriction.
+    relative_lambda : float >= 0
+        L2 penalty in units of the sum of the second derivatives in the root; added to
+        ``reg_lambda``.
     """
 
     max_leaf_nodes: int = 31
@@ -52,6 +55,7 @@ class GrowthRules:
     random_thresholds: bool = False
     signs: tuple[int, ...] = ()
     groups: Groups | None = None
+    relative_lambda: float = 0.0
 
     @property
     def draws(self) -> bool:

@@ -1,0 +1,236 @@
+"""LambdaMART's defaults: chosen by paired splits of queries, then confirmed once against peers.
+
+    python -m benchmarks.study_generalisation choose > docs/study_generalisation.txt
+    python -m benchmarks.study_generalisation confirm >> docs/study_generalisation.txt
+
+Twelve sets, of which only queries of the training parts are used; at most 12,000 rows of each
+(cf-letor: 40,000).
+Every split trains on 70 % of the queries, drawn at random, and ranks the others. All rankers have
+100 trees, learning rate 0.1 and one thread. ``choose`` compares settings of LambdaMART on splits 0
+to 9; ``confirm`` compares the new defaults with the old ones and with the defaults of LightGBM,
+XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``large`` compares sizes
+of trees on all rows of the three largest sets.
+
+Splits share queries, so errors are corrected: the variance over J splits counts
+``1 / J + n_test / n_train`` times (Nadeau and Bengio 2003). Stouffer's z joins the sets.
+
+Values in ``build/study_generalisation.jsonl`` are not computed again; names of sets after the first
+argument compute only these, so that several processes can share the work.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm, t
+
+from rankwise import CatBoostRanker, LambdaMART, LightGBMRanker, XGBoostRanker, evaluate
+from rankwise.datasets import RankingData
+from rankwise.rankers.boosting import lambdamart
+from rankwise.text import TextIndex, TextRanker, load_cf_letor, load_text
+from rankwise_papers.auto_ranker.sets import load as load_auto_set
+from rankwise_papers.text_products.experiment import table as product_table
+
+STORE = Path("build/study_generalisation.jsonl")
+MOST_ROWS, TRAIN_SHARE = 12_000, 0.7
+# Queries of cf-letor have 1,239 rows each.
+MORE_ROWS = {"cf-letor": 40_000}
+CHOOSING, CONFIRMING, LARGE = range(10), range(100, 120), range(200, 204)
+PENALTY_QUERIES = lambdamart.PENALTY_QUERIES
+EQUAL = {"n_estimators": 100, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
+OLD = {"max_leaf_nodes": 31, "reg_lambda": 0.0, "subsample": 1.0}
+LINEAR = {"measure": "nDCG(gain=linear)@10"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "old defaults": OLD,
+    "7 leaves": OLD | {"max_leaf_nodes": 7},
+    "L2 30": OLD | {"reg_lambda": 30.0},
+    "70 % of queries": OLD | {"subsample": 0.7},
+    "linear gains": OLD | LINEAR,
+    "7 leaves, L2 10": OLD | {"max_leaf_nodes": 7, "reg_lambda": 10.0},
+    "7 leaves, L2 30": OLD | {"max_leaf_nodes": 7, "reg_lambda": 30.0},
+    "7 leaves, L2 30, 70 %": {"max_leaf_nodes": 7, "reg_lambda": 30.0, "subsample": 0.7},
+    "7 leaves, L2 100, 70 %": {"max_leaf_nodes": 7, "reg_lambda": 100.0, "subsample": 0.7},
+    "15 leaves, L2 30, 70 %": {"max_leaf_nodes": 15, "reg_lambda": 30.0, "subsample": 0.7},
+    "7 leaves, L2 30, 70 %, linear": {
+        "max_leaf_nodes": 7, "reg_lambda": 30.0, "subsample": 0.7, **LINEAR,
+    },
+    "auto L2": OLD | {"reg_lambda": "auto"},
+    "7 leaves, auto L2": OLD | {"max_leaf_nodes": 7, "reg_lambda": "auto"},
+    "the same, 5 queries": OLD | {"max_leaf_nodes": 7, "penalty_queries": 5.0},
+    "the same, 20 queries": OLD | {"max_leaf_nodes": 7, "penalty_queries": 20.0},
+    "the same, 40 queries": OLD | {"max_leaf_nodes": 7, "penalty_queries": 40.0},
+    "7 leaves, auto L2, linear": OLD | {"max_leaf_nodes": 7, "reg_lambda": "auto", **LINEAR},
+    "7 leaves, auto L2, 70 %": {"max_leaf_nodes": 7, "reg_lambda": "auto", "subsample": 0.7},
+    "symmetric, L2 3": OLD | {"growth": "symmetric", "max_leaf_nodes": 64, "reg_lambda": 3.0},
+}  # fmt: skip
+PEERS: dict[str, Callable[[], Any]] = {
+    "old defaults": lambda: LambdaMART(**EQUAL, **OLD),
+    "LightGBM": lambda: LightGBMRanker(**EQUAL),
+    "XGBoost": lambda: XGBoostRanker(**EQUAL),
+    "CatBoost": lambda: CatBoostRanker(**EQUAL),
+}
+NEW = "new defaults"
+SIZES = {"7 leaves": 7, "31 leaves": 31}
+# Least grade that AP counts as relevant, where it is not 1.
+RELEVANT = {"movielens": 4}
+TEXTS = ("cranfield", "vaswani", "nfcorpus", "scifact")
+SETS = (
+    "ohsumed", "mq2008", "lambdarank", "mslr", "expedia", "movielens",
+    "cf-letor", *TEXTS, "home-depot",
+)  # fmt: skip
+LARGE_SETS = ("movielens", "cf-letor", "home-depot")
+
+
+@cache
+def load_rows(name: str, most_rows: int) -> RankingData:
+    """Training queries of a set, drawn at random, with at most as many rows."""
+    rows = _load(name)
+    if most_rows == MOST_ROWS:
+        most_rows = MORE_ROWS.get(name, MOST_ROWS)
+    order = np.random.default_rng(0).permutation(rows.n_queries)
+    sizes = np.diff(rows.groups.indptr)[order]
+    n_queries = max(2, int(np.searchsorted(np.cumsum(sizes), most_rows, side="right")))
+    return rows.queries(np.sort(order[:n_queries]))
+
+
+def _load(name: str) -> RankingData:
+    if name == "cf-letor":
+        return load_cf_letor(1).train
+    if name in TEXTS:
+        collection = load_text(name)
+        index = TextIndex(collection.fields).add(collection.documents)
+        # The only judgements, or those of the training queries.
+        part = "train" if "train" in collection.qrels else next(iter(collection.qrels))
+        qrels = collection.qrels[part]
+        judged = set(qrels.qid.tolist())
+        queries = {query: text for query, text in collection.queries.items() if query in judged}
+        queries = dict(list(queries.items())[:300])
+        return TextRanker(index, n_candidates=50).table(queries, qrels)
+    if name == "home-depot":
+        return product_table(name)
+    return load_auto_set(name, 1).train
+
+
+def measure_ranker(name: str, split: int, ranker: Any, most_rows: int) -> dict[str, float]:
+    """nDCG@10, AP and CPU seconds of a ranker on a split."""
+    rows = load_rows(name, most_rows)
+    order = np.random.default_rng(split).permutation(rows.n_queries)
+    n_train = round(TRAIN_SHARE * rows.n_queries)
+    train, test = rows.queries(np.sort(order[:n_train])), rows.queries(np.sort(order[n_train:]))
+    start = time.process_time()
+    ranker.fit(train.X, train.y, qid=train.qid)
+    seconds = time.process_time() - start
+    ap = f"AP(rel={RELEVANT.get(name, 1)})"
+    result = evaluate(test.y, ranker.predict(test.X), test.qid, ["nDCG@10", ap])
+    return {"nDCG@10": result["nDCG@10"], "AP": result[ap], "seconds": seconds}
+
+
+def measure_all(
+    sets: Sequence[str], splits: range, makers: dict[str, Callable[[], Any]], most_rows: int
+) -> dict[tuple[str, str, str], np.ndarray]:
+    """Values over the splits by set, contestant and measure; those in the store are kept."""
+    known: dict[tuple[str, int, str], dict[str, float]] = {}
+    if STORE.exists():
+        for line in STORE.read_text().splitlines():
+            cell = json.loads(line)
+            known[tuple(cell["key"])] = cell["values"]
+    STORE.parent.mkdir(exist_ok=True)
+    for name in sets:
+        for split in splits:
+            for key, make in makers.items():
+                if (name, split, key) in known:
+                    continue
+                values = measure_ranker(name, split, make(), most_rows)
+                known[name, split, key] = values
+                with STORE.open("a") as file:
+                    file.write(json.dumps({"key": [name, split, key], "values": values}) + "\n")
+    return {
+        (name, key, measure): np.array([known[name, split, key][measure] for split in splits])
+        for name in sets
+        for key in makers
+        for measure in ("nDCG@10", "AP", "seconds")
+    }
+
+
+def print_differences(values: dict[tuple[str, str, str], np.ndarray], base: str) -> None:
+    """Print contestants less ``base`` in thousandths, and Stouffer's z over the sets."""
+    names = list(dict.fromkeys(name for name, _, _ in values))
+    keys = [key for key in dict.fromkeys(key for _, key, _ in values) if key != base]
+    p_values: dict[tuple[str, str], float] = {}
+    for measure in ("nDCG@10", "AP"):
+        print(f"\n{measure} of each less that of {base}, in thousandths, and its standard error\n")
+        width = max(len(key) for key in keys)
+        print(" " * width + "".join(f"{name:>14}" for name in names) + "    mean      z")
+        for key in keys:
+            cells, scores, means = [], [], []
+            for name in names:
+                lead = values[name, key, measure] - values[name, base, measure]
+                error = np.sqrt(lead.var(ddof=1) * (1 / len(lead) + 1 / TRAIN_SHARE - 1))
+                cells.append(f"{1000 * lead.mean():7.1f} ±{1000 * error:5.1f}")
+                means.append(lead.mean())
+                ratio = lead.mean() / error if error else 0.0
+                scores.append(norm.ppf(t.cdf(ratio, len(lead) - 1)))
+            z = float(np.sum(scores) / np.sqrt(len(scores)))
+            p_values[key, measure] = 2 * norm.sf(abs(z))
+            row = "".join(f"{cell:>14}" for cell in cells)
+            print(f"{key:{width}}{row}{1000 * np.mean(means):8.1f}{z:7.2f}")
+    if len(keys) <= len(PEERS):
+        print("\nHolm's p over the contestants and both measures\n")
+        for (key, measure), p_value in _holm(p_values).items():
+            print(f"{key:14}{measure:10}{p_value:.1e}")
+    seconds = {
+        key: sum(values[name, key, "seconds"].sum() for name in names) for key in [base, *keys]
+    }
+    print("\nCPU seconds of all fits: " + ", ".join(f"{k} {s:.0f}" for k, s in seconds.items()))
+
+
+def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    corrected, largest = {}, 0.0
+    for number, (key, p_value) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, p_value * (len(p_values) - number)))
+        corrected[key] = largest
+    return corrected
+
+
+def main() -> None:
+    part, *chosen = sys.argv[1:]
+    sets = chosen or (LARGE_SETS if part == "large" else SETS)
+    if part == "choose":
+        makers = {key: _maker(setting) for key, setting in SETTINGS.items()}
+        print("study_generalisation: LambdaMART's settings on ten splits of queries")
+        print_differences(measure_all(sets, CHOOSING, makers, MOST_ROWS), "old defaults")
+    elif part == "large":
+        makers = {key: _maker({"max_leaf_nodes": size}) for key, size in SIZES.items()}
+        print("\nstudy_generalisation: sizes of trees on all rows of three sets, four splits")
+        print_differences(measure_all(sets, LARGE, makers, sys.maxsize), "7 leaves")
+    elif part == "confirm":
+        makers = {NEW: _maker({}), **PEERS}
+        print("\nstudy_generalisation: the new defaults on twenty other splits")
+        print_differences(measure_all(sets, CONFIRMING, makers, MOST_ROWS), NEW)
+    else:
+        sys.exit("study_generalisation needs choose, large or confirm.")
+
+
+def _maker(setting: dict[str, Any]) -> Callable[[], Any]:
+    setting = dict(setting)
+    n_queries = setting.pop("penalty_queries", None)
+    if n_queries is not None:
+        setting["reg_lambda"] = "auto"
+
+    def make() -> LambdaMART:
+        # Read by the fit that follows.
+        lambdamart.PENALTY_QUERIES = n_queries or PENALTY_QUERIES
+        return LambdaMART(**EQUAL, **setting)
+
+    return make
+
+
+if __name__ == "__main__":
+    main()

@@ -25,6 +25,7 @@ from rankwise.trees.ordered_rows import OrderedRows
 
 DOCS = 120
 LEAVES, BINS = 31, 255
+EQUAL: dict[str, Any] = {"max_leaf_nodes": LEAVES, "reg_lambda": 0.0}  # as LightGBM
 LIGHTGBM_MODES = ("LightGBM col-wise", "LightGBM row-wise")
 
 
@@ -63,7 +64,7 @@ def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[],
     """A whole fit from float32 rows: 31 leaves, 255 bins, learning rate 0.1."""
     X, y, qid = rows.X, rows.y, rows.qid
     if side == "LambdaMART":
-        return lambda: LambdaMART(n_trees, n_jobs=n_threads).fit(X, y, qid=qid)
+        return lambda: LambdaMART(n_trees, n_jobs=n_threads, **EQUAL).fit(X, y, qid=qid)
     if side in LIGHTGBM_MODES:
         params = light_params(side, n_threads)
         return lambda: lightgbm.train(params, light_set(rows, params), n_trees)

@@ -30,7 +30,7 @@ from rankwise.distributed.star import Star
 N_TREES, DOCS = 20, 60
 WORKERS = 1, 2
 RANKERS = (
-    LambdaMART(N_TREES, n_jobs=1, random_state=0),
+    LambdaMART(N_TREES, max_leaf_nodes=31, reg_lambda=0.0, n_jobs=1, random_state=0),
     LightGBMRanker(N_TREES, n_jobs=1, random_state=0),
     XGBoostRanker(N_TREES, n_jobs=1, random_state=0),
 )

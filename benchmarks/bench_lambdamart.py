@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._boosters import (
+    EQUAL,
     LIGHTGBM_MODES,
     binner,
     peak_memory,
@@ -123,7 +124,7 @@ def memory(others: list[str]) -> None:
 def scoring(repeats: int) -> None:
     """A thousand trees."""
     rows = rows_of("continuous", 24_000)
-    ours = LambdaMART(1000, n_jobs=1).fit(rows.X, rows.y, qid=rows.qid)
+    ours = LambdaMART(1000, n_jobs=1, **EQUAL).fit(rows.X, rows.y, qid=rows.qid)
     theirs = LightGBMRanker(1000, n_jobs=1).fit(rows.X, rows.y, qid=rows.qid)
     for X in (rows_of("continuous", 1_000_000).X, rows.X[:100]):
         for threads in (1, 2):
@@ -143,7 +144,7 @@ def shapley(repeats: int) -> None:
     """Exact values of 1,000 rows under 100 trees."""
     rows = rows_of("continuous", 24_000)
     X = rows.X[:1000]
-    ours = LambdaMART().fit(rows.X, rows.y, qid=rows.qid)
+    ours = LambdaMART(**EQUAL).fit(rows.X, rows.y, qid=rows.qid)
     theirs = LightGBMRanker().fit(rows.X, rows.y, qid=rows.qid)
     sides = {
         "ours": partial(explain_scores, ours, X),
@@ -156,7 +157,7 @@ def shapley(repeats: int) -> None:
 def quality() -> None:
     """Fold means; equal parameters, but for what each optimises."""
     for name in ("mq2008", "ohsumed"):
-        rankers = {"LambdaMART": LambdaMART(), "LightGBM": LightGBMRanker(random_state=0)}
+        rankers = {"LambdaMART": LambdaMART(**EQUAL), "LightGBM": LightGBMRanker(random_state=0)}
         values: dict[str, list[float]] = {key: [] for key in rankers}
         for fold in range(1, 6):
             data = load_dataset(name, fold=fold)

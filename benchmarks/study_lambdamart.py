@@ -11,6 +11,7 @@ rows, but its discounts go on below: nDCG without a cut-off differs from it in l
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +21,13 @@ from rankwise.datasets import RankingData, load_dataset
 from rankwise.selection.splits import QueryKFold
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+EQUAL: dict[str, Any] = {"max_leaf_nodes": 31, "reg_lambda": 0.0, "n_jobs": 1}  # as LightGBM
 RANKERS = {
     "LightGBM": lambda: LightGBMRanker(n_jobs=1, random_state=0),
-    "ours, nDCG@10": lambda: LambdaMART(truncation_level=None, n_jobs=1),
-    "ours, nDCG": lambda: LambdaMART(measure="nDCG", n_jobs=1),
+    "ours, nDCG@10": lambda: LambdaMART(truncation_level=None, **EQUAL),
+    "ours, nDCG": lambda: LambdaMART(measure="nDCG", **EQUAL),
     "LightGBM XE": lambda: LightGBMRanker(objective="rank_xendcg", n_jobs=1, random_state=0),
-    "ours, XE": lambda: LambdaMART(objective="xendcg", n_jobs=1, random_state=0),
+    "ours, XE": lambda: LambdaMART(objective="xendcg", random_state=0, **EQUAL),
 }
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks._timing import synthetic_ranking
-from benchmarks.study_lambdamart import rows_of
+from benchmarks.study_lambdamart import EQUAL, rows_of
 from rankwise import LambdaMART, LightGBMRanker
 from rankwise.datasets import load_movielens_task
 from rankwise.groups import QueryGroups
@@ -27,9 +27,9 @@ RANKERS = {
     "LightGBM, pairs of 10 rows": lambda: LightGBMRanker(
         truncation_level=10, n_jobs=1, random_state=0
     ),
-    "ours, nDCG@10": lambda: LambdaMART(truncation_level=None, n_jobs=1),
-    "ours, nDCG@30": lambda: LambdaMART(n_jobs=1),
-    "ours, nDCG": lambda: LambdaMART(measure="nDCG", n_jobs=1),
+    "ours, nDCG@10": lambda: LambdaMART(truncation_level=None, **EQUAL),
+    "ours, nDCG@30": lambda: LambdaMART(**EQUAL),
+    "ours, nDCG": lambda: LambdaMART(measure="nDCG", **EQUAL),
 }
 PEER = "LightGBM"
 

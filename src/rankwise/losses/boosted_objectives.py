@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from rankwise.losses.cross_entropy_gradients import CrossEntropyGradients
+from rankwise.losses.function_gradients import FunctionGradients, GradientFunction
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.lambda_gradients import LambdaGradients, NeighbourGradients
 from rankwise.losses.pair_gradients import LogisticGradients, SquaredGradients
@@ -18,7 +19,7 @@ FOLLOW_MEASURE = ("lambdarank", "yetirank")
 
 
 def make_loss(
-    name: Objective,
+    objective: Objective | GradientFunction,
     rows: JudgedRows,
     measure: Measure,
     truncation_level: int | None,
@@ -26,11 +27,12 @@ def make_loss(
     seed: int,
     n_threads: int,
 ) -> GradientLoss:
-    """Create the named loss on rows.
+    """Create a loss on rows.
 
     Parameters
     ----------
-    name : str
+    objective : str or callable
+        Name of the loss, or a function that computes its derivatives.
     rows : JudgedRows
     measure : Measure
         Measure optimised by lambdarank and yetirank; xendcg uses the gains of nDCG or DCG.
@@ -42,14 +44,16 @@ def make_loss(
         Seed for xendcg and yetirank; the other objectives draw no random numbers.
     n_threads : int
     """
-    if name == "lambdarank":
+    if not isinstance(objective, str):
+        return FunctionGradients(rows, objective, n_threads)
+    if objective == "lambdarank":
         if isinstance(measure, NDCG | DCG) and measure.cutoff and truncation_level:
             measure = replace(measure, cutoff=max(measure.cutoff, truncation_level))
         return LambdaGradients(rows, measure, normalised, n_threads)
-    if name == "yetirank":
+    if objective == "yetirank":
         return NeighbourGradients(rows, measure, seed, n_threads)
-    if name == "xendcg":
+    if objective == "xendcg":
         gains = measure if isinstance(measure, NDCG | DCG) else parse("nDCG")
         assert isinstance(gains, NDCG | DCG)
         return CrossEntropyGradients(rows, gains, seed, n_threads)
-    return (LogisticGradients if name == "logistic" else SquaredGradients)(rows, n_threads)
+    return (LogisticGradients if objective == "logistic" else SquaredGradients)(rows, n_threads)

@@ -139,6 +139,10 @@ class GradientLoss:
             self._write(queries, rows, indptr, scores[rows], gradients[rows], hessians[rows])
 
         thread_map(chunk, self._chunks, self._n_threads)
+        self._scale_queries(gradients, hessians)
+
+    def _scale_queries(self, gradients: Float64Array, hessians: Float64Array) -> None:
+        """Multiply the derivatives by the weights of the queries, in place."""
         # Derivatives are scaled, not row weights, which measures read as numbers of ranks.
         if self._scale is not None:
             gradients *= self._scale

@@ -22,7 +22,8 @@ from rankwise_papers.text_products.tables import COLUMNS, FOLDS, METHODS
 SEED, MEASURE = 0, "nDCG(ties=stable)@10"
 ALPHA = [1.0, 100.0, 1e4]
 TREES = {
-    "learning_rate": 0.1, "max_leaf_nodes": 16, "min_samples_leaf": 50, "random_state": 0,
+    "learning_rate": 0.1, "max_leaf_nodes": 16, "min_samples_leaf": 50, "reg_lambda": 0.0,
+    "random_state": 0,
     "early_stopping_rounds": 20,
 }  # fmt: skip
 

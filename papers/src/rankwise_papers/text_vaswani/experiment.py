@@ -26,7 +26,8 @@ SEED, DEPTH, DIMENSIONS = 0, 1000, 50
 C = [1e-4, 1e-3, 1e-2]
 ALPHA = [1.0, 100.0, 1e4]
 TREES = {
-    "learning_rate": 0.05, "max_leaf_nodes": 8, "min_samples_leaf": 50, "random_state": 0,
+    "learning_rate": 0.05, "max_leaf_nodes": 8, "min_samples_leaf": 50, "reg_lambda": 0.0,
+    "random_state": 0,
     "early_stopping_rounds": 30,
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.losses.boosted_objectives import FOLLOW_MEASURE, Objective, make_loss
+from rankwise.losses.function_gradients import GradientFunction
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.measure_changes import check_objective
@@ -66,7 +67,8 @@ class LambdaMART(TreeScores):
     measure : str, default="nDCG@10"
         Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
         any convention and cut-off, see :func:`rankwise.metrics.parse`.
-    objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"}, default="lambdarank"
+    objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"} or callable, \
+            default="lambdarank"
         Loss of scores f. D_ij is the loss of ``measure`` when rows i and j, with label i above j,
         swap in the ranking; c_q is the weight of the query:
 
@@ -79,7 +81,12 @@ class LambdaMART(TreeScores):
         - "logistic": ``sum_q c_q sum_ij log(1 + exp(f_j - f_i))`` over all pairs, O(m^2) for m
           rows of a query;
         - "squared": ``sum_q c_q sum_ij ((y_i - y_j) - (f_i - f_j))^2 / 2`` over all pairs, the
-          loss of LSRRank.
+          loss of LSRRank;
+        - a function of labels, scores and the numbers of rows of the queries, all arrays, that
+          returns the first and the second derivatives (>= 0) by the score of each row, c_q left
+          out. Rows of a query follow each other in an order that content determines. A row of
+          weight w is passed w times, so weights must be whole. ``load`` takes the function in
+          ``trusted``.
     max_depth : int >= 1, optional
         Largest depth of a tree. None: no limit.
     truncation_level : int >= 1 or None, default=30
@@ -211,6 +218,7 @@ class LambdaMART(TreeScores):
     random numbers are drawn by the content of the queries. The order of validation rows does not
     matter either.
 
+    ``max_leaf_nodes=31`` and ``reg_lambda=0.0`` are the defaults of LightGBM, and of version 0.2.0.
     Differs from LightGBM's LambdaRank: pairs and discounts end at the same rank;
     ``lambdarank_truncation_level`` of LightGBM limits only the pairs. Bins have equal weights, and
     sums of derivatives are exact. Every node tries every column; LightGBM skips columns that could
@@ -272,7 +280,7 @@ class LambdaMART(TreeScores):
         learning_rate: float = 0.1,
         max_leaf_nodes: int | Literal["auto"] = "auto",
         measure: str = "nDCG@10",
-        objective: Objective = "lambdarank",
+        objective: Objective | GradientFunction = "lambdarank",
         max_depth: int | None = None,
         truncation_level: int | None = 30,
         min_samples_leaf: int = 20,
@@ -309,7 +317,7 @@ class LambdaMART(TreeScores):
         self.learning_rate = learning_rate
         self.max_leaf_nodes: int | Literal["auto"] = max_leaf_nodes
         self.measure = measure
-        self.objective: Objective = objective
+        self.objective: Objective | GradientFunction = objective
         self.max_depth = max_depth
         self.truncation_level = truncation_level
         self.min_samples_leaf = min_samples_leaf

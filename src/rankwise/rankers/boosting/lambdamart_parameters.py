@@ -26,7 +26,7 @@ PARAMETERS: dict[str, Any] = {
     "learning_rate": [POSITIVE],
     "max_leaf_nodes": [minimum(2), StrOptions({"auto"})],
     "measure": [str],
-    "objective": [StrOptions(set(get_args(Objective)))],
+    "objective": [StrOptions(set(get_args(Objective))), callable],
     "max_depth": [minimum(1), None],
     "truncation_level": [minimum(1), None],
     "min_samples_leaf": [minimum(1)],

@@ -178,7 +178,7 @@ def print_differences(values: dict[tuple[str, str, str], np.ndarray], base: str)
                 ratio = lead.mean() / error if error else 0.0
                 scores.append(norm.ppf(t.cdf(ratio, len(lead) - 1)))
             z = float(np.sum(scores) / np.sqrt(len(scores)))
-            p_values[key, measure] = 2 * norm.sf(abs(z))
+            p_values[key, measure] = float(2 * norm.sf(abs(z)))
             row = "".join(f"{cell:>14}" for cell in cells)
             print(f"{key:{width}}{row}{1000 * np.mean(means):8.1f}{z:7.2f}")
     if len(keys) <= len(PEERS):

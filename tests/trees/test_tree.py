@@ -43,7 +43,7 @@ def way_of(tree, row):
 
 
 def test_few_rows_need_no_compiled_code(rng, monkeypatch):
-    unused = CompiledFunction(tree_module.find_leaves.py_func, False)
+    unused = CompiledFunction(tree_module.find_leaves.py_func, False, False)
     monkeypatch.setattr(tree_module, "find_leaves", unused)
     X = np.column_stack([
         rng.choice([0.0, 0.5, 0.75, np.nan], FEW_ROWS), rng.choice([0, 1, 3, np.nan], FEW_ROWS)

@@ -186,7 +186,8 @@ def _stop_terms(gains, weights, rows, discounts, above, below, factors):
         above[r], below[r], factors[r] = up / n_copies, down / n_copies, 1.0 / (1.0 - stop)
 
 
-@njit(fastmath=REASSOCIATE)
+# No divisor is 0: powers have a floor, and gaps are at least 0.01.
+@njit(fastmath=REASSOCIATE, unchecked_division=True)
 def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, damped, weighted):
     """Add the pairs of one row with a tile of rows; return its slope, curvature and size."""
     slope = curvature = size = 0.0

@@ -38,9 +38,14 @@ class CompiledFunction:
         one use its type.
     """
 
-    def __init__(self, py_func: Callable[..., Any], fastmath: frozenset[str] | bool) -> None:
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        fastmath: frozenset[str] | bool,
+        unchecked_division: bool,
+    ) -> None:
         self.py_func = py_func
-        self._fastmath = fastmath
+        self._fastmath, self._unchecked_division = fastmath, unchecked_division
         update_wrapper(self, py_func)
 
     @cached_property
@@ -54,6 +59,7 @@ class CompiledFunction:
         options: dict[str, Any] = {
             "nogil": True,
             "fastmath": set(fastmath) if isinstance(fastmath, frozenset) else fastmath,
+            "error_model": "numpy" if self._unchecked_division else "python",
             "no_cfunc_wrapper": True,  # missing in numba's stubs, hence the dictionary
         }
         try:
@@ -107,14 +113,25 @@ def njit(func: Callable[P, Any], /) -> Callable[P, Any]: ...
 
 
 @overload
-def njit(*, fastmath: frozenset[str] | bool) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def njit(
+    *, fastmath: frozenset[str] | bool = False, unchecked_division: bool = False
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 
 
-def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | bool = False) -> Any:
-    """Compile ``func`` at its first call, without the GIL, cached on disk where possible."""
+def njit(
+    func: Callable[..., Any] | None = None,
+    *,
+    fastmath: frozenset[str] | bool = False,
+    unchecked_division: bool = False,
+) -> Any:
+    """Compile ``func`` at its first call, without the GIL, cached on disk where possible.
+
+    With ``unchecked_division``, x / 0 is infinite or NaN. Otherwise it raises ZeroDivisionError,
+    whose branch keeps a loop from being vectorised.
+    """
     if func is None:
-        return lambda f: CompiledFunction(f, fastmath)
-    return CompiledFunction(func, fastmath)
+        return lambda f: CompiledFunction(f, fastmath, unchecked_division)
+    return CompiledFunction(func, fastmath, unchecked_division)
 
 
 def is_ready(kernel: Callable[..., Any]) -> bool:

@@ -12,7 +12,8 @@ from rankwise.runtime.jit import REASSOCIATE, njit
 SMALLEST_POWER = 1e-290
 
 
-@njit(fastmath=REASSOCIATE)
+# The floor of the powers keeps every divisor above 0.
+@njit(fastmath=REASSOCIATE, unchecked_division=True)
 def _against(power, weight, slopes, curvatures, n_below, own_power, own_weight):
     """Add the pairs of one row with rows of lower labels; return its slope and curvature."""
     slope = curvature = 0.0

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.stats import norm, t
@@ -38,6 +38,8 @@ from rankwise.text import TextIndex, TextRanker, load_cf_letor, load_text
 from rankwise_papers.auto_ranker.sets import load as load_auto_set
 from rankwise_papers.text_products.experiment import table as product_table
 
+# Values over the splits, by set, contestant and measure (or "seconds").
+Values: TypeAlias = dict[tuple[str, str, str], np.ndarray]
 STORE = Path("build/study_generalisation.jsonl")
 MOST_ROWS, TRAIN_SHARE = 12_000, 0.7
 # Queries of cf-letor have 1,239 rows each.
@@ -134,7 +136,7 @@ def measure_ranker(name: str, split: int, ranker: Any, most_rows: int) -> dict[s
 
 def measure_all(
     sets: Sequence[str], splits: range, makers: dict[str, Callable[[], Any]], most_rows: int
-) -> dict[tuple[str, str, str], np.ndarray]:
+) -> Values:
     """Values over the splits by set, contestant and measure; those in the store are kept."""
     known: dict[tuple[str, int, str], dict[str, float]] = {}
     if STORE.exists():
@@ -159,36 +161,75 @@ def measure_all(
     }
 
 
-def print_differences(values: dict[tuple[str, str, str], np.ndarray], base: str) -> None:
-    """Print contestants less ``base`` in thousandths, and Stouffer's z over the sets."""
-    names = list(dict.fromkeys(name for name, _, _ in values))
-    keys = [key for key in dict.fromkeys(key for _, key, _ in values) if key != base]
+def print_settings(values: Values, base: str) -> None:
+    """Print what each setting gains on ``base``: means over the sets, and Stouffer's z."""
+    print(f"\nDifferences from {base}, in thousandths: means over the sets, and Stouffer's z\n")
+    width = max(len(key) for key in contestants(values)) + 2
+    print(" " * width + f"{'nDCG@10':>10}{'z':>8}{'AP':>10}{'z of AP':>10}{'CPU s':>10}")
+    for key in contestants(values):
+        if key == base:
+            continue
+        (gain, z), (ap_gain, ap_z) = (
+            summarise(values, key, base, measure)[1:] for measure in ("nDCG@10", "AP")
+        )
+        seconds = total_seconds(values, key)
+        print(f"{key:{width}}{gain:10.1f}{z:8.2f}{ap_gain:10.1f}{ap_z:10.2f}{seconds:10.0f}")
+
+
+def print_differences(values: Values, ours: str) -> None:
+    """Print what ``ours`` is ahead of each contestant by set, Stouffer's z and Holm's p."""
+    keys = [key for key in contestants(values) if key != ours]
     p_values: dict[tuple[str, str], float] = {}
     for measure in ("nDCG@10", "AP"):
-        print(f"\n{measure} of each less that of {base}, in thousandths, and its standard error\n")
-        width = max(len(key) for key in keys)
-        print(" " * width + "".join(f"{name:>14}" for name in names) + "    mean      z")
-        for key in keys:
-            cells, scores, means = [], [], []
-            for name in names:
-                lead = values[name, key, measure] - values[name, base, measure]
-                error = np.sqrt(lead.var(ddof=1) * (1 / len(lead) + 1 / TRAIN_SHARE - 1))
-                cells.append(f"{1000 * lead.mean():7.1f} ±{1000 * error:5.1f}")
-                means.append(lead.mean())
-                ratio = lead.mean() / error if error else 0.0
-                scores.append(norm.ppf(t.cdf(ratio, len(lead) - 1)))
-            z = float(np.sum(scores) / np.sqrt(len(scores)))
-            p_values[key, measure] = float(2 * norm.sf(abs(z)))
-            row = "".join(f"{cell:>14}" for cell in cells)
-            print(f"{key:{width}}{row}{1000 * np.mean(means):8.1f}{z:7.2f}")
-    if len(keys) <= len(PEERS):
-        print("\nHolm's p over the contestants and both measures\n")
-        for (key, measure), p_value in _holm(p_values).items():
-            print(f"{key:14}{measure:10}{p_value:.1e}")
-    seconds = {
-        key: sum(values[name, key, "seconds"].sum() for name in names) for key in [base, *keys]
-    }
-    print("\nCPU seconds of all fits: " + ", ".join(f"{k} {s:.0f}" for k, s in seconds.items()))
+        print(f"\n{measure} of {ours} less each, in thousandths, and its standard error\n")
+        print(" " * 14 + "".join(f"{key:>16}" for key in keys))
+        columns = [summarise(values, ours, key, measure) for key in keys]
+        for number, name in enumerate(sets_of(values)):
+            cells = (f"{lead:.1f}±{error:.1f}" for lead, error in (c[0][number] for c in columns))
+            print(f"{name:14}" + "".join(f"{cell:>16}" for cell in cells))
+        print(f"{'mean':14}" + "".join(f"{column[1]:16.1f}" for column in columns))
+        print(f"{'z':14}" + "".join(f"{column[2]:16.2f}" for column in columns))
+        for key, column in zip(keys, columns, strict=True):
+            p_values[measure, key] = float(2 * norm.sf(abs(column[2])))
+    print("\nHolm's p over the contestants and both measures\n")
+    print(" " * 14 + "".join(f"{key:>16}" for key in keys))
+    holm = _holm(p_values)
+    for measure in ("nDCG@10", "AP"):
+        print(f"{measure:14}" + "".join(f"{holm[measure, key]:16.5f}" for key in keys))
+    print("\nCPU seconds of all fits\n")
+    print(" " * 14 + "".join(f"{key:>16}" for key in (ours, *keys)))
+    cells = "".join(f"{total_seconds(values, key):16.0f}" for key in (ours, *keys))
+    print(f"{'seconds':14}{cells}")
+
+
+def summarise(
+    values: Values, key: str, base: str, measure: str
+) -> tuple[list[tuple[float, float]], float, float]:
+    """Leads and errors by set in thousandths, their mean, and Stouffer's z."""
+    cells, scores = [], []
+    for name in sets_of(values):
+        lead = 1000 * (values[name, key, measure] - values[name, base, measure])
+        error = np.sqrt(lead.var(ddof=1) * (1 / len(lead) + 1 / TRAIN_SHARE - 1))
+        cells.append((float(lead.mean()), float(error)))
+        ratio = lead.mean() / error if error else 0.0
+        scores.append(norm.ppf(t.cdf(ratio, len(lead) - 1)))
+    mean = float(np.mean([lead for lead, _ in cells]))
+    return cells, mean, float(np.sum(scores) / np.sqrt(len(scores)))
+
+
+def sets_of(values: Values) -> list[str]:
+    """Names of the sets."""
+    return list(dict.fromkeys(name for name, _, _ in values))
+
+
+def contestants(values: Values) -> list[str]:
+    """Names of the contestants."""
+    return list(dict.fromkeys(key for _, key, _ in values))
+
+
+def total_seconds(values: Values, key: str) -> float:
+    """CPU seconds of all fits of a contestant."""
+    return float(sum(values[name, key, "seconds"].sum() for name in sets_of(values)))
 
 
 def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -205,11 +246,11 @@ def main() -> None:
     if part == "choose":
         makers = {key: _maker(setting) for key, setting in SETTINGS.items()}
         print("study_generalisation: LambdaMART's settings on ten splits of queries")
-        print_differences(measure_all(sets, CHOOSING, makers, MOST_ROWS), "old defaults")
+        print_settings(measure_all(sets, CHOOSING, makers, MOST_ROWS), "old defaults")
     elif part == "large":
         makers = {key: _maker({"max_leaf_nodes": size}) for key, size in SIZES.items()}
         print("\nstudy_generalisation: sizes of trees on all rows of three sets, four splits")
-        print_differences(measure_all(sets, LARGE, makers, sys.maxsize), "7 leaves")
+        print_differences(measure_all(sets, LARGE, makers, sys.maxsize), "31 leaves")
     elif part == "confirm":
         makers = {NEW: _maker({}), **PEERS}
         print("\nstudy_generalisation: the new defaults on twenty other splits")

@@ -339,6 +339,30 @@ def test_what_tasks_print_goes_to_standard_error(capfd):
     assert "noise" in captured.err
 
 
+# What code that runs at the start of a process may print.
+PRINTS = {
+    "a line": "print('noise')",
+    "a line at once": "print('noise', flush=True)",
+    "no end of the line": "import os; os.write(1, b'noise')",
+    "bytes": r"import os; os.write(1, b'noise\xff\x80\x04\n\x80')",
+    "more than a pipe holds": "import os; [os.write(1, b'noise\\n' * 1000) for _ in range(99)]",
+}
+
+
+@pytest.mark.parametrize("printing", PRINTS)
+def test_what_the_start_of_a_process_prints_is_no_message(monkeypatch, capfd, tmp_path, printing):
+    (tmp_path / "sitecustomize.py").write_text(PRINTS[printing])
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    workers._retire_all()  # those that wait have started
+    try:
+        done = list(run_all(_print, lambda: iter(["task", "x" * 10**6]), 1, _lost, isolate=True))
+    finally:
+        workers._retire_all()
+    assert done == ["task", "x" * 10**6]
+    captured = capfd.readouterr()
+    assert captured.out == "" and "noise" in captured.err
+
+
 def _print(text):
     print(text)
     return text

@@ -107,6 +107,35 @@ def test_the_source_covers_what_the_class_runs(monkeypatch, changed):
     assert sources(build(monkeypatch, **changed)()) != before
 
 
+# Files that an import within ``try`` may name, and that this Python cannot import.
+UNREADABLE = {
+    "another Python": b"print 'x'\n",
+    "not UTF-8": b"x = '\xff'\n",
+    "a NUL": b"x = 1\0\n",
+    "nested": b"x = " + b"(" * 500 + b")" * 500,
+    "unknown encoding": b"# coding: klingon\n",
+    "outside": b"from ... import x\nfrom .. import y\nfrom . import z\n",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
+def test_files_that_cannot_be_parsed_count_by_their_text(monkeypatch, tmp_path, text):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "module_with_try.py").write_text(
+        "from sklearn.linear_model import Ridge\n"
+        "try:\n    import module_unreadable\nexcept Exception:\n    pass\n"
+        "class Mine(Ridge):\n    pass\n"
+    )
+    (tmp_path / "module_unreadable.py").write_bytes(text)
+    mine = importlib.import_module("module_with_try").Mine
+    monkeypatch.delitem(sys.modules, "module_with_try")
+    before = sources(mine())
+    assert before.keys() == {"module_with_try", "module_unreadable"}
+    (tmp_path / "module_unreadable.py").write_bytes(text + b"# more\n")
+    after = sources(mine())
+    assert [name for name in before if before[name] != after[name]] == ["module_unreadable"]
+
+
 def test_parameters_count_too(monkeypatch):
     mine = build(monkeypatch)
     assert sources(make_pipeline(FunctionTransformer(np.log1p), Ridge())) == {}

@@ -80,17 +80,28 @@ def find_imported_files(
 
 
 def _imports(module: str, path: Path) -> Iterator[str]:
-    """Modules that a file imports, and names that may be modules or objects in them."""
+    """Modules that a file imports, and names that may be modules or objects in them.
+
+    A file that cannot be parsed imports nothing: Python cannot import it either. It may be one of
+    another version of Python that an import within ``try`` names, so its text still counts.
+    """
     if path.suffix != ".py":
         return
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested deeply
+        return
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _with_packages(alias.name)
         elif isinstance(node, ast.ImportFrom):
             relative = "." * node.level + (node.module or "")
-            base = resolve_name(relative, package) if node.level else relative
+            try:
+                base = resolve_name(relative, package) if node.level else relative
+            except ImportError:  # from outside of its package, which fails in Python too
+                continue
             yield from _with_packages(base)
             yield from (f"{base}.{alias.name}" for alias in node.names)
 

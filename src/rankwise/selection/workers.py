@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import secrets
 import signal
 import subprocess
 import sys
@@ -40,13 +41,15 @@ _IDLE_SECONDS = 60
 _LONGEST_WAIT = 1.0
 # Seconds for an idle process to end by itself.
 _GRACE_SECONDS = 5.0
-# Run by a worker process, whose arguments are this process's module path.
+# Run by a worker process, whose arguments are the mark of its first message and this process's
+# module path.
 _START = """\
 import sys
-sys.path[:] = sys.argv[1:]
+mark = sys.argv[1]
+sys.path[:] = sys.argv[2:]
 del sys.argv[1:]
 from rankwise.selection.workers import serve
-serve()
+serve(mark)
 """
 
 
@@ -121,8 +124,11 @@ class _Worker:
     """Process that runs one task at a time."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
+        # Of random letters, so that nothing printed before it can be taken for it.
+        self._mark = secrets.token_hex(16)
+        self._is_open = False  # whether the mark has been read
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, *map(str, sys.path)],
+            [sys.executable, "-c", _START, self._mark, *map(str, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             process_group=0,  # also of the children that a task starts
@@ -147,6 +153,11 @@ class _Worker:
         assert source is not None and sink is not None
         clock = Timer(time_limit or 0.0, self.expire)
         try:
+            if not self._is_open:
+                # Before anything is sent: a process that prints more than the pipe holds would
+                # never come to reading.
+                _skip_prints(source, self._mark)
+                self._is_open = True
             _send((state, work), sink)
             pickle.load(source)  # the process has read the task
             if time_limit is not None:
@@ -325,6 +336,26 @@ def _pickled(value: Any) -> bytes:
         raise PicklingError(f"{type(error).__name__}: {error}") from error
 
 
+def _skip_prints(source: IO[bytes], mark: str) -> None:
+    """Read up to the mark of a worker process; print what its start-up printed before it.
+
+    Files such as sitecustomize.py, and modules that the library imports, may print.
+
+    Raises
+    ------
+    EOFError
+        If the process ended before it wrote the mark.
+    """
+    wanted = f"{mark}\n".encode()
+    while line := source.readline():
+        # What was printed may not end its line.
+        is_last = line.endswith(wanted)
+        sys.stderr.write(line.removesuffix(wanted if is_last else b"").decode(errors="replace"))
+        if is_last:
+            return
+    raise EOFError
+
+
 def _send(message: Any, sink: IO[bytes]) -> None:
     pickle.dump(message, sink)
     sink.flush()
@@ -367,16 +398,19 @@ class _CallerState:
         sys.path[:] = self.path
 
 
-def serve() -> None:
+def serve(mark: str) -> None:
     """Run the tasks that the parent process sends; in a worker process.
 
-    It ends with the parent process, also in the middle of a task. Ctrl-C is left to the parent.
+    Its messages begin after ``mark``; what was printed earlier is not one. It ends with the parent
+    process, also in the middle of a task. Ctrl-C is left to the parent.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What tasks read and print must not mix with the messages.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    sink.write(f"{mark}\n".encode())
+    sink.flush()
     messages: SimpleQueue[tuple[_CallerState, bytes] | None] = SimpleQueue()
     is_running = False
 

@@ -327,6 +327,71 @@ def test_damaged_rankers_are_refused(tmp_path):
             load(folder)
 
 
+def cut_header(folder):
+    path = folder / HEADER
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def cut_array(name):
+    def cut(folder):
+        path = file_of(folder, name)
+        path.write_bytes(path.read_bytes()[:-9])
+
+    return cut
+
+
+def flip_model(folder):
+    path = file_of(folder, "ranker")
+    data = bytearray(path.read_bytes())
+    data[-9] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_kept"),
+    [
+        (lambda folder: None, True),
+        (cut_array("texts"), True),
+        (cut_array("documents"), True),
+        (cut_array("ranker"), False),
+        (flip_model, False),
+        (lambda folder: file_of(folder, "ranker").unlink(), False),
+        (cut_header, False),
+    ],
+    ids=["nothing", "texts", "documents", "cut model", "flipped bit", "no model", "header"],
+)
+def test_a_new_index_keeps_the_ranker_or_says_why_not(tmp_path, damage, is_kept):
+    index = TextIndex(analyzer=PLAIN).add({"a": "b c", "d": "c d c", "e": "b"})
+    ranker = TextRanker(index, estimator=RidgeRanker()).fit({"1": "b"}, {"1": {"a": 1, "e": 0}})
+    damage(ranker.save(tmp_path))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        index.save(tmp_path)
+    said = [str(warning.message) for warning in caught]
+    assert_same(TextIndex.load(tmp_path), index)
+    if is_kept:
+        assert said == []
+        assert (
+            TextRanker.load(tmp_path).rank("b").scores.tolist() == ranker.rank("b").scores.tolist()
+        )
+    else:
+        assert len(said) == 1
+        assert said[0].startswith(f"the text ranker in {tmp_path} cannot be read and is not kept")
+        assert caught[0].filename == __file__
+        with pytest.raises(FileNotFoundError, match="has no ranker"):
+            TextRanker.load(tmp_path)
+
+
+def test_an_index_without_a_ranker_is_replaced_without_a_word(tmp_path):
+    index = TextIndex(analyzer=PLAIN).add({"a": "b c"})
+    for damage in (cut_array("texts"), cut_header):
+        damage(index.save(tmp_path) or tmp_path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            index.save(tmp_path)
+        assert_same(TextIndex.load(tmp_path), index)
+
+
 def test_no_flipped_byte_changes_a_result(tmp_path):
     """Of any file of an index and its ranker: it is refused by name, or has no effect."""
     documents = {"a": {"title": "b", "text": "b c"}, "d": {"text": "c d c"}, "e": {"text": "b"}}

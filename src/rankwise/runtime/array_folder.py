@@ -14,7 +14,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -71,7 +71,9 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Json)
     _remove(folder, outdated, files)
 
 
-def read_arrays(folder: Path, mode: Literal["r", "c"] = "r") -> tuple[Arrays, Json]:
+def read_arrays(
+    folder: Path, mode: Literal["r", "c"] = "r", names: Collection[str] | None = None
+) -> tuple[Arrays, Json]:
     """Map the arrays of a folder.
 
     Parameters
@@ -79,6 +81,8 @@ def read_arrays(folder: Path, mode: Literal["r", "c"] = "r") -> tuple[Arrays, Js
     folder : Path
     mode : {"r", "c"}, default="r"
         Whether the arrays are read-only, or may be changed in memory (copy on write).
+    names : collection of str, optional
+        Arrays to read (default: all); the others may be damaged.
 
     Returns
     -------
@@ -97,7 +101,11 @@ def read_arrays(folder: Path, mode: Literal["r", "c"] = "r") -> tuple[Arrays, Js
         header = read_header(folder)
         try:
             entries = header["arrays"].items()
-            arrays = {name: _map(folder / entry["file"], entry, mode) for name, entry in entries}
+            arrays = {
+                name: _map(folder / entry["file"], entry, mode)
+                for name, entry in entries
+                if names is None or name in names
+            }
             return arrays, header
         except StructureError:
             # Another process may have replaced the content between two opens.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from contextlib import suppress
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from rankwise.runtime.array_folder import (
     read_header,
     write_arrays,
 )
+from rankwise.runtime.callers import callers_level
 from rankwise.structure.rules import Array, Rule, Scope, StructureError, broken, run
 from rankwise.text.postings import Postings
 from rankwise.typing import Int64Array
@@ -76,14 +77,17 @@ def write_index(folder: Path, stored: StoredIndex) -> None:
     """Write an index into a folder, in place of the one that is there.
 
     A ranker that is in the folder stays if ``stored`` has none.
+
+    Warns
+    -----
+    UserWarning
+        If that ranker is damaged, and so is lost.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file. Pass a folder to write the index into.")
     ranker = stored.ranker
     if ranker is None:
-        with suppress(FileNotFoundError, StructureError):
-            found, known = read_arrays(folder)
-            ranker = _read_ranker(folder, found, _check_facts(folder, known))
+        ranker = _keep_ranker(folder)
     texts = json.dumps({"doc_ids": stored.doc_ids, "terms": stored.terms})
     parts = [*stored.tokens, *stored.bounds]
     parts += [getattr(stored.postings, name) for name in _OF_POSTINGS]
@@ -143,6 +147,26 @@ def _read_ranker(
 ) -> tuple[dict[str, Any], bytes] | None:
     known = facts["ranker"]
     return None if known is None else (known, _read_bytes(folder, arrays, facts, "ranker"))
+
+
+def _keep_ranker(folder: Path) -> tuple[dict[str, Any], bytes] | None:
+    """Ranker in a folder whose index is to be replaced; None if there is none, or it is damaged."""
+    try:
+        arrays, known = read_arrays(folder, names=["ranker"])
+        return _read_ranker(folder, arrays, _check_facts(folder, known))
+    except FileNotFoundError:
+        return None
+    except StructureError as error:
+        # The header may be what is damaged, so the file of the model tells whether there was one;
+        # if that file is missing, the message names it.
+        if any(folder.glob("ranker-*.npy")) or f"{folder / 'ranker-'}" in str(error):
+            warnings.warn(
+                f"the text ranker in {folder} cannot be read and is not kept ({error}). Fit it "
+                "again, and save it with TextRanker.save.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
+        return None
 
 
 def _check_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:

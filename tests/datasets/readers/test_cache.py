@@ -374,6 +374,18 @@ def test_clear_cache(source, folder):
     assert len(list(source.parent.iterdir())) == 2
 
 
+def test_caches_of_earlier_versions_are_files(source, folder, parses):
+    read_letor(source)
+    cache = cache_folder(folder)
+    shutil.rmtree(cache)
+    cache.write_bytes(b"rankwise")
+    assert len(read_letor(source)) == 3 and cache.is_dir() and len(parses) == 2
+    shutil.rmtree(cache)
+    cache.write_bytes(b"rankwise")
+    assert clear_cache() == 1
+    assert list(folder.iterdir()) == []
+
+
 def sign(folder, change=lambda header: None):
     """Change the header of a cache, and give it the signature of what it now says."""
     path = cache_folder(folder) / HEADER

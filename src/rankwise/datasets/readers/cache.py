@@ -168,10 +168,13 @@ def clear_cache() -> int:
 
     Caches beside their sources are kept.
     """
-    folders = list(parsed_folder().glob(f"*{SUFFIX}"))
-    for folder in folders:
-        shutil.rmtree(folder)
-    return len(folders)
+    caches = list(parsed_folder().glob(f"*{SUFFIX}"))
+    for cache in caches:
+        if cache.is_dir() and not cache.is_symlink():
+            shutil.rmtree(cache)
+        else:  # a file, as earlier versions wrote them
+            cache.unlink()
+    return len(caches)
 
 
 def verify_cache(path: PathLike | Sequence[PathLike]) -> list[str]:

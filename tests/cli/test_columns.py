@@ -79,9 +79,9 @@ def test_labels_that_are_text_are_told_as_labels(rankwise, tmp_path, suffix):
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
     done = rankwise("fit", path, "--label", "size", "--out", tmp_path / "m")
     assert done.code == 1
-    found = "has 'low' at row 1" if suffix == ".csv" else "holds text"
+    found, line = ("has 'low'", ", line 3") if suffix == ".csv" else ("holds text", "")
     assert done.err == (
-        f"error: {path}: label must hold numbers, column 'size' {found}. Write the grades as "
+        f"error: {path}{line}: label must hold numbers, column 'size' {found}. Write the grades as "
         "numbers in rank order, such as 0 for the lowest, or name a column of numbers: "
         "--label NAME.\n"
     )

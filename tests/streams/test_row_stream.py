@@ -167,7 +167,7 @@ def test_text_files_come_in_chunks(frame, tmp_path):
         file.write("|".join(["x"] * len(big.columns)) + "\n")
     with pytest.raises(
         ValueError,
-        match=r"t\.txt: column '\w+' has 'x' at row 200000",
+        match=r"t\.txt, line 200002: column '\w+' has 'x'",
     ):
         list(rows)
 

@@ -26,6 +26,7 @@ from rankwise.checks.frames import (
     numbers_of,
     wrap_frame,
 )
+from rankwise.checks.row_errors import RowError
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import (
     convert_to_array,
@@ -413,9 +414,10 @@ def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
     lost = np.isinf(stored) & ~np.isinf(values)
     if lost.any():
         row = int(lost.argmax())
-        raise ValueError(
-            f"features must fit {stored.dtype}, column {name!r} has {values[row]:g} at row {row}. "
-            "Read with dtype=np.float64."
+        raise RowError(
+            f"features must fit {stored.dtype}, column {name!r} has {values[row]:g}",
+            row,
+            ". Read with dtype=np.float64.",
         )
 
 
@@ -426,15 +428,17 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(
-            f"{what} must be finite, column {name!r} has {values[row]} at row {row}. "
-            "Drop or fill such rows."
+        raise RowError(
+            f"{what} must be finite, column {name!r} has {values[row]}",
+            row,
+            ". Drop or fill such rows.",
         )
     if what == "sample_weight" and (values < 0).any():
         row = int((values < 0).argmax())
-        raise ValueError(
-            f"{what} must be >= 0, column {name!r} has {values[row]} at row {row}. Use 0 to leave "
-            "a row out."
+        raise RowError(
+            f"{what} must be >= 0, column {name!r} has {values[row]}",
+            row,
+            ". Use 0 to leave a row out.",
         )
     return values
 
@@ -445,9 +449,10 @@ def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
     texts = list(map(str, ids))
     odd = next((row for row, value in enumerate(ids) if isinstance(value, bytes)), None)
     if odd is not None:
-        raise ValueError(
-            f"doc_id must hold text or numbers, column {name!r} has {ids[odd]!r} at row {odd}. "
-            "Decode the bytes."
+        raise RowError(
+            f"doc_id must hold text or numbers, column {name!r} has {ids[odd]!r}",
+            odd,
+            ". Decode the bytes.",
         )
     if len({*map(type, ids)}) > 1 and len({*texts}) < len({*ids}):
         raise ValueError(
@@ -472,7 +477,7 @@ def _present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
         missing[:] = [value == "" or is_missing(value) for value in listed]
     if missing.any():
         row = int(missing.argmax())
-        raise ValueError(f"{what} must not be missing, column {name!r} is empty at row {row}.")
+        raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
     numbers = convert_to_values(ids)
     if numbers.dtype.kind != "f" or not (np.abs(numbers) < 2.0**53).all():
         return ids

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.checks.frames import collect_frame
+from rankwise.checks.row_errors import RowError
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited import name_file_in_errors
+from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
+from rankwise.datasets.readers.side_names import name_sizes_in_errors
 from rankwise.datasets.readers.tables import check_row_groups, open_parquet, valid
 from rankwise.datasets.table_columns import (
     Columns,
@@ -188,7 +190,7 @@ class ParquetFiles(RowStream):
                     files.append((path, arrow_kinds(file.schema_arrow)))
                 n_samples += file.metadata.num_rows
         found = FileColumns.join(files)
-        with name_file_in_errors(paths[0]):
+        with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
             columns = roles(found.kinds)
         found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
@@ -219,6 +221,8 @@ def chunks_of(batches: Iterable[Any], columns: Columns, dtype: DTypeLike) -> Ite
         try:
             table = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
             rows = columns.read(table, dtype)
+        except RowError as error:
+            raise error.at(row + error.row) from None
         except ValueError as error:
             raise ValueError(f"from row {row}: {error}") from None
         row += len(rows.X)

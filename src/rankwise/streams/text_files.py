@@ -15,9 +15,9 @@ from rankwise.datasets.readers.delimited import (
     DelimitedFile,
     arrow_types,
     common_columns,
-    name_file_in_errors,
     refine_by_cells,
 )
+from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
     LetorOptions,
@@ -99,7 +99,7 @@ class DelimitedFiles(RowStream):
             with name_file_in_errors(path):
                 file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
                 names = file.header()
-            with name_file_in_errors(path, names):
+            with file.name_in_errors(names):
                 types = arrow_types(replace(columns, flags=flags & {*columns.features}))
                 yield from chunks_of(file.batches(types), columns, self.dtype)
 

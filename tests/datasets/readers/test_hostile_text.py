@@ -182,15 +182,15 @@ def test_quoted_categories_in_sparse_rows(put):
 
 def test_numbers_too_large_for_the_type_are_refused(put):
     path = put(b"qid,y,a\n1,0,inf\n1,1,1e39\n", "x.csv")
-    message = r"column 'a' has 1e\+39 at row 1\. Read with dtype=np\.float64"
-    with pytest.raises(ValueError, match=message):
+    message = r"features must fit float32, column 'a' has 1e\+39{}\. Read with dtype=np\.float64"
+    with pytest.raises(ValueError, match=r"x\.csv, line 3: " + message.format("")):
         read_table(path)
     assert read_table(path, dtype=np.float64).X.ravel().tolist() == [np.inf, 1e39]
     frame = pd.DataFrame({"qid": [1, 1], "y": [0, 1], "a": [np.inf, 1e39]})
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message.format(" at row 1")):
         from_frame(frame)
     for dtype in (np.float32, np.float64):
-        with pytest.raises(ValueError, match=r"x\.csv: column 'a' has '1e309' at row 1, too large"):
+        with pytest.raises(ValueError, match=r"x\.csv, line 3: column 'a' has '1e309', too large"):
             read_table(put(b"qid,y,a\n1,0,-Inf\n1,1,1e309\n", "x.csv"), dtype=dtype)
 
 

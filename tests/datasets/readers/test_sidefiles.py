@@ -220,10 +220,10 @@ def test_numbers_without_a_header_name_a_bad_cell(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("1\t0.5\t2\n0\tx\t3\n")
     (tmp_path / "a.tsv.query").write_text("2\n")
-    with pytest.raises(ValueError, match=r"a.tsv: column '2 of the file' has 'x' at row 1"):
+    with pytest.raises(ValueError, match=r"a\.tsv, line 2: column '2 of the file' has 'x'"):
         read_grouped(path)
     path.write_text("1\t0.5\t2\n0\t0.5\n")
-    with pytest.raises(ValueError, match=r"a.tsv: row 1: expected 3 columns, got 2"):
+    with pytest.raises(ValueError, match=r"a\.tsv, line 2: expected 3 columns, got 2"):
         read_grouped(path)
 
 
@@ -317,7 +317,10 @@ def test_numbers_without_names_or_sizes_say_what_to_do(tmp_path):
             lambda path: RankingData.from_frame(pd.read_csv(path)),
             r"sample_weight must be >= 0, column 'sample_weight' has -1\.0 at row 1",
         ),
-        (read_table, r"w\.csv: sample_weight must be >= 0, column 'sample_weight' has -1\.0"),
+        (
+            read_table,
+            r"w\.csv, line 3: sample_weight must be >= 0, column 'sample_weight' has -1\.0",
+        ),
     ],
 )
 def test_negative_weights_are_refused(tmp_path, make, message):

@@ -226,10 +226,13 @@ def test_what_is_no_frame(frame):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("qid,y,x\n1,0,0.5\n1,0,abc\n", "column 'x' has 'abc' at row 1, which is not a number"),
-        ("qid,y,x\n1,0,0.5\n1,0\n", "row 1: expected 3 columns, got 2"),
-        ("qid,y,x\n1,,0.5\n", "label must be finite, column 'y' has nan at row 0"),
-        ("qid,y,x\n,1,0.5\n", "qid must not be missing, column 'qid' is empty at row 0"),
+        (
+            "qid,y,x\n1,0,0.5\n1,0,abc\n",
+            "t.csv, line 3: column 'x' has 'abc', which is not a number",
+        ),
+        ("qid,y,x\n1,0,0.5\n1,0\n", "t.csv, line 3: expected 3 columns, got 2"),
+        ("qid,y,x\n1,,0.5\n", "t.csv, line 2: label must be finite, column 'y' has nan"),
+        ("qid,y,x\n,1,0.5\n", "t.csv, line 2: qid must not be missing, column 'qid' is empty"),
         ("qid,y,x,x\n1,1,1,1\n", "but 'x' occur more than once"),
         ("1,2,3\n4,5,6\n", "label needs a column"),
         ("qid;y;x\n1;0;2\n", "one column, 'qid;y;x'. Pass the column separator: sep=';'"),
@@ -241,7 +244,7 @@ def test_refused_files(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message) as caught:
         read_table(path)
-    assert str(caught.value).startswith(f"{path}: ")
+    assert str(caught.value).startswith(str(path))
 
 
 def test_unneeded_text_columns_may_be_left_out(tmp_path):
@@ -314,7 +317,7 @@ def test_a_bad_cell_in_a_column_of_numbers_is_no_text_column(tmp_path):
     frame = pd.DataFrame(MIXED).drop(columns="title").astype({"stock": object})
     frame.loc[2, "stock"] = "many"
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(ValueError, match=r"t\.csv: column 'stock' has 'many' at row 2"):
+    with pytest.raises(ValueError, match=r"t\.csv, line 4: column 'stock' has 'many'"):
         read_table(tmp_path / "t.csv", **ROLES)
 
 
@@ -391,7 +394,7 @@ def test_scores_in_text_that_float64_changes_are_refused(tmp_path, name, text):
     sep = "," if name == "t.csv" else "\t"
     rows = [["qid", "label", "f", "s"], ["1", "0", "2", "5"], ["1", "1", "3", text]]
     (tmp_path / name).write_text("".join(f"{sep.join(row)}\n" for row in rows))
-    said = rf"{name}: scores in column 's' must hold numbers that float64 keeps, got .* at row 1"
+    said = rf"{name}: scores in column 's' must hold numbers that float64 keeps, got .* at line 3"
     with pytest.raises(ValueError, match=said):
         read_table(tmp_path / name, score_columns=["s"])
     assert read_table(tmp_path / name, dtype=np.float64).X[1, 1] == float(text)  # features round
@@ -419,21 +422,21 @@ def test_scores_in_frames_that_float64_changes_are_refused(column):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("1,1,0.5,2\n0,1,\\N,3\n", r"column 'a' has '\\N' at row 1, which is not a number"),
+        ("1,1,0.5,2\n0,1,\\N,3\n", r"column 'a' has '\\N', which is not a number"),
         (
             '1,1,0.5,2\n0,1,3,"1,234.5"\n',
-            "column 'b' has '1,234.5' at row 1, which is not a number",
+            "column 'b' has '1,234.5', which is not a number",
         ),
-        ("1,1,0.5,2\n0,1,3\n", r"row 1: expected 4 columns, got 3: 0,1,3\."),
-        ("1,1,0.5,2\n0,1,3,4,5\n", "row 1: expected 4 columns, got 5"),
+        ("1,1,0.5,2\n0,1,3\n", r"expected 4 columns, got 3: 0,1,3\."),
+        ("1,1,0.5,2\n0,1,3,4,5\n", "expected 4 columns, got 5"),
     ],
 )
 def test_cells_that_are_no_numbers_are_named(tmp_path, rows, said):
     path = tmp_path / "t.csv"
     path.write_text("label,qid,a,b\n" + rows)
-    with pytest.raises(ValueError, match=rf"t\.csv: {said}"):
+    with pytest.raises(ValueError, match=rf"t\.csv, line 3: {said}"):
         read_table(path)
-    with pytest.raises(ValueError, match=rf"t\.csv: {said}"):
+    with pytest.raises(ValueError, match=rf"t\.csv, line 3: {said}"):
         list(stream(path, features=["a", "b"]))
 
 

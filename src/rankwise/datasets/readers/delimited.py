@@ -7,29 +7,32 @@ the first one.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
+from numpy.typing import DTypeLike
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
+from rankwise.checks.row_errors import RowError
+from rankwise.datasets.readers.delimited_errors import find_line, name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns
 from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.quotes import ENCLOSED, names_are_quoted
 from rankwise.datasets.readers.side_names import (
     SIZES,
-    SIZES_FIX,
     check_named_columns,
+    name_sizes_in_errors,
     number_separator,
     side_file,
 )
@@ -39,8 +42,10 @@ from rankwise.datasets.table_columns import (
     IgnoredColumnsWarning,
     Kinds,
     Roles,
+    TableRows,
     choose_features,
     label_fix,
+    list_names,
 )
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.vocabulary import setting
@@ -56,10 +61,6 @@ _DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 # Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
-# Messages of pyarrow's parser.
-_RAGGED = re.compile(r"(?s)Row #(\d+): Expected (\d+) columns, got (\d+): (.*)")
-_BAD_CELL = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): .*invalid value ('.*')$")
-
 # Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
@@ -74,11 +75,14 @@ class DelimitedFile:
     delimiter : str
     file : TextFile
         Text of the file: read from disk if plain, in memory if compressed.
+    first_line_number : int
+        Number of its first line; 0 if a header was put before the first one.
     """
 
     path: Path
     delimiter: str
     file: TextFile
+    first_line_number: int = 1
 
     @classmethod
     def of(cls, path: Path, delimiter: str, max_decompressed_bytes: int) -> DelimitedFile:
@@ -92,15 +96,23 @@ class DelimitedFile:
             return '"'
         return '"' if names_are_quoted(self.first_line()) else False
 
+    def line_of(self, row: int) -> int | None:
+        """Line at which a row begins; None if there is no such row, as in a damaged file."""
+        line = find_line(self.file, row + 1, self.delimiter, self.quote_char)
+        return None if line is None else line + self.first_line_number - 1
+
+    def name_in_errors(self, names: Sequence[str] = ()) -> AbstractContextManager[None]:
+        """Make errors inside the block name the file, and the lines of rows."""
+        return name_file_in_errors(self.path, names, self.line_of)
+
     @property
     def _parse_options(self) -> Any:
         from pyarrow import csv
 
         head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
         several_lines = bool(self.quote_char) and b'"' in head  # slower
-        return csv.ParseOptions(
-            delimiter=self.delimiter, quote_char=self.quote_char, newlines_in_values=several_lines
-        )
+        signs = {"delimiter": self.delimiter, "quote_char": self.quote_char}
+        return csv.ParseOptions(**signs, newlines_in_values=several_lines)
 
     def _unquote(self, table: Any) -> Any:
         """Text of fields that were quoted because they hold marks, as pandas writes TSV."""
@@ -137,7 +149,7 @@ class DelimitedFile:
         line = self.first_line()
         check_named_columns(self.path, line)
         names = self._read(line, None, False).column_names
-        check_unique(names)
+        check_unique([name for name in names if name])  # columns without a name are left out
         if self.quote_char:
             head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
             _check_marks(head, self.delimiter, len(names))
@@ -204,7 +216,9 @@ class DelimitedFile:
         )
 
 
-def read_delimited(files: Sequence[DelimitedFile], roles: Roles) -> tuple[Columns, pa.Table]:
+def read_delimited(
+    files: Sequence[DelimitedFile], roles: Roles, dtype: DTypeLike
+) -> tuple[Columns, TableRows]:
     """Read the rows of files with the same columns.
 
     Query ids are integers if all of them are integers, else strings.
@@ -212,13 +226,13 @@ def read_delimited(files: Sequence[DelimitedFile], roles: Roles) -> tuple[Column
     Raises
     ------
     ValueError
-        If a file cannot be read; the message names the file, and column and row of a bad cell.
+        If a file cannot be read; the message names the file, and column and line of a bad cell.
     """
     columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles))
     tables = []
     try:
         for file in files:
-            with name_file_in_errors(file.path):
+            with file.name_in_errors():
                 file.text  # noqa: B018 (raises if the text itself is invalid)
             tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
@@ -226,10 +240,10 @@ def read_delimited(files: Sequence[DelimitedFile], roles: Roles) -> tuple[Column
         columns = replace(layouts[0], flags=frozenset())
         tables = []
         for file, layout in zip(files, layouts, strict=True):
-            with name_file_in_errors(file.path, file.header()):
+            with file.name_in_errors(file.header()):
                 tables.append(_without_flags(file.table(arrow_types(layout))))
     for file, table in zip(files, tables, strict=True):
-        with name_file_in_errors(file.path):
+        with file.name_in_errors():
             _check_infinite(file, table)
             _check_exact(file, table, columns.score_columns)
     table = pa.concat_tables(tables)
@@ -238,7 +252,16 @@ def read_delimited(files: Sequence[DelimitedFile], roles: Roles) -> tuple[Column
         if pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
             number = table.column_names.index(columns.qid)
             table = table.set_column(number, columns.qid, ids.cast(pa.int64()))
-    return columns, table
+    stops = np.cumsum([len(part) for part in tables])
+    try:
+        return columns, columns.read(nw.from_native(table, eager_only=True), dtype)
+    except RowError as error:
+        at = int(np.searchsorted(stops, error.row, side="right"))
+        with files[at].name_in_errors():
+            raise error.at(error.row - int(stops[at]) + len(tables[at])) from None
+    except ValueError as error:
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        raise ValueError(f"{files[0].path}{more}: {error}") from None
 
 
 def _without_flags(table: pa.Table) -> pa.Table:
@@ -252,8 +275,8 @@ def _without_flags(table: pa.Table) -> pa.Table:
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
     """Columns of all files; any may turn out to be text.
 
-    A column without a name is left out with a warning; of the first one, ``roles`` decides, since
-    pandas writes its index so.
+    Columns without a name are left out with a warning; of the first one alone, ``roles`` decides,
+    since pandas writes its index so.
 
     Raises
     ------
@@ -264,21 +287,26 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
     for file in files:
         with name_file_in_errors(file.path):
             names = file.header()
-        headers.append((file.path, dict.fromkeys([names[0], *filter(None, names)])))
-        if "" in names[1:]:
+        unnamed = [number for number, name in enumerate(names, start=1) if not name]
+        # The index that pandas writes; with others, it could not be told from them by its name.
+        is_index = unnamed == [1]
+        headers.append((file.path, dict.fromkeys([*names[:is_index], *filter(None, names)])))
+        if unnamed and not is_index:
+            are = "columns {} have" if len(unnamed) > 1 else "column {} has"
+            them = ("are", "them") if len(unnamed) > 1 else ("is", "it")
             warnings.warn(
-                f"{file.path}: column {names.index('', 1) + 1} has no name and is left out. Name "
-                "it in the first line to use it.",
+                f"{file.path}: {are.format(list_names([*map(str, unnamed)], quote=str))} no name and {them[0]} "
+                f"left out. Name {them[1]} in the first line to use {them[1]}.",
                 IgnoredColumnsWarning,
                 stacklevel=callers_level(),
             )
     found = FileColumns.join(headers)
-    with name_file_in_errors(files[0].path):
+    with name_file_in_errors(files[0].path), name_sizes_in_errors(files[0].path):
         try:
             columns = roles(found.kinds)
         except ValueError as error:
             if side_file(files[0].path, SIZES) is not None:
-                raise ValueError(f"{error} {SIZES_FIX}") from None
+                raise
             if number_separator(files[0].first_line()) is None:
                 raise
             raise ValueError(
@@ -288,44 +316,6 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
             ) from None
     found.check(columns)
     return columns
-
-
-@contextmanager
-def name_file_in_errors(path: Path, names: Sequence[str] = ()) -> Iterator[None]:
-    """Make errors inside the block name the file, and its column if ``names`` are those read."""
-    try:
-        yield
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        if "Expected" in str(error) and '"' in str(error) and ".csv" not in path.suffixes:
-            raise ValueError(
-                f"{path}: {error}. Without quotation marks around the names in its first line, a "
-                "TSV file cannot hold tabs and line ends in its fields. Write such a table as CSV "
-                "or Parquet."
-            ) from None
-        if "UTF8" in str(error):
-            raise ValueError(
-                f"{path}: {error}. Text must be encoded in UTF-8. Convert the file."
-            ) from None
-        raise ValueError(f"{path}: {_of_parser(str(error), names)}") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _of_parser(message: str, names: Sequence[str]) -> str:
-    """An error of pyarrow's parser in our words."""
-    if message == "Empty CSV file":
-        return "the file is empty. Its first line must name the columns."
-    if ragged := _RAGGED.search(message):
-        row, wanted, got, text = ragged.groups()
-        return f"row {int(row) - 2}: expected {wanted} columns, got {got}: {text:.60}."
-    if cell := _BAD_CELL.search(message):
-        column, row, value = cell.groups()
-        name = repr(names[int(column)]) if int(column) < len(names) else f"number {column}"
-        return (
-            f"column {name} has {value} at row {int(row) - 2}, which is not a number. Leave cells "
-            f"without a value empty, or choose the columns of numbers by {setting('features')}."
-        )
-    return f"{message}. The first line must name the columns."
 
 
 def arrow_types(columns: Columns) -> dict[str, Any]:
@@ -373,7 +363,7 @@ def refine_by_cells(
     for file in files:
         counts = {name: _Cells() for name in columns.features}
         row = 0
-        with name_file_in_errors(file.path):
+        with file.name_in_errors():
             for batch in islice(file.texts(names), most_batches):
                 if label is not None:
                     _check_labels(batch.column(label), label, row)
@@ -439,9 +429,10 @@ def _check_labels(cells: Any, name: str, first_row: int) -> None:
     bad = pc.invert(pc.match_substring_regex(cells, _NUMBER)).fill_null(False)
     if pc.any(bad).as_py():
         at = pc.index(bad, True).as_py()
-        raise ValueError(
-            f"label must hold numbers, column {name!r} has {cells[at].as_py()!r} at row "
-            f"{first_row + at}. {label_fix()}"
+        raise RowError(
+            f"label must hold numbers, column {name!r} has {cells[at].as_py()!r}",
+            first_row + at,
+            f". {label_fix()}",
         )
 
 
@@ -488,9 +479,10 @@ def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
         cells = file.table({name: pa.string()})[name]
         for row in np.flatnonzero(infinite.to_numpy()).tolist():
             if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
-                raise ValueError(
-                    f"column {name!r} has {cells[row].as_py()!r} at row {row}, too large for "
-                    "float64. Write inf if infinity is meant"
+                raise RowError(
+                    f"column {name!r} has {cells[row].as_py()!r}",
+                    row,
+                    ", too large for float64. Write inf if infinity is meant.",
                 )
 
 
@@ -501,5 +493,8 @@ def _check_exact(file: DelimitedFile, table: pa.Table, names: Sequence[str]) -> 
         rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
         if len(rows):
             cells = file.table({name: pa.string()})[name].take(pa.array(rows)).to_pylist()
-            where = [f"row {row}" for row in rows.tolist()].__getitem__
+
+            def where(at: int, rows: Any = rows) -> str:
+                return f"line {file.line_of(int(rows[at]))}"
+
             exact_float64(cells, f"scores in column {name!r}", where)

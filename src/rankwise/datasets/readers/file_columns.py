@@ -24,10 +24,13 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
 
     metadata = schema.pandas_metadata or {}
     index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
-    names = [
-        name for name in schema.names if not (name in index and name.startswith("__index_level_"))
+    fields = [
+        field
+        for field in schema
+        if not (field.name in index and field.name.startswith("__index_level_"))
     ]
-    check_unique(names)
+    # Those without a name are left out.
+    check_unique([field.name for field in fields if field.name])
     are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     are_texts = (types.is_string, types.is_large_string, types.is_string_view)
 
@@ -46,7 +49,7 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
             return "times of day"
         return "dates" if types.is_temporal(kind) else str(kind)
 
-    return {name: what(schema.field(name).type) for name in names}
+    return {field.name: what(field.type) for field in fields}
 
 
 @dataclass(frozen=True)

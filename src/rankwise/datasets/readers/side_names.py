@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rankwise.datasets.readers.letor_errors import NUMBER
@@ -74,6 +75,17 @@ def check_named_columns(path: Path, first_line: bytes) -> None:
             "the first line holds numbers, not names of columns, and the queries stand in "
             f"{sizes}. Read both with read_grouped({str(path)!r})."
         )
+
+
+@contextmanager
+def name_sizes_in_errors(path: Path) -> Iterator[None]:
+    """Make an error about the columns of a table name the file of sizes beside it, if any."""
+    try:
+        yield
+    except ValueError as error:
+        if side_file(path, SIZES) is None:
+            raise
+        raise ValueError(f"{error} {SIZES_FIX}") from None
 
 
 def side_files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:

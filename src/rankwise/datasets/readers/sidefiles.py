@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
@@ -103,6 +102,8 @@ def read_grouped(
             "name). Pass sizes='…', or read files with qid by read_letor."
         )
     text = open_text(path, max_decompressed_bytes)
+    if text.read(text.start, text.start + 4) == b"PAR1":
+        raise ValueError(f"{path} is a Parquet table. {SIZES_FIX}")
     first_line = text.read(text.start, find_line_start(text, text.start + 1))
     if names_columns(first_line):
         raise ValueError(f"{path}: the first line names columns. {SIZES_FIX}")
@@ -212,12 +213,8 @@ def _read_numbers(
         raise ValueError(f"{file.path} has {n_columns - 1} features, but n_features={n_features}.")
     names = ["label", *(f"{number} of the file" for number in range(2, n_columns + 1))]
     text = separator.join(names).encode() + b"\n" + text
-    table = DelimitedFile(file.path, separator, TextFile(file.path, 0, len(text), text))
-    columns, rows = read_delimited([table], Roles("label", False, False, False, names[1:]))
-    try:
-        found = columns.read(nw.from_native(rows, eager_only=True), dtype)
-    except ValueError as error:
-        raise ValueError(f"{file.path}: {error}") from None
+    table = DelimitedFile(file.path, separator, TextFile(file.path, 0, len(text), text), 0)
+    _, found = read_delimited([table], Roles("label", False, False, False, names[1:]), dtype)
     name = file.path.name.partition(".")[0]
     return replace(RankingData.from_rows(found, names, name), feature_names=None)
 

@@ -18,14 +18,10 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited import (
-    DELIMITERS,
-    DelimitedFile,
-    name_file_in_errors,
-    read_delimited,
-)
+from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile, read_delimited
+from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
-from rankwise.datasets.readers.side_names import warn_of_unread
+from rankwise.datasets.readers.side_names import name_sizes_in_errors, warn_of_unread
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     PathLike,
@@ -98,7 +94,7 @@ def read_table(
     ------
     ValueError
         If the suffix is unknown, or a column is missing, has an ambiguous role or holds values of
-        the wrong kind. The message names column and row of a bad cell in a text file.
+        the wrong kind. The message names column and line of a bad cell in a text file.
     FileNotFoundError
         If there is no such file.
 
@@ -116,12 +112,7 @@ def read_table(
     else:
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
-        columns, table = read_delimited(files, roles)
-        try:
-            rows = columns.read(nw.from_native(table, eager_only=True), dtype)
-        except ValueError as error:
-            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-            raise ValueError(f"{paths[0]}{more}: {error}") from None
+        columns, rows = read_delimited(files, roles, dtype)
     warn_of_unread(paths)
     return RankingData.from_rows(rows, columns.features, _name(path, paths))
 
@@ -226,7 +217,7 @@ def _read_parquet(
             with name_file_in_errors(path):
                 files.append((path, arrow_kinds(file.schema_arrow)))
     found = FileColumns.join(files)
-    with name_file_in_errors(paths[0]):
+    with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
         columns = Columns.of(found.kinds, *roles)
     found.check(columns)
     parts = []

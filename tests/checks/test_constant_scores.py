@@ -92,6 +92,26 @@ def test_nothing_to_rank_is_no_fault():
     assert told(RidgeRanker(), X, y, qid, sample_weight=weight) == ""
 
 
+@pytest.mark.parametrize("objective", ["xendcg", "logistic"])
+@pytest.mark.parametrize("weight", [1e-3, 1e-9])
+def test_names_small_weights(objective, weight):
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(80, 3)), rng.integers(0, 3, 80), np.repeat(np.arange(8), 10)
+    weights = weight * rng.integers(1, 3, 80)
+    ranker = LambdaMART(3, objective=objective, random_state=0)
+    said = told(ranker, X, y, qid, sample_weight=weights)
+    assert "the weights are too small for its penalties and limits, their mean is" in said
+    assert "Pass sample_weight / sample_weight.mean()." in said
+    assert told(ranker, X, y, qid, sample_weight=weights / weights.mean()) == ""
+
+
+def test_small_weights_are_no_cause_if_no_column_tells_anything():
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0]] * 9), np.array([0, 1] * 18)
+    ranker = LambdaMART(3, objective="logistic", min_samples_leaf=1)
+    said = told(ranker, X, y, np.zeros(36), sample_weight=np.full(36, 1e-3))
+    assert said and "weights" not in said
+
+
 def test_members_of_an_ensemble_say_nothing():
     X, y, qid = few_rows()
     members = [("trees", LambdaMART()), ("ridge", RidgeRanker())]

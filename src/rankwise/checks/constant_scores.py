@@ -114,6 +114,8 @@ def _differ(scores: Float64Array) -> bool:
 def _cause(estimator: Any, given: Mapping[str, Any], rows: Int64Array) -> str:
     if not _varies(_safe_indexing(given["X"], _spread(rows, MOST_ROWS))):
         return "no column of X varies. Add features, or check how X was read."
+    if len(rows) <= MOST_ROWS and (cause := _cause_in_weights(estimator, given, rows)):
+        return cause
     trials = list(_trials(estimator)) if len(rows) <= MOST_ROWS else []
     for name, value, free in trials:
         if _learns(estimator, given, rows, {name: free}):
@@ -139,6 +141,25 @@ def _cause(estimator: Any, given: Mapping[str, Any], rows: Int64Array) -> str:
     return (
         "no column of X tells rows of different labels apart under its parameters. Check that X, y "
         "and qid belong to the same rows, and weaken penalties and limits."
+    )
+
+
+def _cause_in_weights(estimator: Any, given: Mapping[str, Any], rows: Int64Array) -> str | None:
+    """What to do about weights so small that penalties and limits outweigh the rows."""
+    weight = given.get("sample_weight")
+    if weight is None:
+        return None
+    array = np.asarray(weight, dtype=np.float64)
+    mean = float(array[rows].mean()) if array.ndim else float(array)
+    scaled = array / mean
+    if not (0 < mean < 1 and np.isfinite(scaled).all()):
+        return None
+    if not _learns(estimator, {**given, "sample_weight": scaled}, rows, {}):
+        return None
+    return (
+        f"the weights are too small for its penalties and limits, their mean is {mean:.3g}. With "
+        "the same weights scaled to a mean of 1 the scores differ. Pass sample_weight / "
+        "sample_weight.mean()."
     )
 
 

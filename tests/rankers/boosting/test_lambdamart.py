@@ -171,6 +171,23 @@ def test_warm_start_grows_the_trees_of_one_call(draw, judged):
         ranker.set_params(n_estimators=5).fit(X, y, qid=qid)
 
 
+@pytest.mark.parametrize("n_first", [1, 4, 5, 11])
+@pytest.mark.parametrize("draw", [{}, {"objective": "yetirank"}, {"drop_rate": 0.3}])
+def test_warm_start_continues_after_rounds_without_a_tree(draw, n_first, judged):
+    X, y, qid = judged
+    X = np.column_stack([X[:, 0], np.zeros((len(X), 3))])  # three of four draws find no split
+    draw = {"colsample_bytree": 0.25, "random_state": 3, **draw}
+    whole = LambdaMART(12, **draw).fit(X, y, qid=qid)
+    assert 0 < whole.n_estimators_ < whole.n_rounds_ == 12
+    ranker = LambdaMART(n_first, warm_start=True, **draw).fit(X, y, qid=qid)
+    assert ranker.n_rounds_ == n_first
+    ranker.set_params(n_estimators=12).fit(X, y, qid=qid)
+    assert ranker.n_rounds_ == 12
+    np.testing.assert_allclose(ranker.predict(X), whole.predict(X), rtol=1e-12)
+    with pytest.warns(UserWarning, match="warm_start adds no round to the 12"):
+        ranker.fit(X, y, qid=qid)
+
+
 def test_warm_start_keeps_what_early_stopping_finds_best(judged):
     X, y, qid = judged
     val = np.isin(qid, np.unique(qid)[:20])

@@ -292,11 +292,10 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
         is_index = unnamed == [1]
         headers.append((file.path, dict.fromkeys([*names[:is_index], *filter(None, names)])))
         if unnamed and not is_index:
-            are = "columns {} have" if len(unnamed) > 1 else "column {} has"
-            them = ("are", "them") if len(unnamed) > 1 else ("is", "it")
+            listed = list_names([*map(str, unnamed)], quote=str)
             warnings.warn(
-                f"{file.path}: {are.format(list_names([*map(str, unnamed)], quote=str))} no name and {them[0]} "
-                f"left out. Name {them[1]} in the first line to use {them[1]}.",
+                f"{file.path}: columns without a name are left out: column {listed}. Name them in "
+                "the first line to use them.",
                 IgnoredColumnsWarning,
                 stacklevel=callers_level(),
             )

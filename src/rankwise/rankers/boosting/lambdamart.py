@@ -180,6 +180,9 @@ class LambdaMART(TreeScores):
     n_estimators_ : int
         Number of trees that ``predict`` uses; fewer than ``n_estimators`` if training stopped early
         or no leaf could be split.
+    n_rounds_ : int
+        Number of rounds up to the last tree; more than ``n_estimators_`` if the rows or columns
+        drawn for some rounds gave no tree. ``warm_start`` continues after them.
     best_iteration_ : int
         First number of trees with the best measure on X_val; ``n_estimators_`` without X_val.
     validation_scores_ : ndarray of shape (n_trees,)
@@ -256,6 +259,7 @@ class LambdaMART(TreeScores):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
+        "n_rounds_": Number("i", low=0),
         "best_iteration_": Number("i", low=0),
         "validation_scores_": Sometimes(Plain()),
         "positions_": Sometimes(integers("n_positions", dtype="i8", low=0, ascending=True)),
@@ -401,17 +405,17 @@ class LambdaMART(TreeScores):
         n_threads = threads_asked(self.n_jobs)
 
         # A copy, because the checks overwrite the number of features of the earlier fit.
-        earlier = copy(self) if self.warm_start and getattr(self, "n_estimators_", 0) else None
+        earlier = copy(self) if self.warm_start and getattr(self, "n_rounds_", 0) else None
         self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
         if earlier is not None:
             self.columns_ = self.columns_.continue_codes(earlier.columns_, "warm_start")
         data = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
-        trees, biases = TreeEnsemble.of([]), {}
+        trees, n_rounds, biases = TreeEnsemble.of([]), 0, {}
         has_missing = np.zeros(self.n_features_in_, dtype=bool)
         if earlier is not None:
             n_features = earlier.n_features_in_, self.n_features_in_
-            check_warm_start(*n_features, earlier.n_estimators_, self.n_estimators)
-            trees, has_missing = earlier.trees_, earlier.has_missing_
+            check_warm_start(*n_features, earlier.n_rounds_, self.n_estimators)
+            trees, n_rounds, has_missing = earlier.trees_, earlier.n_rounds_, earlier.has_missing_
             biases = earlier._position_biases()
         X_val = None if X_val is None else self._encode(X_val)
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
@@ -443,16 +447,16 @@ class LambdaMART(TreeScores):
             n_categories = self.columns_.n_categories(self.n_features_in_)
             binned = BinnedRows.of(rows, self.max_bins, n_threads, weight, n_categories)
             has_missing = has_missing | binned.has_missing
-            start = Start.of(trees, rows, n_threads, boosting.dropout)
+            start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)
             del rows
             grower = TreeGrower(binned, rules, n_threads, weight)
-            trees = boosting.fit(bias or loss, grower, start, validation)
+            trees, n_rounds = boosting.fit(bias or loss, grower, start, validation)
 
         for name in ("validation_scores_", "positions_", "position_bias_"):
             vars(self).pop(name, None)  # of an earlier fit
         if bias is not None:
             self.positions_, self.position_bias_ = bias.places, bias.bias
-        return self._publish(trees, has_missing, validation)
+        return self._publish(trees, n_rounds, has_missing, validation)
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""
@@ -498,10 +502,14 @@ class LambdaMART(TreeScores):
         return dict(zip(self.positions_.tolist(), self.position_bias_.tolist(), strict=True))
 
     def _publish(
-        self, trees: TreeEnsemble, has_missing: NDArray[np.bool_], validation: Validation | None
+        self,
+        trees: TreeEnsemble,
+        n_rounds: int,
+        has_missing: NDArray[np.bool_],
+        validation: Validation | None,
     ) -> Self:
         """Set the fitted attributes."""
-        self.trees_, self.has_missing_ = trees, has_missing
+        self.trees_, self.has_missing_, self.n_rounds_ = trees, has_missing, n_rounds
         self.n_estimators_ = self.best_iteration_ = trees.n_trees
         if validation is not None:
             self.validation_scores_ = np.array(validation.staged.values)

@@ -120,7 +120,7 @@ def fit_share(
     start = Start.of(trees, share, n_threads, boosting.dropout)
     del X, data, judged, share
     grower = TreeGrower(binned, ranker._growth_rules(n_rows, n_queries), n_threads, weight, shares)
-    return ranker._publish(boosting.fit(loss, grower, start, monitor), has_missing, monitor)
+    return ranker._publish(*boosting.fit(loss, grower, start, monitor), has_missing, monitor)
 
 
 def _cuts(samples: Sequence[tuple[Any, Any]], max_bins: int) -> Binning:

@@ -52,17 +52,27 @@ class Start:
         Scores of the training rows under these trees; updated in place as trees are added.
     rows : OrderedRows or None
         The training rows, which dropout scores.
+    n_rounds : int
+        Number of rounds, which may have given fewer trees.
     """
 
     trees: TreeEnsemble
     scores: Float64Array
     rows: OrderedRows | None
+    n_rounds: int
 
     @classmethod
-    def of(cls, trees: TreeEnsemble, rows: OrderedRows, n_threads: int, dropout: Dropout) -> Start:
+    def of(
+        cls,
+        trees: TreeEnsemble,
+        rows: OrderedRows,
+        n_threads: int,
+        dropout: Dropout,
+        n_rounds: int = 0,
+    ) -> Start:
         """Start of boosting on rows; the rows are kept if trees may be dropped."""
         scores = rows.scores(trees, n_threads) if trees.n_trees else np.zeros(rows.n_rows)
-        return cls(trees, scores, rows if dropout.rate > 0 else None)
+        return cls(trees, scores, rows if dropout.rate > 0 else None, n_rounds)
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class TreeBoosting:
     Attributes
     ----------
     n_estimators : int >= 1
-        Total number of trees, including those to continue from.
+        Total number of rounds, including those to continue from.
     learning_rate : float > 0
     early_stopping_rounds : int >= 1 or None
         Number of trees without a better measure after which training stops; the best model is kept.
@@ -83,7 +93,7 @@ class TreeBoosting:
     dropout : Dropout
         Rule for trees left out while the next one is grown.
     seed : int
-        Seed; the draws of a tree depend on the seed and the tree's number.
+        Seed; the draws of a tree depend on the seed and the number of the round.
     """
 
     n_estimators: int
@@ -100,14 +110,22 @@ class TreeBoosting:
         grower: TreeGrower,
         start: Start,
         validation: Validation | None = None,
-    ) -> TreeEnsemble:
-        """Grow trees until one has no split or the validation measure stops training."""
+    ) -> tuple[TreeEnsemble, int]:
+        """Grow trees until one has no split or the validation measure stops training.
+
+        Returns
+        -------
+        trees : TreeEnsemble
+        n_rounds : int
+            Rounds up to the last tree that is kept, or all if none is dropped; including those of
+            the start, and those whose draws gave no tree.
+        """
         n_features, scores = grower.n_features, start.scores
         gradients, hessians = grower.derivatives()
         # Single trees, because dropout changes their values later on.
         grown = list(start.trees.score_trees())
-        best = list(grown)
-        for number in range(len(grown), self.n_estimators):
+        best, best_rounds, n_rounds = list(grown), start.n_rounds, self.n_estimators
+        for number in range(start.n_rounds, self.n_estimators):
             # One generator a tree: a fit that continues draws what a single fit would have drawn.
             rng = np.random.default_rng([self.seed, number])
             dropped = self.dropout.drop(rng, len(grown))
@@ -126,6 +144,7 @@ class TreeBoosting:
                 # either.
                 if self._may_find_one(loss, grower):
                     continue
+                n_rounds = number
                 break
             if dropped:
                 # scores - left is the part of the dropped trees, of which they keep k / (k + 1).
@@ -147,13 +166,13 @@ class TreeBoosting:
             # A copy: dropout may shrink these trees later, but the best model has them as they are
             # now.
             if validation.staged.stages_since_best == 0:
-                best = list(grown)
+                best, best_rounds = list(grown), number + 1
             elif self._stops(validation):
                 break
         # Without early stopping, validation rows only observe.
         if validation is None or self.early_stopping_rounds is None:
-            best = grown
-        return TreeEnsemble.of(best)
+            best, best_rounds = grown, n_rounds
+        return TreeEnsemble.of(best), best_rounds
 
     def _rows(
         self,

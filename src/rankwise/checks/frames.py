@@ -40,7 +40,7 @@ def wrap_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     # Lazy frames come first: asking Polars' for its columns warns.
     if not any(hasattr(X, name) for name in ("collect_schema", "columns", "column_names")):
         return None
-    X = build_arrow_table(X)
+    X = label_columns(build_arrow_table(X))
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -48,6 +48,38 @@ def wrap_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
         check_unique([str(name) for name in getattr(X, "column_names", X.columns)])
         raise
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
+
+
+def label_columns(X: Any, *, only_mixed: bool = False) -> Any:
+    """A frame of pandas with text as labels of its columns; others, and text, unchanged.
+
+    pandas takes any objects as labels. Libraries for frames do not: a number as label would select
+    rows, and scikit-learn refuses numbers beside text.
+
+    Parameters
+    ----------
+    X : object
+    only_mixed : bool
+        Whether to keep labels that are all of another type than text, which are no names for
+        scikit-learn.
+    """
+    native = nw.to_native(X, pass_through=True)
+    if not nw.dependencies.is_pandas_like_dataframe(native):
+        return X
+    are_text = [isinstance(label, str) for label in native.columns]
+    if all(are_text) or (only_mixed and not any(are_text)):
+        return X
+    names = [str(label) for label in native.columns]
+    check_unique(names)
+    return native.set_axis(names, axis="columns")
+
+
+def restore_labels(frame: Any, X: Any) -> Any:
+    """A frame that was made from X, with the labels of X if none of them is text."""
+    native = nw.to_native(X, pass_through=True)
+    if label_columns(native) is native or label_columns(native, only_mixed=True) is not native:
+        return frame
+    return frame.set_axis(native.columns, axis="columns")
 
 
 def build_arrow_table(X: Any) -> Any:
@@ -162,7 +194,7 @@ def plain_frame(X: Any) -> Any:
                 f"X must hold numbers, column {str(name)!r} holds {kind}. Encode it as numbers, or "
                 "drop the column from X."
             )
-    return frame.with_columns(*new).to_native() if new else frame.to_native()
+    return restore_labels(frame.with_columns(*new).to_native() if new else frame.to_native(), X)
 
 
 def _check_numeric_array(X: np.ndarray[Any, Any]) -> None:

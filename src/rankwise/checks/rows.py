@@ -23,7 +23,13 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
-from rankwise.checks.frames import TIMES, build_arrow_table, collect_frame, plain_frame
+from rankwise.checks.frames import (
+    TIMES,
+    build_arrow_table,
+    collect_frame,
+    label_columns,
+    plain_frame,
+)
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
@@ -265,9 +271,11 @@ def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
 def materialise(X: Any) -> Any:
     """Table of a record batch, with text for string views; a lazy Polars frame is collected.
 
+    Labels of several types, which only pandas has, become text.
+
     Other inputs are returned unchanged.
     """
-    X = build_arrow_table(X)
+    X = label_columns(build_arrow_table(X), only_mixed=True)
     if hasattr(X, "column_names") and "string_view" in map(str, X.schema.types):
         import pyarrow as pa
 

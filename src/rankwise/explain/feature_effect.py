@@ -202,7 +202,8 @@ def _values_of(table: Any, column: int) -> NDArray[Any]:
     import narwhals
 
     frame = narwhals.from_native(table, eager_only=True)
-    return frame[frame.columns[column]].to_numpy()
+    # By position: a label of pandas that is a number would select a row.
+    return frame[:, column].to_numpy()
 
 
 def _grid(values: NDArray[Any], n_points: int) -> tuple[Int64Array, NDArray[Any]]:

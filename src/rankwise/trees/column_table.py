@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.checks.classes import list_declared_classes
-from rankwise.checks.frames import collect_frame, plain_frame
+from rankwise.checks.frames import collect_frame, plain_frame, restore_labels
 from rankwise.checks.rows import check_rows, materialise
 from rankwise.runtime.column_values import convert_to_array, is_missing
 from rankwise.structure.rules import Dictionary, Instance, Number, Plain, Rule, require
@@ -145,7 +145,7 @@ class ColumnTable:
                 )
                 for j, categories in coded.items()
             ]
-            return frame.with_columns(*new).to_native()
+            return restore_labels(frame.with_columns(*new).to_native(), X)
         array = _as_array(X)
         # float32 stays float32; object arrays keep numbers as they are until the rows are checked.
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)

@@ -105,6 +105,8 @@ def _filled_lines(text: bytes) -> list[bytes]:
     lines = [line for line in _text(text).split(b"\n") if _split(line)]
     if b"\0" in text or not lines:
         raise ValueError("NUL or nothing")
+    if b"\n" not in text and b"\r" in text.rstrip(b"\r"):  # within the only line
+        raise ValueError("line ends of old Macs")
     return lines
 
 

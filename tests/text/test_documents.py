@@ -273,7 +273,7 @@ def test_columns_with_names(tmp_path):
         ("d1\turl\ttitle\tbody\n", "line 1: 4 columns separated by tabs, but no names. .*'doc_id'"),
         ("d1\tone\n\nd2\ttwo\tthree\n", "line 3: expected 2 columns .*doc_id, text.*, got 3"),
         ("id\ttext\ttext\n1\ta\tb\n", "line 1: two columns have one name"),
-        ("pid\tpassage\n1\tone\n", "line 1: 'pid passage' looks like names .*'doc_id'"),
+        ("number\tpassage\n1\tone\n", "line 1: 'number passage' looks like names .*'doc_id'"),
         ("title\tText\nCats\tA cat\n", "line 1: 'title Text' looks like names"),
         ("\tno id\n", "'doc_id' of document at line 1 is empty"),
     ],

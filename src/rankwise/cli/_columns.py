@@ -57,14 +57,15 @@ _OPTIONS = {
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Label column of tables (default: label, relevance, rel, y, target, grade, "
+            help="Label column of tables (default: relevance, label, grade, rel, y, target, "
             "rating, judgement or judgment).",
         ),
     ],
     "qid": Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Query column of tables (default: qid, query_id, query or q)."
+            metavar="NAME",
+            help="Query column of tables (default: qid, query_id, query-id, query, q or the like).",
         ),
     ],
     "features": Annotated[
@@ -78,7 +79,7 @@ _OPTIONS = {
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Document id column of tables (default: doc_id, docid, docno or document_id).",
+            help="Document id column of tables (default: doc_id, docno, corpus-id or the like).",
         ),
     ],
     "sep": Annotated[

@@ -103,16 +103,15 @@ def are_numbers(paths: Sequence[str]) -> bool:
 def _refuse_results(paths: Sequence[str]) -> None:
     """Raise UsageError if a file that cannot be read as judged rows holds judgements or a run."""
     from rankwise.datasets import read_qrels, read_run
-    from rankwise.datasets.readers.file_formats import (
-        DOCUMENT_NAMES,
+    from rankwise.datasets.column_names import (
+        ALL_DOCUMENT_NAMES,
+        ALL_QUERY_NAMES,
         GRADE_NAMES,
-        QUERY_NAMES,
-        FormatName,
-        file_format,
     )
+    from rankwise.datasets.readers.file_formats import FormatName, file_format
     from rankwise.datasets.readers.side_names import SIZES, side_file
 
-    names = {*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES, "iteration", "rank", "tag"}
+    names = {*ALL_QUERY_NAMES, *ALL_DOCUMENT_NAMES, *GRADE_NAMES, "iteration", "rank", "tag"}
     judgements = (
         "They have no features to learn from. Name judged rows with features, such as LETOR text, "
         "or use them in 'rankwise evaluate RUN QRELS' and 'rankwise fit INDEX --text ... --qrels "

@@ -117,14 +117,15 @@ class RankingData:
             Frame with one row per document, in any order. A lazy frame is collected, with the
             required columns only.
         label : str, optional
-            Column of grades or targets; larger is better. Default: the column called label,
-            relevance, rel, y, target, grade, rating, judgement or judgment, in any case.
+            Column of grades or targets; larger is better. Default: the column called relevance,
+            label, grade, rel, rating, judgement, judgment, y or target, in any case.
         qid : str or False, optional
-            Column of query ids of any type (default: qid, query_id, query or q). False: all rows
-            are one query.
+            Column of query ids of any type (default: qid, query_id, q_id, query-id, queryid, query,
+            q or, without these, topic). False: all rows are one query.
         doc_id, sample_weight : str or False, optional
-            Columns of document ids and weights (default: doc_id, docid, docno or document_id, and
-            sample_weight, if present). False: no such column.
+            Columns of document ids and weights (default, if present: doc_id, docno, docid,
+            corpus-id, document_id, with a hyphen or an underscore, or, without these, pid, doc or
+            document; and sample_weight). False: no such column.
         features : sequence of str, optional
             Columns of X, in this order (default: all remaining columns of numbers).
         score_columns : sequence of str

@@ -27,6 +27,15 @@ from rankwise.checks.frames import (
     wrap_frame,
 )
 from rankwise.checks.row_errors import RowError
+from rankwise.datasets.column_names import (
+    DOCUMENT_LAST,
+    DOCUMENT_NAMES,
+    LABEL_NAMES,
+    QUERY_LAST,
+    QUERY_NAMES,
+    WEIGHT_NAMES,
+    find_usual_names,
+)
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import (
     convert_to_array,
@@ -37,20 +46,6 @@ from rankwise.runtime.column_values import (
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
-LABEL_NAMES = (
-    "label",
-    "relevance",
-    "rel",
-    "y",
-    "target",
-    "grade",
-    "rating",
-    "judgement",
-    "judgment",
-)
-QUERY_NAMES = ("qid", "query_id", "query", "q")
-DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
-WEIGHT_NAMES = ("sample_weight",)
 MOST_LISTED = 12
 # Names that pandas makes up, for an index that was written as a column, in CSV without a name.
 _PANDAS_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
@@ -143,8 +138,8 @@ class Columns:
         _check_columns("score_columns", score_columns, columns)
         roles = (
             _choose("label", label, LABEL_NAMES, columns),
-            _choose("qid", qid, QUERY_NAMES, columns),
-            _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns),
+            _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST),
+            _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns, DOCUMENT_LAST),
             _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns),
         )
         _check_role_of_label(roles)
@@ -207,7 +202,7 @@ class Columns:
         if features is None:
             unread = {*LABEL_NAMES, *WEIGHT_NAMES}
             kinds = {name: kind for name, kind in kinds.items() if name.lower() not in unread}
-        found = _choose_if_there("qid", qid, QUERY_NAMES, columns)
+        found = _choose_if_there("qid", qid, QUERY_NAMES, columns, QUERY_LAST)
         return cls.of(kinds, False, found or False, doc_id, False, features)
 
     def names(self) -> list[str]:
@@ -357,19 +352,29 @@ def _check_role_of_label(roles: Sequence[str | None]) -> None:
             )
 
 
-def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:
-    found = _choose_if_there(what, named, usual, columns)
+def _choose(
+    what: str,
+    named: Role,
+    usual: tuple[str, ...],
+    columns: list[str],
+    last: tuple[str, ...] = (),
+) -> str | None:
+    found = _choose_if_there(what, named, usual, columns, last)
     if found is None and named is not False:
         one_query = f", or {setting('qid', False)} if all rows are one query"
         raise ValueError(
-            f"{what} needs a column, but none is called {', '.join(usual)}; there are "
+            f"{what} needs a column, but none is called {', '.join((*usual, *last))}; there are "
             f"{list_names(columns)}. Pass {setting(what)}{one_query if what == 'qid' else ''}."
         )
     return found
 
 
 def _choose_if_there(
-    what: str, named: Role, usual: tuple[str, ...], columns: list[str]
+    what: str,
+    named: Role,
+    usual: tuple[str, ...],
+    columns: list[str],
+    last: tuple[str, ...] = (),
 ) -> str | None:
     if named is False:
         return None
@@ -379,7 +384,7 @@ def _choose_if_there(
                 f"{setting(what, named)} is not a column; there are {list_names(columns)}."
             )
         return named
-    found = [column for column in columns if column.lower() in usual]
+    found = find_usual_names(columns, usual, last)
     if len(found) > 1:
         raise ValueError(
             f"{what} could be any of the columns {list_names(found)}. Pass {setting(what)}, and "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from rankwise.datasets.table_columns import QUERY_NAMES
+from rankwise.datasets.column_names import ALL_QUERY_NAMES
 from rankwise.distributed.rows_of_partition import reorder_columns
 from rankwise.runtime.vocabulary import setting
 from rankwise.streams.row_stream import RowStream
@@ -59,7 +59,7 @@ def _of_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
     unknown = [value for value in names.values() if value not in X.columns]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is no column of X; there are {list(X.columns)}.")
-    queries = [column for column in X.columns if str(column).lower() in QUERY_NAMES]
+    queries = [column for column in X.columns if str(column).lower() in ALL_QUERY_NAMES]
     if columns["qid"] is None and queries:
         raise ValueError(
             f"qid is None and X has a column {queries[0]!r}, which would become a feature. Pass "

@@ -19,6 +19,7 @@ from typing import Any
 
 import narwhals as nw
 
+from rankwise.datasets.column_names import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
 from rankwise.datasets.readers.quotes import unquote
 from rankwise.datasets.readers.textfiles import check_line_ends, read_text
 from rankwise.runtime.callers import callers_level
@@ -26,8 +27,6 @@ from rankwise.runtime.column_values import is_missing
 from rankwise.runtime.vocabulary import setting
 from rankwise.text.trec_text import read_trec_text
 
-DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
-QUERY_IDS = ("qid", "query_id", "q_id", "_id", "id")
 QUERY_TEXTS = ("text", "query", "title")
 # Usual names of a column of texts, by which a first line without a known id is told from a text.
 _TEXT_NAMES = frozenset(
@@ -56,8 +55,8 @@ def iterate_documents(
         One of:
 
         - a mapping from document id to text, or to a mapping from field to text;
-        - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id") and
-          one text per field;
+        - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "corpus-id",
+          "document_id", "pid", "_id", "id" or the like) and one text per field;
         - the path of a file of JSON lines (``.jsonl``, ``.json``, or any file that begins with a
           brace), of TREC documents, or of text separated by tabs, see :func:`_tab_rows`.
 
@@ -82,10 +81,10 @@ def iterate_documents(
     """
     with prefix_errors(documents):
         missing, other = set(fields), dict[str, int]()
-        skipped = {*fields, *DOCUMENT_IDS}
+        skipped = {*fields, *TEXT_DOCUMENT_IDS}
         n_documents = 0
         wanted = None if is_default else fields
-        for identifier, texts in _pairs(documents, DOCUMENT_IDS, "document", wanted, encoding):
+        for identifier, texts in _pairs(documents, TEXT_DOCUMENT_IDS, "document", wanted, encoding):
             n_documents += 1
             if isinstance(texts, str) and len(fields) == 1:
                 texts = {fields[0]: texts}
@@ -147,8 +146,8 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
         - a single text, which gets the id "1";
         - a mapping from query id to text;
         - an iterable of texts, which get the ids "1", "2", and so on;
-        - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "_id" or "id") and a
-          text ("text", "query" or "title");
+        - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "query-id",
+          "queryid", "_id" or "id") and a text ("text", "query" or "title");
         - the path of a file of JSON lines, TREC topics, or text separated by tabs.
 
     Raises
@@ -164,7 +163,7 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
         return {str(number): query for number, query in enumerate(queries, start=1)}
     found: dict[str, str] = {}
     with prefix_errors(queries):
-        for identifier, texts in _pairs(queries, QUERY_IDS, "query", QUERY_TEXTS, None):
+        for identifier, texts in _pairs(queries, TEXT_QUERY_IDS, "query", QUERY_TEXTS, None):
             if identifier in found:
                 raise ValueError(f"query {identifier!r} comes a second time. Ids must differ.")
             if isinstance(texts, Mapping):
@@ -176,7 +175,9 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
                             f"query {identifier!r} has no text, its {empty[0]!r} is "
                             f"{texts[empty[0]]!r}. Leave the query out, or give it a text."
                         )
-                    names = ", ".join(repr(str(name)) for name in texts if name not in QUERY_IDS)
+                    names = ", ".join(
+                        repr(str(name)) for name in texts if name not in TEXT_QUERY_IDS
+                    )
                     raise ValueError(
                         f"query {identifier!r} has no text, but {names or 'only an id'}. Name its "
                         f"text {' or '.join(map(repr, QUERY_TEXTS))}."
@@ -315,7 +316,7 @@ def _read(
     if not is_json and not start.startswith("{"):
         # A TREC file begins with a tag, or has text that it refuses.
         is_tabbed = "\t" in text.lstrip("\r\n").partition("\n")[0] and not start.startswith("<")
-        ids = DOCUMENT_IDS if what == "document" else QUERY_IDS
+        ids = TEXT_DOCUMENT_IDS if what == "document" else TEXT_QUERY_IDS
         rows = _tab_rows(text, ids, path) if is_tabbed else read_trec_text(text, fields, str(path))
         for number, row in rows:
             yield f"{what} at line {number}", row

@@ -129,8 +129,8 @@ class TextIndex:
 
             - a mapping from document id to text (if there is one field), or to a mapping from
               field to text;
-            - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id")
-              and one text per field;
+            - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "corpus-id",
+              "document_id", "pid", "_id", "id" or the like) and one text per field;
             - a ``Path`` of JSON lines, of TREC documents, or of text separated by tabs. Such text
               has names of columns in its first line, one of them of ids, or no names and an id and
               a text per line, as in MS MARCO. An element of a TREC document is a field of that
@@ -281,8 +281,8 @@ class TextIndex:
             - a single text, which gets the query id "1";
             - a mapping from query id to text;
             - texts, which get the ids "1", "2", and so on;
-            - rows with an id ("qid", "query_id", "q_id", "_id" or "id") and a text ("text",
-              "query" or "title");
+            - rows with an id ("qid", "query_id", "query-id", "_id", "id" or the like) and a
+              text ("text", "query" or "title");
             - a ``Path`` of JSON lines, TREC topics, or text separated by tabs.
         k : int >= 1, default=1000
             Maximum number of documents per query. Documents without a query term are not found.

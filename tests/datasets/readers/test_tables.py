@@ -169,7 +169,11 @@ GOOD = {"qid": [1, 2], "y": [0, 1], "x": [0.5, 1.5]}
 @pytest.mark.parametrize(
     "change, kwargs, message",
     [
-        ({"y": None}, {}, "label needs a column, but none is called label, .*; there are 'qid'"),
+        (
+            {"y": None},
+            {},
+            "label needs a column, but none is called relevance, label, .*; there are 'qid'",
+        ),
         ({"qid": None}, {}, "qid needs a column"),
         ({"rel": [1, 2]}, {}, "label could be any of the columns 'y', 'rel'. Pass label="),
         ({"q": [1, 2]}, {}, "qid could be any of the columns 'qid', 'q'"),
@@ -450,7 +454,10 @@ def test_columns_without_a_name_are_left_out_with_a_note(tmp_path, width):
     with pytest.warns(IgnoredColumnsWarning, match=r"columns '' are left out: pandas"):
         assert width(path) == 1
     path.write_text("label,qid,a,\n1,1,2,7\n0,1,3,8\n")
-    with pytest.warns(IgnoredColumnsWarning, match=r"t\.csv: column 4 has no name and is left out"):
+    with pytest.warns(
+        IgnoredColumnsWarning,
+        match=r"t\.csv: columns without a name are left out: column 4 and is left out",
+    ):
         assert width(path) == 1
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES, GRADE_NAMES
 from rankwise.datasets.readers.letor_errors import NUMBER
 from rankwise.datasets.readers.textfiles import (
     PathLike,
@@ -34,18 +35,6 @@ from rankwise.datasets.readers.textfiles import (
     find_line_start,
     open_text,
 )
-
-QUERY_NAMES = ("qid", "query_id", "q_id", "query-id", "queryid", "query", "q", "topic")
-DOCUMENT_NAMES = (
-    "doc_id", "docno", "docid", "corpus-id", "doc-id", "document_id", "document-id", "corpus_id",
-    "doc", "document", "pid",
-)  # fmt: skip
-# In order of precedence: BEIR calls its grades score.
-GRADE_NAMES = (
-    "relevance", "label", "grade", "rel", "rating", "judgement", "judgment", "y",
-    "target", "score",
-)  # fmt: skip
-SCORE_NAMES = ("score",)
 
 QRELS_FIELDS = ("query", "iteration", "document", "relevance")
 RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
@@ -58,7 +47,7 @@ _LETOR_WORD = re.compile(rb"(?:qid|cost|[0-9]+):\S")
 _JSON = re.compile(rb'\s*(\{\s*"|\[\s*[{["])')
 # Fields without blanks between them, rather than an attempt at a number, such as 1,5.
 _NO_SCORE = re.compile(rb"[,;|].*[,;|]")
-_NAMES = frozenset((*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES))
+_NAMES = frozenset((*ALL_QUERY_NAMES, *ALL_DOCUMENT_NAMES, *GRADE_NAMES))
 
 
 class FormatName(StrEnum):

@@ -28,9 +28,9 @@ def read_judgements(judgements: Any) -> Qrels:
 
         - the path of a file, plain or compressed, see :func:`rankwise.datasets.read_qrels`;
         - a mapping ``{query id: {document id: grade}}`` with integer grades;
-        - a frame with columns for the query id ("qid", "query_id", "q_id", "query-id" or "query"),
-          the document id ("doc_id", "docno", "docid", "corpus-id" or "doc") and the grade
-          ("relevance", "label", "grade", "rel", "rating" or "score", in this order);
+        - a frame with columns for the query id ("qid", "query_id", "query-id", "query" or the
+          like), the document id ("doc_id", "docno", "docid", "corpus-id", "doc" or the like) and
+          the grade ("relevance", "label", "grade", "rel", "rating" or "score", in this order);
         - judged rows with document ids;
         - a list of these, which judge different queries or documents.
 

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets.readers.file_formats import (
-    DOCUMENT_NAMES,
+from rankwise.datasets.column_names import (
+    ALL_DOCUMENT_NAMES,
+    ALL_QUERY_NAMES,
     GRADE_NAMES,
-    QRELS_FIELDS,
-    QUERY_NAMES,
-    RUN_FIELDS,
     SCORE_NAMES,
+)
+from rankwise.datasets.readers.file_formats import (
+    QRELS_FIELDS,
+    RUN_FIELDS,
     TRIPLE_FIELDS,
     FileFormat,
     FormatName,
@@ -71,7 +73,11 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
         return qrels_of_frame(_parquet(path), str(path))
     _refuse(path, found, (FormatName.run, FormatName.scores), "judgements", QRELS_FIELDS)
     if found.kind is FormatName.table:
-        roles = (("query", QUERY_NAMES), ("document", DOCUMENT_NAMES), ("relevance", GRADE_NAMES))
+        roles = (
+            ("query", ALL_QUERY_NAMES),
+            ("document", ALL_DOCUMENT_NAMES),
+            ("relevance", GRADE_NAMES),
+        )
         columns, places = _table(file, found, roles)
     elif found.kind is FormatName.triples:
         columns = read_columns(file, TRIPLE_FIELDS, found.separator)
@@ -114,7 +120,11 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
     others = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.scores)
     _refuse(path, found, others, "a run", RUN_FIELDS)
     if found.kind is FormatName.table:
-        roles = (("query", QUERY_NAMES), ("document", DOCUMENT_NAMES), ("score", SCORE_NAMES))
+        roles = (
+            ("query", ALL_QUERY_NAMES),
+            ("document", ALL_DOCUMENT_NAMES),
+            ("score", SCORE_NAMES),
+        )
         columns, places = _table(file, found, roles)
         tag = ""
     else:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import exact_float64
-from rankwise.datasets.readers.file_formats import (
-    DOCUMENT_NAMES,
+from rankwise.datasets.column_names import (
+    ALL_DOCUMENT_NAMES,
+    ALL_QUERY_NAMES,
     GRADE_NAMES,
-    QUERY_NAMES,
     SCORE_NAMES,
 )
 from rankwise.datasets.readers.trec import Qrels, Run
@@ -102,7 +102,7 @@ def check_finite(qid: NDArray[Any], doc_ids: NDArray[Any], scores: Float64Array)
 
 def _columns(frame: Any, names: Sequence[str], what: str, source: str) -> list[list[Any]]:
     table = nw.from_native(frame)
-    roles = (("query id", QUERY_NAMES), ("document id", DOCUMENT_NAMES), (what, names))
+    roles = (("query id", ALL_QUERY_NAMES), ("document id", ALL_DOCUMENT_NAMES), (what, names))
     try:
         chosen = [find_column(table.collect_schema().names(), usual, role) for role, usual in roles]
     except ValueError as error:

@@ -36,8 +36,8 @@ def as_run(results: Any, tag: str | None = None) -> Run:
         - a run;
         - the path of a TREC run or of a table with named columns, see
           :func:`rankwise.datasets.read_run`;
-        - a frame with a column of query ids ("qid", "query_id", "q_id", "query-id" or "query"), of
-          document ids ("doc_id", "docno", "docid", "corpus-id" or "doc") and "score";
+        - a frame with a column of query ids ("qid", "query_id", "query-id", "query" or the like),
+          of document ids ("doc_id", "docno", "docid", "corpus-id", "doc" or the like) and "score";
         - a mapping from query id to ``{document id: score}`` or to the JSON response of
           Elasticsearch, OpenSearch or Solr. Elasticsearch and OpenSearch name documents by
           ``_id``, Solr by ``id``; a Solr query must ask for ``fl=id,score``;

@@ -63,12 +63,13 @@ def read_table(
         table. A folder stands for all such files in it and its subfolders, sorted by name; names
         that start with ``_`` or ``.`` are skipped.
     label, qid : str, optional
-        Columns of labels and queries, in any case (default: label, relevance, rel, y, target,
-        grade, rating, judgement or judgment,
-        and qid, query_id, query or q). ``qid=False``: all rows are one query.
+        Columns of labels and queries, in any case (default: relevance, label, grade, rel, rating,
+        judgement, judgment, y or target; and qid, query_id, q_id, query-id, queryid, query, q or,
+        without these, topic). ``qid=False``: all rows are one query.
     doc_id, sample_weight : str or False, optional
-        Columns of document ids and weights (default: doc_id, docid, docno or document_id, and
-        sample_weight, if present). False: no such column.
+        Columns of document ids and weights (default, if present: doc_id, docno, docid, corpus-id,
+        document_id, with a hyphen or an underscore, or, without these, pid, doc or document; and
+        sample_weight). False: no such column.
     features : sequence of str, optional
         Columns of X, in this order (default: all remaining columns of numbers). In a text file, a
         column counts as text if most of its cells are not numbers.

@@ -1,0 +1,41 @@
+"""Usual names of columns, in any case: one table for all readers of files and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Two of these in one table of features are refused as ambiguous; elsewhere, the first one counts.
+QUERY_NAMES = ("qid", "query_id", "q_id", "query-id", "queryid", "query", "q")
+DOCUMENT_NAMES = (
+    "doc_id", "docno", "docid", "corpus-id", "corpus_id", "doc-id", "document_id", "document-id",
+)  # fmt: skip
+LABEL_NAMES = (
+    "relevance", "label", "grade", "rel", "rating", "judgement", "judgment", "y", "target",
+)  # fmt: skip
+WEIGHT_NAMES = ("sample_weight",)
+SCORE_NAMES = ("score",)
+
+# Names that may also be those of texts or features: they count if none of the names above is there.
+QUERY_LAST = ("topic",)
+DOCUMENT_LAST = ("pid", "doc", "document")
+
+# In files of judgements and runs, which have no other columns. BEIR calls its grades score.
+ALL_QUERY_NAMES = (*QUERY_NAMES, *QUERY_LAST)
+ALL_DOCUMENT_NAMES = (*DOCUMENT_NAMES, *DOCUMENT_LAST)
+GRADE_NAMES = (*LABEL_NAMES, *SCORE_NAMES)
+
+# In files of texts, where "query" and "document" are texts, and where BEIR's ids are "_id".
+TEXT_QUERY_IDS = (
+    *(name for name in QUERY_NAMES if name not in ("query", "q")),
+    "_id",
+    "id",
+)
+TEXT_DOCUMENT_IDS = (*DOCUMENT_NAMES, "pid", "_id", "id")
+
+
+def find_usual_names(
+    columns: Sequence[str], usual: Sequence[str], last: Sequence[str]
+) -> list[str]:
+    """Columns with one of the usual names; with one of the last names if there are none."""
+    found = [column for column in columns if column.lower() in usual]
+    return found or [column for column in columns if column.lower() in last]

@@ -117,10 +117,10 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     lines = [line for line in head.split(b"\n") if line.strip()]
     if not lines:
         return FileFormat(FormatName.empty)
-    return _header(lines[0]) or _majority(file.path, lines)
+    return _header(file.path, lines[0]) or _majority(file.path, lines)
 
 
-def _header(line: bytes) -> FileFormat | None:
+def _header(path: Path, line: bytes) -> FileFormat | None:
     """Table whose first line names columns; None if the line has no known names."""
     try:
         text = line.rstrip(b"\r").decode()
@@ -135,6 +135,12 @@ def _header(line: bytes) -> FileFormat | None:
             except csv.Error:  # a carriage return inside, or a field beyond the limit of csv
                 continue
         known = {name.lower() for name in names} & _NAMES
+        stripped = {name.strip().lower() for name in names} & _NAMES
+        if len(stripped) > max(len(known), 1) and separator is not None:
+            raise ValueError(
+                f"{path}, line 1: blanks stand around names of columns, {text[:60]!r}, and perhaps "
+                "around ids, which keep their blanks. Remove the blanks beside the separators."
+            )
         if len(known) >= 2 and not any(NUMBER.fullmatch(name.encode()) for name in names):
             return FileFormat(FormatName.table, separator, tuple(names))
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from rankwise import LambdaMART
+from rankwise import LambdaMART, RidgeRanker
 from rankwise.checks.rows import (
     check_fit,
     check_rows,
@@ -325,3 +327,19 @@ def test_errors_of_validation_rows_name_them(given, message):
     train = check_fit(estimator, X, Y, None)
     with pytest.raises(ValueError, match=message):
         check_validation(estimator, train, given, Y, None)
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ("t.csv", TypeError, r"X must hold rows, got 't\.csv'\. Read a file first"),
+        (Path("t.csv"), TypeError, r"X must hold rows, got 't\.csv'\. Read a file first"),
+        ([{"a": 1.0}] * 3, TypeError, r"got a mapping at row 0\. Pass pandas\.DataFrame\(X\)"),
+        ([[1.0], [1.0, 2.0], [3.0]], ValueError, "got 1 values at row 0 and 2 at row 1"),
+        ([[1.0, 2.0], [3.0, 4.0], []], ValueError, "got 2 values at row 0 and 0 at row 2"),
+    ],
+    ids=["text", "path", "mappings", "longer", "empty"],
+)
+def test_what_is_no_table_is_named(X, error, message):
+    with pytest.raises(error, match=message):
+        RidgeRanker().fit(X, [0, 1, 2])

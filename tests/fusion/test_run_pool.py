@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -169,3 +170,12 @@ def test_repr():
     pool = pool_runs({"a": {"q": {"d": 1.0}}})
     assert repr(pool) == "RunPool(1 documents, 1 queries, systems a)"
     assert isinstance(pool.run(np.ones(1)), Run)
+
+
+def test_scores_of_databases_are_decimals():
+    run = {"1": {"a": Decimal("2.5"), "b": Decimal("1")}}
+    pool = pool_runs([run, {"1": {"a": 1.0, "c": 3.0}}])
+    same = pool_runs([{"1": {"a": 2.5, "b": 1.0}}, {"1": {"a": 1.0, "c": 3.0}}])
+    np.testing.assert_array_equal(pool.scores, same.scores)
+    with pytest.raises(ValueError, match="scores must be finite, got nan"):
+        pool_runs([{"1": {"a": Decimal("nan")}}, run])

@@ -8,6 +8,7 @@ each with another unit.
 from __future__ import annotations
 
 import datetime
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -195,6 +196,29 @@ def plain_frame(X: Any) -> Any:
                 "drop the column from X."
             )
     return restore_labels(frame.with_columns(*new).to_native() if new else frame.to_native(), X)
+
+
+def check_is_table(X: Any, name: str) -> None:
+    """Raise if X is the name of a file, or a list whose items are no rows of one length."""
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"{name} must hold rows, got {str(X)[:60]!r}. Read a file first: "
+            "data = rankwise.datasets.read_table(path), then data.X."
+        )
+    if not isinstance(X, list | tuple) or not X:
+        return
+    if isinstance(X[0], Mapping):
+        raise TypeError(
+            f"{name} must hold rows of numbers, got a mapping at row 0. Pass "
+            f"pandas.DataFrame({name})."
+        )
+    sizes = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else -1 for row in X]
+    odd = next((row for row, size in enumerate(sizes) if size != sizes[0]), None)
+    if odd is not None and min(sizes) >= 0:
+        raise ValueError(
+            f"{name} must hold rows of one length, got {sizes[0]} values at row 0 and {sizes[odd]} "
+            f"at row {odd}. Fill missing values with NaN."
+        )
 
 
 def _check_numeric_array(X: np.ndarray[Any, Any]) -> None:

@@ -26,6 +26,7 @@ from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_colum
 from rankwise.checks.frames import (
     TIMES,
     build_arrow_table,
+    check_is_table,
     collect_frame,
     label_columns,
     plain_frame,
@@ -375,6 +376,7 @@ def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
     """Raise if a column holds text or dates; called once X did not convert to numbers."""
     if is_sparse(X):
         return
+    check_is_table(X, name)
     if (frame := collect_frame(X)) is not None:
         columns = [convert_to_array(series.to_native()) for series in frame.iter_columns()]
     else:

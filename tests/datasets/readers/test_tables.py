@@ -456,7 +456,7 @@ def test_columns_without_a_name_are_left_out_with_a_note(tmp_path, width):
     path.write_text("label,qid,a,\n1,1,2,7\n0,1,3,8\n")
     with pytest.warns(
         IgnoredColumnsWarning,
-        match=r"t\.csv: columns without a name are left out: column 4 and is left out",
+        match=r"t\.csv: columns without a name are left out: column 4\.",
     ):
         assert width(path) == 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def _pairs(query: str, answer: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
         found, document, score = answer["response"].get("docs", []), "id", "score"
     else:
         for name, value in answer.items():
-            if not isinstance(value, Real | str) or isinstance(value, bool):
+            if not isinstance(value, Real | Decimal | str) or isinstance(value, bool):
                 raise ValueError(
                     f"scores must be numbers, got {type(value).__name__} for {str(name)!r} of "
                     f"query {query!r}. Pass {{document id: score}} or the JSON response of "

@@ -265,6 +265,23 @@ def test_single_fold_without_validation_part(rng):
     assert "no validation part" in board.rows()[0]["notes"][0]
 
 
+def test_a_note_of_several_rankers_is_one_line():
+    data = graded_data(np.random.default_rng(0))
+    data.X[:, :2] = 0.0
+    rankers = {"first": Column(0), "second": Column(1), "untied": Column(2)}
+    options = {"cv": 3, "measures": ["AP", "P@3"], "preset": "letor3", "isolate": False}
+
+    def lines(names):
+        chosen = {name: rankers[name] for name in names}
+        text = str(compare(chosen, data, **options))
+        return [line.partition(": rows")[0] for line in text.splitlines() if "note: " in line]
+
+    assert lines(["first", "untied"]) == ["note: first: AP", "note: first: P@3"]
+    assert lines(rankers) == ["note: first, second: AP", "note: first, second: P@3"]
+    rankers["untied"] = Column(0)
+    assert lines(rankers) == ["note: all rankers: AP", "note: all rankers: P@3"]
+
+
 def test_a_note_says_that_the_order_of_tied_rows_decides():
     """As evaluate does: by the rule of a preset, and only between rows of different labels."""
     data = graded_data(np.random.default_rng(0))

@@ -12,6 +12,7 @@ from rankwise.selection.leaderboard_text import (
     how_tested,
     how_tested_against_baseline,
     joint_interval,
+    merge_notes,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "best_at": place(finished[0])["mean"] if finished else None,
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
-        "notes": [(row["ranker"], note) for row in rows for note in row["notes"]],
+        "notes": merge_notes(rows),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rankwise.selection.provenance import Settings
@@ -57,8 +58,20 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
             text.append(
                 f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
             )
-        text += [f"note: {row['ranker']}: {note}" for note in row["notes"]]
+    text += [f"note: {who}: {note}" for who, note in merge_notes(rows)]
     return "\n".join(text)
+
+
+def merge_notes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Each note of a leaderboard once, after the rankers that it is about."""
+    rankers: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row["notes"]:
+            rankers.setdefault(note, []).append(row["ranker"])
+    return [
+        ("all rankers" if len(names) == len(rows) > 2 else ", ".join(names), note)
+        for note, names in rankers.items()
+    ]
 
 
 def is_fitted(settings: Settings) -> bool:

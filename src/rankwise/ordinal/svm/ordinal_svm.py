@@ -182,10 +182,11 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     ordered thresholds [1]_, up to ``tol``. Other costs need not order them. The thresholds are then
     sorted, which does not change predictions: the class number is the number of thresholds that a
     score reaches. A weight multiplies C, which is equivalent to repeating the row. Equal rows are
-    merged, and results are bit-identical for any order of the rows. With ``costs="err"`` the costs
-    of a query are computed from all its rows passed to ``fit``. They are far below 1: with five
-    classes and queries of 5 to 20 rows they are 1/30 of absolute costs. C must therefore be one or
-    two orders of magnitude larger. Callable and precomputed kernels are not checked for
+    merged, and results are bit-identical for any order of the rows; with a precomputed kernel,
+    whose rows have no content that orders them, they are equal up to ``tol``. With ``costs="err"``
+    the costs of a query are computed from all its rows passed to ``fit``. They are far below 1:
+    with five classes and queries of 5 to 20 rows they are 1/30 of absolute costs. C must therefore
+    be one or two orders of magnitude larger. Callable and precomputed kernels are not checked for
     semidefiniteness.
 
     With a linear kernel, steps of two variables converge slowly if C is large or if column scales

@@ -140,3 +140,29 @@ def test_a_parquet_table_has_no_file_of_sizes(tmp_path, suffix):
         read_table(path)
     with pytest.raises(ValueError, match=r"t\.parquet is a Parquet table\. Files of group sizes"):
         read_grouped(path)
+
+
+@pytest.mark.parametrize("above", [b"", b"\n", b"\r\n\r\n"])
+def test_text_that_is_not_utf8_is_named_by_line_and_column(tmp_path, above):
+    path = tmp_path / "t.csv"
+    path.write_bytes(above + b"label,qid,a\n1,q,2\n0,caf\xe9,3\n")
+    line = 3 + above.count(b"\n")
+    with pytest.raises(ValueError, match=rf"t\.csv, line {line}: column 'qid' is not UTF-8 text"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("above", ["\n", "\r\n\n"])
+@pytest.mark.parametrize("header", ["label,qid,a", '"label","qid","a"'])
+def test_blank_lines_may_stand_before_the_header(tmp_path, above, header):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{above}{header}\n1,q,2\n0,q,3\n", newline="")
+    for data in (read_table(path), next(iter(rankwise.stream(path)))):
+        assert data.X.tolist() == [[2], [3]] and data.feature_names == ["a"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_parquet_under_the_name_of_text_is_named(tmp_path, name):
+    pd.DataFrame({"label": [1, 0], "qid": [1, 1]}).to_parquet(tmp_path / name)
+    for read in (read_table, rankwise.stream):
+        with pytest.raises(ValueError, match=rf"{name}: it is a Parquet table, not text"):
+            read(tmp_path / name)

@@ -28,7 +28,7 @@ from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.delimited_errors import find_line, name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns
 from rankwise.datasets.readers.letor_errors import INFINITE
-from rankwise.datasets.readers.quotes import ENCLOSED, names_are_quoted
+from rankwise.datasets.readers.quotes import ENCLOSED, check_marks, names_are_quoted
 from rankwise.datasets.readers.side_names import (
     SIZES,
     check_named_columns,
@@ -136,23 +136,33 @@ class DelimitedFile:
             number = text.count(b"\n", 0, text.index(b"\0")) + 1
             raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
         if self.quote_char:
-            _check_marks(text, self.delimiter, len(self.header()))
+            check_marks(text, self.delimiter, len(self.header()))
         return text
 
     def first_line(self) -> bytes:
-        """The line that names the columns."""
-        stop = find_line_start(self.file, self.file.start + 1)
-        return self.file.read(self.file.start, stop)
+        """The line that names the columns: the first one that is not blank."""
+        start = self.file.start
+        while start < self.file.stop:
+            stop = find_line_start(self.file, start + 1)
+            line = self.file.read(start, stop)
+            if line.strip(b"\r\n"):
+                return line
+            start = stop
+        return b""
 
     def header(self) -> list[str]:
         """Names of the columns."""
         line = self.first_line()
+        if line.startswith(b"PAR1"):
+            raise ValueError(
+                "it is a Parquet table, not text. Give it a name that ends in .parquet"
+            )
         check_named_columns(self.path, line)
         names = self._read(line, None, False).column_names
         check_unique([name for name in names if name])  # columns without a name are left out
         if self.quote_char:
             head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
-            _check_marks(head, self.delimiter, len(names))
+            check_marks(head, self.delimiter, len(names))
         others = [sign for sign in _OTHERS if len(names) == 1 and sign in names[0]]
         if others:
             raise ValueError(
@@ -388,39 +398,6 @@ def refine_by_cells(
         )
         for counts in counted
     ]
-
-
-def _check_marks(text: bytes, delimiter: str, n_columns: int) -> None:
-    """Raise if a quoted field of several lines could as well be whole lines with lone marks.
-
-    Both readings fit if every one of these lines has all columns. The check ends where a mark opens
-    no field, because all later ones count from it.
-    """
-    if b'"' not in text:
-        return
-    values = np.frombuffer(text, dtype=np.uint8)
-    marks = np.flatnonzero(values == ord('"'))
-    ends = np.flatnonzero(values == ord("\n"))
-    before = np.searchsorted(marks, ends)
-    delimiters = np.flatnonzero(values == ord(delimiter))
-    starts = np.append(0, ends[:-1] + 1)
-    counts = np.searchsorted(delimiters, ends) - np.searchsorted(delimiters, starts)
-    opens = {ord(delimiter), ord("\n"), ord("\r"), ord('"')}
-    irregular = [mark for mark in marks[::2].tolist() if mark and values[mark - 1] not in opens]
-    limit = irregular[0] if irregular else len(text)
-    inside = np.flatnonzero((before % 2 == 1) & (ends < limit))
-    for first in inside.tolist():
-        if first and before[first - 1] == before[first]:
-            continue  # not the first line of the field
-        last = first
-        while last < len(ends) and before[last] == before[first]:
-            last += 1
-        if last < len(ends) and (counts[first : last + 1] == n_columns - 1).all():
-            raise ValueError(
-                f"line {first + 1}: a quotation mark opens a field that ends in line {last + 1}, "
-                "but each of these lines has all columns. If the marks are text, write them twice "
-                "in a field in quotation marks, or write the table as TSV or Parquet"
-            )
 
 
 def _check_labels(cells: Any, name: str, first_row: int) -> None:

@@ -18,6 +18,7 @@ from rankwise.runtime.vocabulary import setting
 _BLOCK_BYTES = 1 << 22
 # Messages of pyarrow's parser, which counts rows from 1, with the header.
 _RAGGED = re.compile(r"(?s)Row #(\d+): Expected (\d+) columns, got (\d+): (.*)")
+_NO_TEXT = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): ")
 _BAD_CELL = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): .*invalid value ('.*')$")
 
 
@@ -49,6 +50,12 @@ def name_file_in_errors(
                 f"{path}: {error}. Without quotation marks around the names in its first line, a "
                 "TSV file cannot hold tabs and line ends in its fields. Write such a table as CSV "
                 "or Parquet."
+            ) from None
+        if "UTF8" in message and (cell := _NO_TEXT.search(message)):
+            column, row = map(int, cell.groups())
+            name = repr(names[column]) if column < len(names) else f"number {column}"
+            raise ValueError(
+                f"{place(row - 2)}: column {name} is not UTF-8 text. Convert the file to UTF-8."
             ) from None
         if "UTF8" in message:
             raise ValueError(

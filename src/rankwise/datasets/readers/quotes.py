@@ -1,6 +1,6 @@
-"""Quotation marks in text separated by tabs: when they enclose a field, and when they are text.
+"""Quotation marks in delimited text: when they enclose a field, and when they are text.
 
-Most programs that write such text quote nothing, so a mark at the start of a field must not swallow
+Most programs that write text separated by tabs quote nothing, so a mark at the start of a field must not swallow
 the lines up to the next one. Two kinds of programs quote nevertheless: those that quote all text
 also quote the names in the first line, and pandas quotes a field that holds marks, doubled.
 """
@@ -8,6 +8,8 @@ also quote the names in the first line, and pandas quotes a field that holds mar
 from __future__ import annotations
 
 import re
+
+import numpy as np
 
 # A field that pandas quoted because it holds marks, or because it is empty.
 ENCLOSED = r'^"(([^"]*"")+[^"]*)?"$'
@@ -25,3 +27,36 @@ def unquote(field: bytes) -> bytes:
     if _ENCLOSED_BYTES.fullmatch(field):
         return field[1:-1].replace(b'""', b'"')
     return field
+
+
+def check_marks(text: bytes, delimiter: str, n_columns: int) -> None:
+    """Raise if a quoted field of several lines could as well be whole lines with lone marks.
+
+    Both readings fit if every one of these lines has all columns. The check ends where a mark opens
+    no field, because all later ones count from it.
+    """
+    if b'"' not in text:
+        return
+    values = np.frombuffer(text, dtype=np.uint8)
+    marks = np.flatnonzero(values == ord('"'))
+    ends = np.flatnonzero(values == ord("\n"))
+    before = np.searchsorted(marks, ends)
+    delimiters = np.flatnonzero(values == ord(delimiter))
+    starts = np.append(0, ends[:-1] + 1)
+    counts = np.searchsorted(delimiters, ends) - np.searchsorted(delimiters, starts)
+    opens = {ord(delimiter), ord("\n"), ord("\r"), ord('"')}
+    irregular = [mark for mark in marks[::2].tolist() if mark and values[mark - 1] not in opens]
+    limit = irregular[0] if irregular else len(text)
+    inside = np.flatnonzero((before % 2 == 1) & (ends < limit))
+    for first in inside.tolist():
+        if first and before[first - 1] == before[first]:
+            continue  # not the first line of the field
+        last = first
+        while last < len(ends) and before[last] == before[first]:
+            last += 1
+        if last < len(ends) and (counts[first : last + 1] == n_columns - 1).all():
+            raise ValueError(
+                f"line {first + 1}: a quotation mark opens a field that ends in line {last + 1}, "
+                "but each of these lines has all columns. If the marks are text, write them twice "
+                "in a field in quotation marks, or write the table as TSV or Parquet"
+            )

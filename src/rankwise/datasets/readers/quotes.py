@@ -1,8 +1,9 @@
 """Quotation marks in delimited text: when they enclose a field, and when they are text.
 
-Most programs that write text separated by tabs quote nothing, so a mark at the start of a field must not swallow
-the lines up to the next one. Two kinds of programs quote nevertheless: those that quote all text
-also quote the names in the first line, and pandas quotes a field that holds marks, doubled.
+Most programs that write text separated by tabs quote nothing, so a mark at the start of a field
+must not swallow the lines up to the next one. Two kinds of programs quote nevertheless: those that
+quote all text also quote the names in the first line, and pandas quotes a field that holds marks,
+doubled.
 """
 
 from __future__ import annotations

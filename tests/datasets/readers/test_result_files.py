@@ -298,3 +298,13 @@ def test_ids_of_mappings(mapping, error):
     for read in (as_run, read_judgements):
         with pytest.raises(ValueError, match=error):
             read(mapping)
+
+
+@pytest.mark.parametrize("line", ["1\t0\t\t1", "1\t0\td\t", "\t0\td\t1"])
+def test_a_missing_field_of_qrels_does_not_make_three_columns(tmp_path, line):
+    path = tmp_path / "q.txt"
+    path.write_text(f"{line}\n{line}\n")
+    with pytest.raises(ValueError, match=r"q\.txt, line 1: expected 4 fields .*, got 3"):
+        read_qrels(path)
+    path.write_text("1\t\td\t1\n2\t\td\t0\n")  # no iteration
+    assert read_qrels(path).doc_ids.tolist() == ["d", "d"]

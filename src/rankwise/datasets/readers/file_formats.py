@@ -171,4 +171,6 @@ def _vote(line: bytes) -> FormatName:
         return FormatName.run
     if len(words) == 1 and _NO_SCORE.search(words[0]):
         return FormatName.unknown
+    if len(words) == 3 and line.count(b"\t") == 3 and line.split(b"\t")[1] in (b"0", b"Q0"):
+        return FormatName.qrels  # an iteration; one of the other fields is missing
     return _OF_WIDTH.get(len(words), FormatName.unknown)

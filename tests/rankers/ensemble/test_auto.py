@@ -234,6 +234,17 @@ def test_real_and_ordinal_labels(rng):
         ranker = AutoRanker(**SMALL).fit(X, y, qid=qid)
         assert ranker.score_name_ == "1 - Misranking"
         assert ranker.score(X, y, qid=qid) > 0.9
+        assert ranker.history_[-1]["family"] == "trees"  # also of labels below 0
+
+
+@pytest.mark.parametrize("constant", [[True, False], [True, True]])
+def test_trees_are_probed_on_a_part_with_pairs_to_order(rng, constant):
+    X, y, qid = made(rng, n_queries=20)
+    parts = [TrialRows(X, X, y * (not same), qid) for same in constant]
+    trial = Trial("trees", "trees", LambdaMART(5, n_jobs=1))
+    held = HeldOut([(rows, rows) for rows in parts], parse("nDCG@10"))
+    seconds = AutoRanker()._probed(trial, held)
+    assert (seconds > 0) == (not all(constant))
 
 
 def test_missing_values(rng):

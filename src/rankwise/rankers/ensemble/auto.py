@@ -7,6 +7,7 @@ squares x their solvers; a mean of scores divided by their spread on held-out qu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -301,7 +302,9 @@ class AutoRanker(Ranker):
         """The settings, followed by bags of the best settings."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1000))
         measure, graded = self._measure(data), is_graded(data.y)
-        for trial in settings(measure, graded, seed, self.n_jobs):
+        # Discounted gains need labels from 0 on, so early stopping watches the tuning metric below.
+        watched = measure if data.y.min() < 0 else None
+        for trial in settings(measure, graded, seed, self.n_jobs, watched=watched):
             if trial.family != "trees" or not self.is_sparse_:
                 yield trial
         best = [
@@ -356,13 +359,17 @@ class AutoRanker(Ranker):
         return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
 
     def _probed(self, trial: Trial, held: HeldOut) -> float:
-        """Seconds per tree, summed over the parts."""
-        rows, _ = held.parts[0]
+        """Seconds per tree, summed over the parts; 0 if trees cannot be fitted to any part."""
         probe = trial.again(trial.name, n_estimators=_PROBED_TREES).estimator
-        probe.fit(rows.X[:1000], rows.y[:1000], qid=rows.qid[:1000])  # compile first
-        start = self._now()
-        probe.fit(rows.X, rows.y, qid=rows.qid)
-        return (self._now() - start) / _PROBED_TREES * len(held.parts)
+        for rows, _ in held.parts:
+            # Twice, because the first fit compiles; a part without pairs to order raises.
+            with suppress(ValueError):
+                probe.fit(rows.X[:1000], rows.y[:1000], qid=rows.qid[:1000])
+            with suppress(ValueError):
+                start = self._now()
+                probe.fit(rows.X, rows.y, qid=rows.qid)
+                return (self._now() - start) / _PROBED_TREES * len(held.parts)
+        return 0.0
 
     def _blend(self, held: HeldOut, members: list[Member]) -> None:
         """Select members and families, and set the models and their weights."""

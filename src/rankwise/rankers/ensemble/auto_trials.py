@@ -17,7 +17,9 @@ Family = Literal["linear", "nodes", "trees"]
 FAMILIES: tuple[Family, ...] = ("linear", "nodes", "trees")
 
 N_NODE_BAGS, N_TREE_BAGS = 4, 8
-# Settings of the trees, starting with the one that suits most data.
+# Settings of the trees, starting with the one that suits most data. All are given in full, so that
+# other defaults of LambdaMART would not change the trials.
+_UNPENALISED: dict[str, Any] = {"reg_lambda": 0.0, "subsample": 1.0}
 _TREE_SETTINGS: tuple[dict[str, Any], ...] = (
     {"max_leaf_nodes": 15, "min_samples_leaf": 20},
     {"max_leaf_nodes": 31, "min_samples_leaf": 100, "colsample_bytree": 0.5},
@@ -52,7 +54,14 @@ class Trial:
         return Trial(name, self.family, type(self.estimator)(**changed))
 
 
-def settings(measure: str, is_graded: bool, seed: int, n_jobs: int | None) -> Iterator[Trial]:
+def settings(
+    measure: str,
+    is_graded: bool,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    watched: str | None = None,
+) -> Iterator[Trial]:
     """Settings of all families, cheap ones first.
 
     Parameters
@@ -65,6 +74,8 @@ def settings(measure: str, is_graded: bool, seed: int, n_jobs: int | None) -> It
         Seed of the trials.
     n_jobs : int, optional
         Number of threads of the trees.
+    watched : str, optional
+        Measure of early stopping. None: the objective of the trees.
     """
     yield Trial("ridge", "linear", RidgeRanker("val", measure=measure))
     for weight in ("pair", "document"):
@@ -83,7 +94,8 @@ def settings(measure: str, is_graded: bool, seed: int, n_jobs: int | None) -> It
             reg_lambda=0.0,  # long runs at a low rate stop early instead
             random_state=seed,
             n_jobs=n_jobs,
-            **setting,
+            validation_measure=watched,
+            **_UNPENALISED | setting,
         )
         yield Trial(f"lambdamart {number}", "trees", trees)
 

@@ -162,6 +162,23 @@ def check_no_times(kinds: Mapping[str, str | None], fix: str) -> None:
         )
 
 
+def drop_times(X: Any) -> tuple[Any, dict[str, str]]:
+    """X without columns of dates, durations or times of day, and what those hold by name.
+
+    Anything but a frame is returned unchanged; lazy frames are collected.
+    """
+    frame = collect_frame(X)
+    if frame is None:
+        return X, {}
+    odd = {
+        name: kind_of(frame[name]) for name, dtype in frame.schema.items() if not _is_plain(dtype)
+    }
+    times = {name: kind for name, kind in odd.items() if kind in TIMES}
+    if not times:
+        return X, {}
+    return frame.drop(*times).to_native(), {str(name): str(kind) for name, kind in times.items()}
+
+
 def plain_frame(X: Any) -> Any:
     """Frame or array with float64 in place of numbers of unusual types; lazy frames are collected.
 

@@ -304,13 +304,19 @@ def choose_features(kinds: Kinds) -> list[str]:
     return numbers
 
 
-def warn_of_ignored(kinds: Mapping[str, str]) -> None:
-    """Warn about columns without numbers that are left out, if there are any."""
+def warn_of_ignored(kinds: Mapping[str, str], fix: str | None = None) -> None:
+    """Warn about columns without numbers that are left out, if there are any.
+
+    ``fix`` says how to use them; None: with the setting of a table's columns.
+    """
     if kinds:
         shown = list_names([f"{name} ({kind})" for name, kind in kinds.items()], quote=str)
+        fix = fix or (
+            "Encode them as numbers to use them, or name the columns to use: "
+            f"{setting('features')}."
+        )
         warnings.warn(
-            f"columns that hold no numbers are not used as features: {shown}. Encode them as "
-            f"numbers to use them, or name the columns to use: {setting('features')}.",
+            f"columns that hold no numbers are not used as features: {shown}. {fix}",
             IgnoredColumnsWarning,
             stacklevel=callers_level(),
         )

@@ -22,6 +22,11 @@ Reader = Callable[[Any], Chain]
 
 def blend(estimator: Any) -> Chain:
     """Blend of models on scaled columns or on the features; a blend of trees is a sum of trees."""
+    if estimator.columns_.nominal or estimator.columns_.ordered:
+        raise ExportError(
+            "A blend with columns of categories cannot be exported, because its models read them "
+            "in different encodings. Fit it on numbers, or export a LambdaMART."
+        )
     of_trees: list[tuple[float, float, Trees]] = []
     others: list[tuple[float, float, Chain]] = []
     numbers = zip(estimator.weights_.tolist(), estimator.levels_.tolist(), strict=True)

@@ -120,17 +120,43 @@ def row_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
     ``fit``; rows of zero weight are left out.
     """
     if hasattr(cv, "split"):
-        return list(cv.split(data.X, data.y, groups=data.groups.codes()))
-    kept = data.kept
+        splits = list(cv.split(data.X, data.y, groups=data.groups.codes()))
+        n_rows, kept = len(data.y), None
+    else:
+        splits, kept = list(cv), data.kept
+        n_rows = len(data.y) if kept is None else len(kept)
+    checked = [tuple(_row_numbers(rows, n_rows) for rows in split) for split in splits]
+    if not checked or not all(len(s) == 2 and len(s[0]) and len(s[1]) for s in checked):
+        raise ValueError(f"cv={cv!r} must give splits with training rows and test rows.")
     if kept is None:
-        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+        return [(train, test) for train, test in checked]
     position = np.cumsum(kept) - 1
+    return [(position[train[kept[train]]], position[test[kept[test]]]) for train, test in checked]
 
-    def left(rows: ArrayLike) -> Int64Array:
-        rows = np.asarray(rows)
-        return position[rows[kept[rows]]]
 
-    return [(left(train), left(test)) for train, test in cv]
+def _row_numbers(rows: ArrayLike, n_rows: int) -> Int64Array:
+    """Row numbers of one side of a split, which may be given as a mask.
+
+    Raises
+    ------
+    ValueError
+        If they are not whole numbers from 0 to ``n_rows`` - 1.
+    """
+    given = np.asarray(rows)
+    if given.dtype == bool and given.shape == (n_rows,):
+        return np.flatnonzero(given)
+    if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
+        raise ValueError(
+            f"splits of cv must hold row numbers, got dtype {given.dtype} and shape {given.shape}. "
+            "Pass pairs (train rows, test rows) of integers."
+        )
+    beyond = (given < 0) | (given >= n_rows)
+    if beyond.any():
+        raise ValueError(
+            f"splits of cv must hold row numbers from 0 to {n_rows - 1}, got {given[beyond][0]}. "
+            "Make the splits on the rows that fit receives."
+        )
+    return given.astype(np.int64)
 
 
 def _sorted_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:

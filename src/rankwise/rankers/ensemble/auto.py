@@ -13,23 +13,47 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.frames import drop_times
 from rankwise.checks.parameter_constraints import POSITIVE, Interval, StrOptions, minimum
-from rankwise.checks.rows import check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_validation
+from rankwise.datasets.table_columns import warn_of_ignored
+from rankwise.features.category_indicators import frequent_categories
 from rankwise.groups import QueryGroups
+from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.boosting.lambdamart import LambdaMART
-from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, Member, TrialRows, WeightedBlend
-from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
+from rankwise.rankers.ensemble.auto_report import (
+    describe_member,
+    describe_skipped,
+    report_text,
+    write_progress,
+)
+from rankwise.rankers.ensemble.auto_rows import TrialRows, fit_scaling, indicated, scale_columns
+from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, Member, blend_families
+from rankwise.rankers.ensemble.auto_trials import FAMILIES, N_TRIALS, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.rows.fit_data import FitData
+from rankwise.rows.merged_rows import merge_rows
 from rankwise.rows.row_hash import canonical_order
-from rankwise.structure.rules import Fitted, Many, Number, Plain, Rule, Word, floats, require
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
+from rankwise.structure.rules import (
+    Dictionary,
+    Fitted,
+    Instance,
+    Many,
+    Number,
+    Plain,
+    Rule,
+    Sometimes,
+    Word,
+    floats,
+    require,
+)
+from rankwise.trees.column_table import CategoricalInput, ColumnTable
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 # From these sizes on, a single part of the queries is held out instead of each part in turn.
 _MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
@@ -38,7 +62,7 @@ _MOST_DENSE = 10**8
 _FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
 
 
-class AutoRanker(Ranker):
+class AutoRanker(CategoricalInput, Ranker):
     """Blend of linear rankers, random nodes and boosted trees, trained within a time budget.
 
     The score is ``f(x) = sum_k w_k (f_k(x) - m_k)``. Trees have half of the weight, linear rankers
@@ -57,16 +81,23 @@ class AutoRanker(Ranker):
         grades; otherwise pairwise misranking, for which trees optimise nDCG.
     n_trials : int >= 1, optional
         Largest number of trials, out of 10 settings and 12 bags. None: all.
-    cv : int >= 2, default=5
-        Number of folds of queries if ``fit`` receives no validation rows (folds of rows if there
-        are fewer queries than folds). From 1,000 queries or 100,000 rows on, a fifth of the queries
-        is held out once instead.
+    cv : int >= 2, splitter, iterable of (train rows, test rows) or None, default=5
+        Number of folds of queries (None: 5) if ``fit`` receives no validation rows; folds of rows
+        if there are fewer queries than folds. From 1,000 queries or 100,000 rows on, a fifth of the
+        queries is held out once instead. A scikit-learn splitter gets the queries as ``groups``;
+        row numbers of an iterable refer to X.
+    query_weight : {"pair", "document", "query"} or None, default=None
+        Weights of queries in the losses of rank_svm, pairwise_elm and lambdamart, see
+        :class:`LambdaMART`. None: both "pair" and "document" are tried, and trees have "pair".
     clock : {"wall", "cpu"}, default="wall"
         Clock of ``time_budget``: elapsed seconds, or CPU seconds of all threads of the process.
     random_state : int, RandomState or None, default=None
         Seed of all trials.
     n_jobs : int, optional
         Number of threads of the trees. None or -1: all CPUs of this process.
+    verbose : bool, default=False
+        Whether to write a line to stderr before each trial: its number and name, the best value so
+        far, and the seconds of ``time_budget`` that are left.
 
     Attributes
     ----------
@@ -84,7 +115,15 @@ class AutoRanker(Ranker):
         Whether the training rows stayed sparse.
     history_ : list of dict
         Record of every trial: "trial", "family", "params", "value" (mean of the measure on held-out
-        queries, larger is better), "seconds" and "kept".
+        queries, larger is better), "low" and "high" (95 % Student's t interval of the value over
+        queries), "seconds" and "kept".
+    skipped_ : list of dict
+        "trial", "family" and "reason" of the trials that were not started or failed.
+    columns_ : ColumnTable
+        Categories of the columns of the training rows.
+    indicators_ : list of dict of int to ndarray
+        For each model, the codes of the categories of each nominal column that linear rankers and
+        nodes know.
     values_ : dict of str to float
         Mean of the measure on held-out queries: for the best model of every family ("linear",
         "nodes" and "trees"), for each family as a whole ("linear all", ...) and for the "blend".
@@ -114,9 +153,17 @@ class AutoRanker(Ranker):
 
     Results are deterministic if ``time_budget`` is None or not reached; the order of the queries
     changes them only by rounding. If the budget is reached, the trials depend on the machine.
-    ``sample_weight`` is not accepted. For linear rankers and nodes, missing values are replaced by
-    the mean of the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger
-    ones remain sparse, are not centred and are not tried with trees.
+
+    A row of weight w counts as w equal rows of its query: equal rows are merged and their weights
+    added. Among the held-out rows, equal rows count once, whatever their weight.
+
+    Trees split text and categories of frames by subsets, see :class:`LambdaMART`. Linear rankers
+    and nodes receive a column ``sqrt(3 / n_features_in_)`` or 0 for each of the 64 heaviest
+    categories of a column, chosen anew in the training rows of each part; all other categories are
+    0 in every column. Columns of dates, durations and times of day are left out with an
+    IgnoredColumnsWarning. For linear rankers and nodes, missing numbers are replaced by the mean of
+    the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger ones remain
+    sparse and are not centred.
 
     References
     ----------
@@ -138,32 +185,36 @@ class AutoRanker(Ranker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "models_": Many(Fitted("n_features_in_"), "n_models"),
+        "models_": Many(Fitted(), "n_models"),
         "weights_": floats("n_models", low=0),
         "levels_": floats("n_models"),
         "families_": Many(Word(FAMILIES)),
         "center_": floats("n_features_in_"),
         "scale_": floats("n_features_in_", low=0),
         "is_sparse_": Number("b"),
+        # Models before categories were accepted lack these.
+        "columns_": Sometimes(Instance((ColumnTable,))),
+        "indicators_": Sometimes(Many(Dictionary(Number("i", low=0), Plain()), "n_models")),
+        "skipped_": Sometimes(Plain()),
         "history_": Plain(),
         "values_": Plain(),
         "seconds_": Plain(),
     }
 
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "time_budget": [POSITIVE, None],
         "measure": [str, None],
         "n_trials": [minimum(1), None],
-        "cv": [minimum(2)],
+        "cv": ["cv_object"],
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS)), None],
         "clock": [StrOptions(set(CLOCKS))],
         "random_state": ["random_state"],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            minimum(1),
-            None,
-        ],
+        "n_jobs": [Interval(Integral, None, -1, closed="right"), minimum(1), None],
+        "verbose": ["boolean"],
     }
+
+    columns_ = ColumnTable({}, {})
 
     def __init__(
         self,
@@ -171,23 +222,22 @@ class AutoRanker(Ranker):
         *,
         measure: str | None = None,
         n_trials: int | None = None,
-        cv: int = 5,
+        cv: Any = 5,
+        query_weight: QueryWeight | None = None,
         clock: Literal["wall", "cpu"] = "wall",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.time_budget = time_budget
         self.measure = measure
         self.n_trials = n_trials
         self.cv = cv
+        self.query_weight: QueryWeight | None = query_weight
         self.clock = clock
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+        self.verbose = verbose
 
     def fit(
         self,
@@ -195,6 +245,7 @@ class AutoRanker(Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
@@ -203,12 +254,14 @@ class AutoRanker(Ranker):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Features. NaN means missing.
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+            Numeric and nominal features. NaN means missing.
         y : array-like of shape (n_samples,)
             Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row. None: all rows form one query, and folds contain single rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0. A row of weight w counts as w equal rows, see the notes.
         X_val, y_val, qid_val : array-like, optional
             Validation rows that replace the folds.
 
@@ -219,46 +272,60 @@ class AutoRanker(Ranker):
         """
         self._validate_params()
         start = self._now()
-        data = check_fit(self, X, y, qid, allow_nan=True)
-        validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
-        self._set_score_name(data.y)
-        self.is_sparse_ = is_sparse(data.X) and data.X.shape[0] * data.X.shape[1] > _MOST_DENSE
-        data = self._prepared(data)
-        self.center_, self.scale_ = _scaling(data.X)
-        held = HeldOut(self._parts(data, validation), parse(self._measure(data)))
+        X, times = drop_times(X)
+        warn_of_ignored(times, "Replace them by numbers, such as days since a fixed day.")
+        self.columns_ = ColumnTable.of(X, sample_weight=sample_weight)
+        given = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
+        X_val = None if X_val is None else self._encode(drop_times(X_val)[0])
+        validation = check_validation(self, given, X_val, y_val, qid_val, allow_nan=True)
+        self._set_score_name(given.y)
+        self.is_sparse_ = is_sparse(given.X) and given.X.shape[0] * given.X.shape[1] > _MOST_DENSE
+        data, position = self._merged(given)
+        self.center_, self.scale_ = fit_scaling(data.X)
+        self.scale_[list(self.columns_.nominal)] = 0.0  # they have indicators
+        splits = [] if validation is not None else self._splits(given, data, position)
+        parts_of_rows, indicators = self._parts(data, validation, splits)
+        held = HeldOut(parts_of_rows, parse(self._measure(data)))
         held.check()
         members = self._tried(data, held, start)
-        self._blend(held, members)
+        self._blend(held, members, indicators)
         self.seconds_ = self._now() - start
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher."""
         check_is_fitted(self)
-        X = self._dense(check_rows(self, X, allow_nan=True))
+        X = self._dense(self._check_rows(drop_times(X)[0]))
         scaled, scores = self._scaled(X), np.zeros(X.shape[0])
-        for model, weight, level in zip(self.models_, self.weights_, self.levels_, strict=True):
+        indicators = self.indicators_ if self.columns_.nominal else [{}] * len(self.models_)
+        for model, weight, level, categories in zip(
+            self.models_, self.weights_, self.levels_, indicators, strict=True
+        ):
             if weight > 0:
-                found = model.predict(X if isinstance(model, LambdaMART) else scaled)
+                is_tree = isinstance(model, LambdaMART)
+                found = model.predict(X if is_tree else indicated(scaled, X, categories))
                 scores += weight * (found - level)
         return scores
 
-    def report(self) -> str:
-        """Table of the models tried, their held-out scores, and the models kept."""
+    def leaderboard(self) -> list[dict[str, Any]]:
+        """Records of ``history_``, the best value first."""
         check_is_fitted(self)
-        width = max(len("trial"), *(len(row["trial"]) for row in self.history_))
-        lines = [f"{'trial':<{width}}   held out   seconds"]
-        for row in self.history_:
-            mark = "kept" if row["kept"] else ""
-            lines.append(
-                f"{row['trial']:<{width}} {row['value']:>10.4f} {row['seconds']:>9.2f}   {mark}"
-            )
-        kept = ", ".join(self.families_)
-        lines.append(f"{'blend':<{width}} {self.values_['blend']:>10.4f}   of {kept}")
-        return "\n".join([line.rstrip() for line in lines])
+        return sorted(self.history_, key=lambda row: -row["value"])
+
+    def report(self) -> str:
+        """Table of the models tried, their held-out scores, the models kept, and why."""
+        check_is_fitted(self)
+        skipped = getattr(self, "skipped_", [])
+        return report_text(self.history_, skipped, self.families_, self.values_)
 
     def _check_structure(self) -> None:
         require(self.models_, "models_", "have an item", "none")
+        self.columns_.check_width(self.n_features_in_)
+        known = getattr(self, "indicators_", [{}] * len(self.models_))
+        for number, (model, categories) in enumerate(zip(self.models_, known, strict=True)):
+            width = self.n_features_in_ + sum(map(len, categories.values()))
+            where = f"models_[{number}].n_features_in_"
+            require(model.n_features_in_ == width, where, f"be {width}", model.n_features_in_)
 
     def _now(self) -> float:
         return CLOCKS[self.clock]()
@@ -267,36 +334,61 @@ class AutoRanker(Ranker):
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
     def _scaled(self, X: Matrix) -> Matrix:
-        if is_sparse(X):
-            scaled = X.multiply(self.scale_).tocsr().astype(np.float64)
-            scaled.data = np.nan_to_num(scaled.data)
-            return scaled
-        return np.nan_to_num((X - self.center_) * self.scale_)
+        return scale_columns(X, self.center_, self.scale_)
 
     def _dense(self, X: Matrix) -> Matrix:
         if self.is_sparse_ or not is_sparse(X):
             return X
         return X.toarray()
 
-    def _prepared(self, data: FitData) -> FitData:
-        """Rows sorted by query and by content."""
-        X = self._dense(data.X)
-        order, sizes = canonical_order(X, data.y, data.groups)
-        return FitData(X[order], data.y[order], QueryGroups.from_sizes(sizes), None)
+    def _merged(self, given: FitData) -> tuple[FitData, Int64Array]:
+        """Distinct rows, sorted by query and by content; and the place of each given row."""
+        X = self._dense(given.X)
+        merged = merge_rows(X, given.y, given.groups, given.sample_weight)
+        groups = QueryGroups.from_sizes(np.diff(merged.indptr))
+        weight = merged.weight if (merged.weight != 1.0).any() else None
+        return FitData(X[merged.rows], given.y[merged.rows], groups, weight), merged.position
+
+    def _splits(
+        self, given: FitData, data: FitData, position: Int64Array
+    ) -> list[tuple[Int64Array, Int64Array]]:
+        """Distinct rows for fitting and for scoring, by part."""
+        if not (self.cv is None or isinstance(self.cv, Integral)):
+            splits = parts(self.cv, None, given, given.groups.codes())
+            return [
+                (np.unique(position[train]), np.unique(position[test])) for train, test in splits
+            ]
+        n_queries = data.groups.n_queries
+        is_large = n_queries >= _MANY_QUERIES or (n_queries > 1 and len(data.y) >= _MANY_ROWS)
+        return parts(self.cv, _SHARE if is_large else None, data, data.groups.codes())
 
     def _parts(
-        self, data: FitData, validation: FitData | None
-    ) -> list[tuple[TrialRows, TrialRows]]:
-        if validation is not None:
-            return [(self._rows(data), self._rows(self._prepared(validation)))]
+        self,
+        data: FitData,
+        validation: FitData | None,
+        splits: list[tuple[Int64Array, Int64Array]],
+    ) -> tuple[list[tuple[TrialRows, TrialRows]], list[dict[int, Float64Array]]]:
+        """Rows for fitting and for scoring, and the categories of the former, by part."""
         rows = self._rows(data)
-        n_queries = int(rows.qid.max()) + 1
-        is_large = n_queries >= _MANY_QUERIES or (n_queries > 1 and len(rows.y) >= _MANY_ROWS)
-        splits = parts(self.cv, _SHARE if is_large else None, data, rows.qid)
-        return [(rows.take(train), rows.take(test)) for train, test in splits]
+        if validation is not None:
+            X = self._dense(validation.X)
+            order, sizes = canonical_order(X, validation.y, validation.groups)
+            groups = QueryGroups.from_sizes(sizes)
+            pairs = [(rows, self._rows(FitData(X[order], validation.y[order], groups, None)))]
+        else:
+            pairs = [(rows.take(train), rows.take(test)) for train, test in splits]
+        known = [
+            frequent_categories(train.X, self.columns_.nominal, train.weight) for train, _ in pairs
+        ]
+        found = [
+            (train.with_indicators(categories), test.with_indicators(categories))
+            for (train, test), categories in zip(pairs, known, strict=True)
+        ]
+        return found, known
 
     def _rows(self, data: FitData) -> TrialRows:
-        return TrialRows(data.X, self._scaled(data.X), data.y, data.groups.codes())
+        codes = data.groups.codes()
+        return TrialRows(data.X, self._scaled(data.X), data.y, codes, data.sample_weight)
 
     def _trials(self, data: FitData, members: list[Member]) -> Iterator[Trial]:
         """The settings, followed by bags of the best settings."""
@@ -304,9 +396,12 @@ class AutoRanker(Ranker):
         measure, graded = self._measure(data), is_graded(data.y)
         # Discounted gains need labels from 0 on, so early stopping watches the tuning metric below.
         watched = measure if data.y.min() < 0 else None
-        for trial in settings(measure, graded, seed, self.n_jobs, watched=watched):
-            if trial.family != "trees" or not self.is_sparse_:
-                yield trial
+        for trial in settings(
+            measure, graded, seed, self.n_jobs, watched=watched, query_weight=self.query_weight
+        ):
+            is_tree = trial.family == "trees" and self.columns_.nominal
+            nominal = {"categorical_features": sorted(self.columns_.nominal)} if is_tree else {}
+            yield trial.again(trial.name, **nominal)
         best = [
             max((member for member in members if member.trial.family == family), key=_value).trial
             for family in FAMILIES
@@ -317,21 +412,29 @@ class AutoRanker(Ranker):
     def _tried(self, data: FitData, held: HeldOut, start: float) -> list[Member]:
         """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
         members: list[Member] = []
+        self.skipped_: list[dict[str, Any]] = []
         error: ValueError | None = None
         for number, trial in enumerate(self._trials(data, members)):
             if number == self.n_trials:
                 break
+            if self.verbose:
+                left = self.time_budget and self.time_budget - (self._now() - start)
+                best = max(map(_value, members), default=np.nan)
+                total = min(self.n_trials or N_TRIALS, N_TRIALS)
+                write_progress(trial.name, number + 1, total, best, left)
             fitting = self._within_time(trial, held, members, start)
             if fitting is None:
+                self.skipped_.append(describe_skipped(trial, "time_budget is too short"))
                 continue
             try:
                 members.append(held.fit(fitting, CLOCKS[self.clock]))
             except ValueError as raised:  # for instance on a fold without pairs to order
                 error = raised
+                self.skipped_.append(describe_skipped(trial, str(raised)))
         if not members:
             raise ValueError(
                 f"AutoRanker cannot fit any ranker on parts of n_samples={len(data.y)} rows, with "
-                f"cv={self.cv} if there are no validation rows. The last error: {error} Pass "
+                f"cv={self.cv!r} if there are no validation rows. The last error: {error} Pass "
                 "more rows, or labels that differ in more queries."
             )
         return members
@@ -371,53 +474,26 @@ class AutoRanker(Ranker):
                 return (self._now() - start) / _PROBED_TREES * len(held.parts)
         return 0.0
 
-    def _blend(self, held: HeldOut, members: list[Member]) -> None:
+    def _blend(
+        self, held: HeldOut, members: list[Member], indicators: list[dict[int, Float64Array]]
+    ) -> None:
         """Select members and families, and set the models and their weights."""
-        blends: dict[str, WeightedBlend] = {}
-        self.values_: dict[str, float] = {}
-        for family in FAMILIES:
-            family_members = {k: m for k, m in enumerate(members) if m.trial.family == family}
-            alone = [
-                WeightedBlend(m.scores, {k: 1.0})
-                for k, m in family_members.items()
-                if m.scales.any()
-            ]
-            if alone:
-                blends[family] = held.blend(alone)
-                self.values_[family] = max(member.value for member in family_members.values())
-                self.values_[f"{family} all"] = held.value(blends[family].scores)
-        smooth = [blends[family] for family in ("linear", "nodes") if family in blends]
-        halves = [held.blend(smooth)] if smooth else []
-        halves += [blends["trees"]] if "trees" in blends else []
-        blend = held.blend(halves) if halves else WeightedBlend(members[0].scores, {0: 0.0})
-        self.values_["blend"] = held.value(blend.scores)
-        self.models_, weights, levels = [], [], []
+        blend, self.values_ = blend_families(held, members)
+        self.models_, self.indicators_, weights, levels = [], [], [], []
         for number, weight in blend.weights.items():
             member = members[number]
             share = weight / len(member.models)
             self.models_ += member.models
+            is_tree = member.trial.family == "trees"
+            self.indicators_ += [{} if is_tree else known for known in indicators]
             weights += [share / scale if scale > 0 else 0.0 for scale in member.scales.tolist()]
             levels += member.levels.tolist()
         self.weights_, self.levels_ = np.array(weights), np.array(levels)
         kept = {members[number].trial.family for number in blend.weights}
         self.families_ = [family for family in FAMILIES if family in kept]
-        self.history_ = [_told(member, k in blend.weights) for k, member in enumerate(members)]
-
-
-def _told(member: Member, kept: bool) -> dict[str, Any]:
-    params = member.trial.estimator.get_params(deep=False)
-    return {
-        "trial": member.trial.name,
-        "family": member.trial.family,
-        "params": {name: value for name, value in params.items() if _is_plain(value)},
-        "value": member.value,
-        "seconds": member.seconds,
-        "kept": kept,
-    }
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
+        self.history_ = [
+            describe_member(member, held, k in blend.weights) for k, member in enumerate(members)
+        ]
 
 
 def _value(member: Member) -> float:
@@ -428,25 +504,3 @@ def _seconds_a_tree(member: Member) -> float:
     """Seconds per tree, summed over the parts, including trees removed by early stopping."""
     n_trees = np.mean([len(model.validation_scores_) for model in member.models])
     return member.seconds / max(float(n_trees), 1.0)
-
-
-def _scaling(X: Matrix) -> tuple[Float64Array, Float64Array]:
-    """Center and scale of every column; the scale is 0 if a column does not vary.
-
-    Dense columns are scaled to mean 0, and to a spread at which sums of d columns with weights in
-    [-1, 1] have variance 1, so nodes are neither linear nor saturated. Sparse columns are scaled to
-    the largest value 1.
-    """
-    d = X.shape[1]
-    if is_sparse(X):
-        largest = np.zeros(d)
-        np.maximum.at(largest, X.indices, np.nan_to_num(np.abs(X.data)).astype(np.float64))
-        return np.zeros(d), np.divide(1.0, largest, out=np.zeros(d), where=largest > 0)
-    defined = np.isfinite(X)
-    count = np.maximum(defined.sum(axis=0), 1)
-    filled = np.where(defined, X, 0.0)
-    center = filled.sum(axis=0, dtype=np.float64) / count
-    squares = (np.where(defined, X - center, 0.0) ** 2).sum(axis=0) / count
-    sd = np.sqrt(squares)
-    varies = sd > 1e-12 * np.maximum(np.abs(center), 1e-300)
-    return center, np.divide(np.sqrt(3.0 / d), sd, out=np.zeros(d), where=varies)

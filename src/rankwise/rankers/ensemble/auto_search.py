@@ -13,46 +13,12 @@ from sklearn.base import clone
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.statistics.paired import paired_test
-from rankwise.rankers.ensemble.auto_trials import Family, Trial
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.rankers.ensemble.auto_rows import TrialRows
+from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial
+from rankwise.typing import Float64Array
 
 LEVEL = 0.01
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
-
-
-@dataclass(frozen=True, eq=False)
-class TrialRows:
-    """Rows as input of the families.
-
-    Attributes
-    ----------
-    X : matrix of shape (n_samples, n_features)
-        Unscaled columns, for the trees.
-    scaled : matrix of shape (n_samples, n_features)
-        Scaled columns, for linear rankers and nodes.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    qid : ndarray of shape (n_samples,), int64
-        Query of each row.
-    """
-
-    X: Matrix
-    scaled: Matrix
-    y: Float64Array
-    qid: Int64Array
-
-    def take(self, rows: Int64Array) -> TrialRows:
-        """Some of the rows."""
-        return TrialRows(self.X[rows], self.scaled[rows], self.y[rows], self.qid[rows])
-
-    def of(self, family: Family) -> Matrix:
-        """Columns that a family is fitted on."""
-        return self.X if family == "trees" else self.scaled
-
-    @property
-    def groups(self) -> QueryGroups:
-        """Query groups of the rows."""
-        return QueryGroups.from_qid(self.qid, len(self.y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +99,7 @@ class HeldOut:
         for rows, held in self.parts:
             model: Any = clone(trial.estimator)
             model.fit(
-                rows.of(trial.family), rows.y, qid=rows.qid,
+                rows.of(trial.family), rows.y, qid=rows.qid, sample_weight=rows.weight,
                 X_val=held.of(trial.family), y_val=held.y, qid_val=held.qid,
             )  # fmt: skip
             found = model.predict(held.of(trial.family))
@@ -191,6 +157,29 @@ class HeldOut:
         alone = [self.values(member_scores) for member_scores in scores]
         best = int(np.argmax([np.nanmean(values) for values in alone]))
         return [best] if is_clearly_better(alone[best], mean) else places
+
+
+def blend_families(
+    held: HeldOut, members: Sequence[Member]
+) -> tuple[WeightedBlend, dict[str, float]]:
+    """Blend of the members and families that are kept, and the values of families and blend."""
+    blends: dict[str, WeightedBlend] = {}
+    values: dict[str, float] = {}
+    for family in FAMILIES:
+        family_members = {k: m for k, m in enumerate(members) if m.trial.family == family}
+        alone = [
+            WeightedBlend(m.scores, {k: 1.0}) for k, m in family_members.items() if m.scales.any()
+        ]
+        if alone:
+            blends[family] = held.blend(alone)
+            values[family] = max(member.value for member in family_members.values())
+            values[f"{family} all"] = held.value(blends[family].scores)
+    smooth = [blends[family] for family in ("linear", "nodes") if family in blends]
+    halves = [held.blend(smooth)] if smooth else []
+    halves += [blends["trees"]] if "trees" in blends else []
+    blend = held.blend(halves) if halves else WeightedBlend(members[0].scores, {0: 0.0})
+    values["blend"] = held.value(blend.scores)
+    return blend, values
 
 
 def is_clearly_better(a: Float64Array, b: Float64Array) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.measure_changes import OPTIMISED, check_objective
 from rankwise.metrics import parse
 from rankwise.rankers.boosting.lambdamart import LambdaMART
@@ -27,6 +28,7 @@ _TREE_SETTINGS: tuple[dict[str, Any], ...] = (
     {"max_leaf_nodes": 31, "min_samples_leaf": 20, "subsample": 0.7, "colsample_bytree": 0.7},
     {"max_leaf_nodes": 63, "min_samples_leaf": 200, "colsample_bytree": 0.5},
 )
+N_TRIALS = 5 + len(_TREE_SETTINGS) + N_NODE_BAGS + N_TREE_BAGS
 _BAGGED = {"subsample": 0.7, "colsample_bytree": 0.7}
 
 
@@ -61,6 +63,7 @@ def settings(
     n_jobs: int | None,
     *,
     watched: str | None = None,
+    query_weight: QueryWeight | None = None,
 ) -> Iterator[Trial]:
     """Settings of all families, cheap ones first.
 
@@ -76,12 +79,15 @@ def settings(
         Number of threads of the trees.
     watched : str, optional
         Measure of early stopping. None: the objective of the trees.
+    query_weight : {"pair", "document", "query"}, optional
+        Weights of queries. None: "pair" and "document" in turn, "pair" for trees.
     """
+    weightings = ("pair", "document") if query_weight is None else (query_weight,)
     yield Trial("ridge", "linear", RidgeRanker("val", measure=measure))
-    for weight in ("pair", "document"):
+    for weight in weightings:
         svm = RankSVM("val", query_weight=weight, measure=measure)
         yield Trial(f"rank_svm {weight}", "linear", svm)
-    for weight in ("pair", "document"):
+    for weight in weightings:
         nodes = PairwiseELM(C="val", query_weight=weight, measure=measure, random_state=seed)
         yield Trial(f"pairwise_elm {weight}", "nodes", nodes)
     objective = objective_of(measure, is_graded)
@@ -95,6 +101,7 @@ def settings(
             random_state=seed,
             n_jobs=n_jobs,
             validation_measure=watched,
+            query_weight=query_weight or "pair",
             **_UNPENALISED | setting,
         )
         yield Trial(f"lambdamart {number}", "trees", trees)

@@ -1,0 +1,86 @@
+"""What :class:`AutoRanker` tells of its trials: progress, records, a leaderboard and a report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwise.metrics.statistics.stratified import t_intervals
+from rankwise.rankers.ensemble.auto_search import LEVEL, HeldOut, Member
+from rankwise.rankers.ensemble.auto_trials import Trial
+
+Row = dict[str, Any]
+
+
+def write_progress(name: str, number: int, total: int, best: float, left: float | None) -> None:
+    """One line on stderr before a trial: its name, the best value so far, and the time left."""
+    known = [f"trial {number} of {total} ({name})"]
+    known += [f"best {best:.4f}"] if np.isfinite(best) else []
+    known += [f"{max(left, 0.0):.0f} s left"] if left is not None else []
+    sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
+    sys.stderr.flush()
+
+
+def describe_member(member: Member, held: HeldOut, kept: bool) -> Row:
+    """Record of a trial, with the 95 % interval of its value over queries (NaN: one query)."""
+    params = member.trial.estimator.get_params(deep=False)
+    low, high = t_intervals(held.values(member.scores)[:, None])[0].tolist()
+    return {
+        "trial": member.trial.name,
+        "family": member.trial.family,
+        "params": {name: value for name, value in params.items() if _is_plain(value)},
+        "value": member.value,
+        "low": low,
+        "high": high,
+        "seconds": member.seconds,
+        "kept": kept,
+    }
+
+
+def describe_skipped(trial: Trial, reason: str) -> Row:
+    """Record of a trial without a value."""
+    return {"trial": trial.name, "family": trial.family, "reason": reason}
+
+
+def report_text(
+    history: Sequence[Row],
+    skipped: Sequence[Row],
+    families: Sequence[str],
+    values: Mapping[str, float],
+) -> str:
+    """Table of the trials, the reasons of those without a value, and two sentences of choice."""
+    width = max(len("trial"), *(len(row["trial"]) for row in [*history, *skipped]))
+    lines = [f"{'trial':<{width}}   held out   seconds"]
+    for row in history:
+        mark = "kept" if row["kept"] else ""
+        lines.append(
+            f"{row['trial']:<{width}} {row['value']:>10.4f} {row['seconds']:>9.2f}   {mark}"
+        )
+    lines.append(f"{'blend':<{width}} {values['blend']:>10.4f}   of {', '.join(families)}")
+    lines += [f"{row['trial']:<{width}} not tried: {row['reason']}" for row in skipped]
+    lines.append(_explained(history, values["blend"]))
+    return "\n".join([line.rstrip() for line in lines])
+
+
+def _explained(history: Sequence[Row], blend: float) -> str:
+    """The choice in two sentences."""
+    best = max(history, key=lambda row: row["value"])
+    kept = sum(row["kept"] for row in history)
+    left = [row["trial"] for row in history if not row["kept"]]
+    test = f"(one-sided paired t test by query, {LEVEL:.0%})"
+    first = (
+        f"The scores of {kept} of {len(history)} trials are blended, with {blend:.4f} on held-out "
+        f"queries; the best trial alone, {best['trial']}, has {best['value']:.4f}."
+    )
+    if not left:
+        return f"{first} None was left out, because no blend without one was clearly better {test}."
+    return (
+        f"{first} Left out: {', '.join(left)}, because scores without were clearly better {test}."
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)

@@ -1,0 +1,94 @@
+"""Rows as the families of :class:`AutoRanker` read them: as they are, or scaled with indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rankwise.features.category_indicators import append_indicators
+from rankwise.groups import QueryGroups
+from rankwise.rankers.ensemble.auto_trials import Family
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class TrialRows:
+    """Rows as input of the families.
+
+    Attributes
+    ----------
+    X : matrix of shape (n_samples, n_features)
+        Unscaled columns, for the trees.
+    scaled : matrix of shape (n_samples, n_features)
+        Scaled columns, for linear rankers and nodes.
+    y : ndarray of shape (n_samples,)
+        Labels.
+    qid : ndarray of shape (n_samples,), int64
+        Query of each row.
+    weight : ndarray of shape (n_samples,), optional
+        Weight of each row in fits. None: all 1.
+    """
+
+    X: Matrix
+    scaled: Matrix
+    y: Float64Array
+    qid: Int64Array
+    weight: Float64Array | None = None
+
+    def take(self, rows: Int64Array) -> TrialRows:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return TrialRows(self.X[rows], self.scaled[rows], self.y[rows], self.qid[rows], weight)
+
+    def with_indicators(self, categories: Mapping[int, Float64Array]) -> TrialRows:
+        """The rows with columns of the categories after the scaled ones."""
+        return replace(self, scaled=indicated(self.scaled, self.X, categories))
+
+    def of(self, family: Family) -> Matrix:
+        """Columns that a family is fitted on."""
+        return self.X if family == "trees" else self.scaled
+
+    @property
+    def groups(self) -> QueryGroups:
+        """Query groups of the rows."""
+        return QueryGroups.from_qid(self.qid, len(self.y))
+
+
+def indicated(scaled: Matrix, X: Matrix, categories: Mapping[int, Float64Array]) -> Matrix:
+    """Scaled columns, followed by those of the categories; X holds the codes."""
+    if not categories:
+        return scaled
+    return append_indicators(scaled, X, categories, float(np.sqrt(3.0 / X.shape[1])))
+
+
+def scale_columns(X: Matrix, center: Float64Array, scale: Float64Array) -> Matrix:
+    """(X - center) * scale, or 0 if a value is missing; sparse rows are not centred."""
+    if is_sparse(X):
+        scaled = X.multiply(scale).tocsr().astype(np.float64)
+        scaled.data = np.nan_to_num(scaled.data)
+        return scaled
+    return np.nan_to_num((X - center) * scale)
+
+
+def fit_scaling(X: Matrix) -> tuple[Float64Array, Float64Array]:
+    """Center and scale of every column; the scale is 0 if a column does not vary.
+
+    Dense columns are scaled to mean 0, and to a spread at which sums of d columns with weights in
+    [-1, 1] have variance 1, so nodes are neither linear nor saturated. Sparse columns are scaled to
+    the largest value 1.
+    """
+    d = X.shape[1]
+    if is_sparse(X):
+        largest = np.zeros(d)
+        np.maximum.at(largest, X.indices, np.nan_to_num(np.abs(X.data)).astype(np.float64))
+        return np.zeros(d), np.divide(1.0, largest, out=np.zeros(d), where=largest > 0)
+    defined = np.isfinite(X)
+    count = np.maximum(defined.sum(axis=0), 1)
+    filled = np.where(defined, X, 0.0)
+    center = filled.sum(axis=0, dtype=np.float64) / count
+    squares = (np.where(defined, X - center, 0.0) ** 2).sum(axis=0) / count
+    sd = np.sqrt(squares)
+    varies = sd > 1e-12 * np.maximum(np.abs(center), 1e-300)
+    return center, np.divide(np.sqrt(3.0 / d), sd, out=np.zeros(d), where=varies)

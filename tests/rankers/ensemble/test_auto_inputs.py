@@ -1,0 +1,194 @@
+"""AutoRanker takes what LambdaMART takes: inputs are fitted, scored, saved and loaded."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.model_selection import GroupKFold
+
+import rankwise
+from rankwise import AutoRanker, RidgeRanker
+from rankwise.datasets import IgnoredColumnsWarning
+from rankwise.explain import explain_pair
+from rankwise.export import ExportError, to_onnx
+from rankwise.features.category_indicators import append_indicators, frequent_categories
+from rankwise.rankers.ensemble import auto
+
+SMALL = {"time_budget": None, "n_trials": 6, "cv": 2, "random_state": 0, "n_jobs": 1}
+N = 240
+QID = np.arange(N) % 24
+_RNG = np.random.default_rng(1)
+NUMBERS = _RNG.normal(size=(N, 2))
+COLOURS = np.array(["red", "green", "blue", "violet"], dtype=object)[_RNG.integers(0, 4, N)]
+Y = (np.isin(COLOURS, ["red", "blue"]) + (NUMBERS[:, 0] > 0.5)).astype(float)
+
+
+def _frame(**more):
+    return pd.DataFrame({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1], "colour": COLOURS, **more})
+
+
+def _with_missing():
+    frame = _frame()
+    frame.loc[::7, "a"] = np.nan
+    frame.loc[::5, "colour"] = None
+    return frame
+
+
+INPUTS = {
+    "text": _frame,
+    "categorical": lambda: _frame().astype({"colour": "category"}),
+    "polars": lambda: pl.from_pandas(_frame()),
+    "ordered": lambda: _frame().assign(
+        colour=pd.Categorical(COLOURS, ["red", "blue", "green", "violet"], ordered=True)
+    ),
+    "missing": _with_missing,
+    "array": lambda: NUMBERS,
+    "float32": lambda: NUMBERS.astype(np.float32),
+    "sparse": lambda: sparse.csr_matrix(NUMBERS),
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_inputs_are_fitted_scored_saved_and_loaded(kind, tmp_path):
+    X = INPUTS[kind]()
+    ranker = AutoRanker(**SMALL).fit(X, Y, qid=QID)
+    assert not ranker.skipped_
+    assert ranker.score(X, Y, qid=QID) > (0.95 if hasattr(X, "columns") else 0.7)
+    scores = ranker.predict(X)
+    again = rankwise.load(ranker.save(tmp_path / "model"))
+    assert (again.predict(X) == scores).all()
+    assert again.leaderboard() == ranker.leaderboard()
+    alone = ranker.predict(X[:3])
+    np.testing.assert_allclose(alone, scores[:3], rtol=1e-9, atol=1e-9)
+
+
+def test_smooth_families_read_categories():
+    ranker = AutoRanker(**SMALL | {"n_trials": 5}).fit(_frame(), Y, qid=QID)
+    numbers = AutoRanker(**SMALL | {"n_trials": 5}).fit(NUMBERS, Y, qid=QID)
+    assert ranker.values_["linear"] > numbers.values_["linear"] + 0.03
+    unknown = _frame().assign(colour="never seen")
+    missing = _frame().assign(colour=pd.Series([None] * N, dtype=object))
+    np.testing.assert_array_equal(ranker.predict(unknown), ranker.predict(missing))
+
+
+def test_categories_are_those_of_the_training_rows_of_a_part():
+    colours = COLOURS.copy()
+    colours[:5] = "rare"  # only in queries that the second part holds out
+    splits = [(np.arange(N), np.arange(N)), (np.arange(5, N), np.arange(5))]
+    X = _frame().assign(colour=colours)
+    ranker = AutoRanker(**SMALL | {"cv": splits, "n_trials": 1}).fit(X, Y, qid=QID)
+    known = [len(codes[2]) for codes in ranker.indicators_]
+    assert known == [5, 4]
+
+
+def test_the_heaviest_categories_have_columns():
+    X = np.array([[0.0], [1.0], [1.0], [2.0], [np.nan]])
+    assert frequent_categories(X, [0], most=1)[0].tolist() == [1.0]
+    assert frequent_categories(X, [0], np.array([9.0, 1, 1, 9, 99]), most=2)[0].tolist() == [0, 2]
+    table = append_indicators(np.zeros((5, 1)), X, {0: np.array([0.0, 2.0])}, 0.5)
+    assert table[:, 1:].tolist() == [[0.5, 0], [0, 0], [0, 0], [0, 0.5], [0, 0]]
+
+
+def test_dates_are_left_out_with_a_warning():
+    dated = _frame(day=pd.date_range("2024-01-01", periods=N))
+    with pytest.warns(IgnoredColumnsWarning, match=r"day \(dates\)"):
+        ranker = AutoRanker(**SMALL | {"n_trials": 2}).fit(dated, Y, qid=QID)
+    assert ranker.feature_names_in_.tolist() == ["a", "b", "colour"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(ranker.predict(dated), ranker.predict(_frame()))
+
+
+def test_large_sparse_rows_are_tried_with_all_families(monkeypatch):
+    monkeypatch.setattr(auto, "_MOST_DENSE", 1)
+    X = sparse.csr_matrix(np.where(NUMBERS > 0, NUMBERS, 0.0))
+    ranker = AutoRanker(**SMALL).fit(X, Y, qid=QID)
+    assert ranker.is_sparse_
+    assert {row["family"] for row in ranker.history_} == {"linear", "nodes", "trees"}
+    np.testing.assert_allclose(ranker.predict(X), ranker.predict(X.toarray()), rtol=1e-9)
+
+
+def test_weights_are_repetition_with_categories():
+    weight = np.random.default_rng(0).integers(0, 3, N)
+    rows = np.repeat(np.arange(N), weight)
+    X, wanted = _frame(), AutoRanker(**SMALL)
+    wanted.fit(X.iloc[rows], Y[rows], qid=QID[rows])
+    found = AutoRanker(**SMALL).fit(X, Y, qid=QID, sample_weight=weight)
+    np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("query_weight", ["pair", "document", "query"])
+def test_one_weighting_of_queries(query_weight):
+    ranker = AutoRanker(**SMALL, query_weight=query_weight).fit(NUMBERS, Y, qid=QID)
+    given = {row["params"].get("query_weight", query_weight) for row in ranker.history_}
+    assert given == {query_weight}
+    assert len({row["trial"] for row in ranker.history_}) == 6
+
+
+def test_splitters_and_explicit_splits_agree():
+    folds = list(GroupKFold(3).split(NUMBERS, Y, QID))
+    by_splitter, by_rows = (
+        AutoRanker(**SMALL | {"cv": cv}).fit(NUMBERS, Y, qid=QID) for cv in (GroupKFold(3), folds)
+    )
+    np.testing.assert_array_equal(by_splitter.predict(NUMBERS), by_rows.predict(NUMBERS))
+
+
+BAD_SPLITS = [
+    ([], "must give splits"),
+    ([(np.arange(9), [])], "must give splits"),
+    ([(np.arange(9), [N])], rf"row numbers from 0 to {N - 1}, got {N}"),
+    ([(np.arange(9), [-1])], r"row numbers from 0 to \d+, got -1"),
+    ([(np.arange(9), [0.5])], "must hold row numbers, got dtype float64"),
+]
+
+
+@pytest.mark.parametrize(("cv", "message"), BAD_SPLITS)
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        AutoRanker(**SMALL),
+        RidgeRanker("cv"),
+        rankwise.StackingRanker(["ridge", "linear_regression"]),
+    ],
+)
+def test_bad_splits_are_named(ranker, cv, message):
+    ranker = type(ranker)(**ranker.get_params(deep=False) | {"cv": cv})
+    with pytest.raises(ValueError, match=message):
+        ranker.fit(NUMBERS, Y, qid=QID)
+
+
+@pytest.mark.parametrize("row", [N, -1])
+def test_bad_splits_beside_weights_are_named(row):
+    weight = (np.arange(N) > 5).astype(float)
+    ranker = RidgeRanker("cv", cv=[(np.arange(6, 20), [row])])
+    with pytest.raises(ValueError, match=rf"row numbers from 0 to {N - 1}, got {row}"):
+        ranker.fit(NUMBERS, Y, qid=QID, sample_weight=weight)
+
+
+def test_progress_leaderboard_and_reasons(capsys):
+    ranker = AutoRanker(1e-6, cv=2, random_state=0, verbose=True, n_trials=3)
+    ranker.fit(NUMBERS, Y, qid=QID)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "AutoRanker: trial 1 of 3 (ridge), 0 s left"
+    assert lines[1].startswith("AutoRanker: trial 2 of 3 (rank_svm pair), best 0.")
+    assert [row["trial"] for row in ranker.skipped_] == ["rank_svm pair", "rank_svm document"]
+    assert "rank_svm pair     not tried: time_budget is too short" in ranker.report()
+    board = AutoRanker(**SMALL).fit(NUMBERS, Y, qid=QID).leaderboard()
+    values = [row["value"] for row in board]
+    assert values == sorted(values, reverse=True)
+    assert all(row["low"] < row["value"] < row["high"] for row in board)
+
+
+def test_explanations_take_categories_and_exports_refuse_them(tmp_path):
+    X = _frame()
+    ranker = AutoRanker(**SMALL).fit(X, Y, qid=QID)
+    with pytest.raises(ExportError, match="columns of categories cannot be exported"):
+        to_onnx(ranker, tmp_path / "model.onnx")
+    found = explain_pair(ranker, X.iloc[[0]], X.iloc[[1]])
+    gap = np.diff(ranker.predict(X[:2])[::-1])[0]
+    assert found.values.sum() == pytest.approx(gap, abs=1e-9)

@@ -67,6 +67,15 @@ def test_inputs_are_fitted_scored_saved_and_loaded(kind, tmp_path):
     np.testing.assert_allclose(alone, scores[:3], rtol=1e-9, atol=1e-9)
 
 
+def test_validation_rows_hold_categories():
+    X, held = _frame(), QID > 15
+    ranker = AutoRanker(**SMALL).fit(
+        X[~held], Y[~held], qid=QID[~held], X_val=X[held], y_val=Y[held], qid_val=QID[held]
+    )
+    assert ranker.values_["blend"] > 0.95
+    assert ranker.score(X[held], Y[held], qid=QID[held]) == pytest.approx(ranker.values_["blend"])
+
+
 def test_smooth_families_read_categories():
     ranker = AutoRanker(**SMALL | {"n_trials": 5}).fit(_frame(), Y, qid=QID)
     numbers = AutoRanker(**SMALL | {"n_trials": 5}).fit(NUMBERS, Y, qid=QID)

@@ -39,21 +39,18 @@ from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
 from rankwise.rows.row_hash import canonical_order
-from rankwise.structure.rules import (
-    Dictionary,
-    Fitted,
-    Instance,
-    Many,
-    Number,
-    Plain,
-    Rule,
-    Sometimes,
-    Word,
-    floats,
-    require,
-)
+from rankwise.structure import rules
+from rankwise.structure.rules import Many, Number, Plain, Rule, Sometimes, Word, floats, require
 from rankwise.trees.column_table import CategoricalInput, ColumnTable
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
+from rankwise.typing import (
+    ArrayLike,
+    Float64Array,
+    FrameLike,
+    Int64Array,
+    Matrix,
+    densify,
+    is_sparse,
+)
 
 # From these sizes on, a single part of the queries is held out instead of each part in turn.
 _MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
@@ -185,7 +182,7 @@ class AutoRanker(CategoricalInput, Ranker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "models_": Many(Fitted(), "n_models"),
+        "models_": Many(rules.Fitted(), "n_models"),
         "weights_": floats("n_models", low=0),
         "levels_": floats("n_models"),
         "families_": Many(Word(FAMILIES)),
@@ -193,8 +190,8 @@ class AutoRanker(CategoricalInput, Ranker):
         "scale_": floats("n_features_in_", low=0),
         "is_sparse_": Number("b"),
         # Models before categories were accepted lack these.
-        "columns_": Sometimes(Instance((ColumnTable,))),
-        "indicators_": Sometimes(Many(Dictionary(Number("i", low=0), Plain()), "n_models")),
+        "columns_": Sometimes(rules.Instance((ColumnTable,))),
+        "indicators_": Sometimes(Many(rules.Dictionary(Number("i", low=0), Plain()), "n_models")),
         "skipped_": Sometimes(Plain()),
         "history_": Plain(),
         "values_": Plain(),
@@ -214,6 +211,7 @@ class AutoRanker(CategoricalInput, Ranker):
         "verbose": ["boolean"],
     }
 
+    n_features_in_: int
     columns_ = ColumnTable({}, {})
 
     def __init__(
@@ -377,8 +375,10 @@ class AutoRanker(CategoricalInput, Ranker):
             pairs = [(rows, self._rows(FitData(X[order], validation.y[order], groups, None)))]
         else:
             pairs = [(rows.take(train), rows.take(test)) for train, test in splits]
+        nominal = self.columns_.nominal
         known = [
-            frequent_categories(train.X, self.columns_.nominal, train.weight) for train, _ in pairs
+            frequent_categories(densify(train.X), nominal, train.weight) if nominal else {}
+            for train, _ in pairs
         ]
         found = [
             (train.with_indicators(categories), test.with_indicators(categories))

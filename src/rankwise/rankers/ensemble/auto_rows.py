@@ -10,7 +10,7 @@ import numpy as np
 from rankwise.features.category_indicators import append_indicators
 from rankwise.groups import QueryGroups
 from rankwise.rankers.ensemble.auto_trials import Family
-from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,8 @@ def indicated(scaled: Matrix, X: Matrix, categories: Mapping[int, Float64Array])
     """Scaled columns, followed by those of the categories; X holds the codes."""
     if not categories:
         return scaled
-    return append_indicators(scaled, X, categories, float(np.sqrt(3.0 / X.shape[1])))
+    height = float(np.sqrt(3.0 / X.shape[1]))
+    return append_indicators(densify(scaled), densify(X), categories, height)
 
 
 def scale_columns(X: Matrix, center: Float64Array, scale: Float64Array) -> Matrix:

@@ -26,13 +26,13 @@ from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.boosting.lambdamart import LambdaMART
-from rankwise.rankers.ensemble.auto_report import (
-    describe_member,
-    describe_skipped,
-    report_text,
-    write_progress,
+from rankwise.rankers.ensemble import auto_report
+from rankwise.rankers.ensemble.auto_rows import (
+    TrialRows,
+    add_indicators,
+    fit_scaling,
+    scale_columns,
 )
-from rankwise.rankers.ensemble.auto_rows import TrialRows, fit_scaling, indicated, scale_columns
 from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, Member, blend_families
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, N_TRIALS, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import parts
@@ -301,7 +301,7 @@ class AutoRanker(CategoricalInput, Ranker):
         ):
             if weight > 0:
                 is_tree = isinstance(model, LambdaMART)
-                found = model.predict(X if is_tree else indicated(scaled, X, categories))
+                found = model.predict(X if is_tree else add_indicators(scaled, X, categories))
                 scores += weight * (found - level)
         return scores
 
@@ -314,7 +314,7 @@ class AutoRanker(CategoricalInput, Ranker):
         """Table of the models tried, their held-out scores, the models kept, and why."""
         check_is_fitted(self)
         skipped = getattr(self, "skipped_", [])
-        return report_text(self.history_, skipped, self.families_, self.values_)
+        return auto_report.report_text(self.history_, skipped, self.families_, self.values_)
 
     def _check_structure(self) -> None:
         require(self.models_, "models_", "have an item", "none")
@@ -421,16 +421,17 @@ class AutoRanker(CategoricalInput, Ranker):
                 left = self.time_budget and self.time_budget - (self._now() - start)
                 best = max(map(_value, members), default=np.nan)
                 total = min(self.n_trials or N_TRIALS, N_TRIALS)
-                write_progress(trial.name, number + 1, total, best, left)
+                auto_report.write_progress(trial.name, number + 1, total, best, left)
             fitting = self._within_time(trial, held, members, start)
             if fitting is None:
-                self.skipped_.append(describe_skipped(trial, "time_budget is too short"))
+                reason = "time_budget is too short"
+                self.skipped_.append(auto_report.describe_skipped(trial, reason))
                 continue
             try:
                 members.append(held.fit(fitting, CLOCKS[self.clock]))
             except ValueError as raised:  # for instance on a fold without pairs to order
                 error = raised
-                self.skipped_.append(describe_skipped(trial, str(raised)))
+                self.skipped_.append(auto_report.describe_skipped(trial, str(raised)))
         if not members:
             raise ValueError(
                 f"AutoRanker cannot fit any ranker on parts of n_samples={len(data.y)} rows, with "
@@ -492,7 +493,8 @@ class AutoRanker(CategoricalInput, Ranker):
         kept = {members[number].trial.family for number in blend.weights}
         self.families_ = [family for family in FAMILIES if family in kept]
         self.history_ = [
-            describe_member(member, held, k in blend.weights) for k, member in enumerate(members)
+            auto_report.describe_member(member, held, number in blend.weights)
+            for number, member in enumerate(members)
         ]
 
 

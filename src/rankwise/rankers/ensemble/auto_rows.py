@@ -44,7 +44,7 @@ class TrialRows:
 
     def with_indicators(self, categories: Mapping[int, Float64Array]) -> TrialRows:
         """The rows with columns of the categories after the scaled ones."""
-        return replace(self, scaled=indicated(self.scaled, self.X, categories))
+        return replace(self, scaled=add_indicators(self.scaled, self.X, categories))
 
     def of(self, family: Family) -> Matrix:
         """Columns that a family is fitted on."""
@@ -56,7 +56,7 @@ class TrialRows:
         return QueryGroups.from_qid(self.qid, len(self.y))
 
 
-def indicated(scaled: Matrix, X: Matrix, categories: Mapping[int, Float64Array]) -> Matrix:
+def add_indicators(scaled: Matrix, X: Matrix, categories: Mapping[int, Float64Array]) -> Matrix:
     """Scaled columns, followed by those of the categories; X holds the codes."""
     if not categories:
         return scaled

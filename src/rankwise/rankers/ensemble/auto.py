@@ -33,7 +33,13 @@ from rankwise.rankers.ensemble.auto_rows import (
     fit_scaling,
     scale_columns,
 )
-from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, Member, blend_families
+from rankwise.rankers.ensemble.auto_search import (
+    CLOCKS,
+    HeldOut,
+    Member,
+    best_trials,
+    blend_families,
+)
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, N_TRIALS, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.rows.fit_data import FitData
@@ -402,12 +408,7 @@ class AutoRanker(CategoricalInput, Ranker):
             is_tree = trial.family == "trees" and self.columns_.nominal
             nominal = {"categorical_features": sorted(self.columns_.nominal)} if is_tree else {}
             yield trial.again(trial.name, **nominal)
-        best = [
-            max((member for member in members if member.trial.family == family), key=_value).trial
-            for family in FAMILIES
-            if any(member.trial.family == family for member in members)
-        ]
-        yield from bags(best, seed)
+        yield from bags(best_trials(members), seed)
 
     def _tried(self, data: FitData, held: HeldOut, start: float) -> list[Member]:
         """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
@@ -419,7 +420,7 @@ class AutoRanker(CategoricalInput, Ranker):
                 break
             if self.verbose:
                 left = self.time_budget and self.time_budget - (self._now() - start)
-                best = max(map(_value, members), default=np.nan)
+                best = max((member.value for member in members), default=np.nan)
                 total = min(self.n_trials or N_TRIALS, N_TRIALS)
                 auto_report.write_progress(trial.name, number + 1, total, best, left)
             fitting = self._within_time(trial, held, members, start)
@@ -454,7 +455,7 @@ class AutoRanker(CategoricalInput, Ranker):
         if left <= 0:
             return None
         if known:
-            seconds, share = max(_seconds_a_tree(member) for member in known), 1.0
+            seconds, share = max(member.seconds_a_tree for member in known), 1.0
         else:
             seconds, share = self._probed(trial, held), _FIRST_SHARE
         most = int(share * (self.time_budget - (self._now() - start)) / max(seconds, 1e-9))
@@ -496,13 +497,3 @@ class AutoRanker(CategoricalInput, Ranker):
             auto_report.describe_member(member, held, number in blend.weights)
             for number, member in enumerate(members)
         ]
-
-
-def _value(member: Member) -> float:
-    return member.value
-
-
-def _seconds_a_tree(member: Member) -> float:
-    """Seconds per tree, summed over the parts, including trees removed by early stopping."""
-    n_trees = np.mean([len(model.validation_scores_) for model in member.models])
-    return member.seconds / max(float(n_trees), 1.0)

@@ -51,6 +51,12 @@ class Member:
     value: float
     seconds: float
 
+    @property
+    def seconds_a_tree(self) -> float:
+        """Seconds per tree, summed over the parts, including trees removed by early stopping."""
+        n_trees = np.mean([len(model.validation_scores_) for model in self.models])
+        return self.seconds / max(float(n_trees), 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class WeightedBlend:
@@ -157,6 +163,16 @@ class HeldOut:
         alone = [self.values(member_scores) for member_scores in scores]
         best = int(np.argmax([np.nanmean(values) for values in alone]))
         return [best] if is_clearly_better(alone[best], mean) else places
+
+
+def best_trials(members: Sequence[Member]) -> list[Trial]:
+    """Best trial of each family."""
+    found = []
+    for family in FAMILIES:
+        of_family = [member for member in members if member.trial.family == family]
+        if of_family:
+            found.append(max(of_family, key=lambda member: member.value).trial)
+    return found
 
 
 def blend_families(

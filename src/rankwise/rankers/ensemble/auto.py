@@ -182,7 +182,7 @@ class AutoRanker(CategoricalInput, Ranker):
     >>> y, qid = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int), np.arange(300) // 10
     >>> ranker = AutoRanker(time_budget=None, n_trials=6, random_state=0).fit(X, y, qid=qid)
     >>> ranker.report().splitlines()[0]
-    'trial                    held out   seconds'
+    'trial                   held out   seconds'
     >>> ranker.score(X, y, qid=qid) > 0.95
     True
     """

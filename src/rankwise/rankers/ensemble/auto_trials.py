@@ -97,7 +97,6 @@ def settings(
             learning_rate=0.05,
             measure=objective,
             early_stopping_rounds=50,
-            reg_lambda=0.0,  # long runs at a low rate stop early instead
             random_state=seed,
             n_jobs=n_jobs,
             validation_measure=watched,

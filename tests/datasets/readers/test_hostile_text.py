@@ -26,6 +26,7 @@ from rankwise.datasets import (
 )
 from rankwise.datasets.readers.arff import read_arff
 from rankwise.datasets.readers.trec import Qrels
+from rankwise.streams.text_files import UnjudgedLetor
 
 
 @pytest.fixture
@@ -105,6 +106,12 @@ def test_letor_text_is_refused(put, content, reason):
     with pytest.raises(ValueError, match=r"file\.txt, line \d+, column \d+: .*") as raised:
         letor(put(content))
     raised.match(reason)
+
+
+@pytest.mark.parametrize("content", [b"2:1 3:1 2:4\n", b"1:1\n02:1 3:1 2:4\n", b" 2:1 3:1 2:4"])
+def test_indices_that_open_a_line_without_a_label_count(put, content):
+    with pytest.raises(ValueError, match=r"file\.txt, line \d, column \d+: index 2 occurs twice"):
+        list(UnjudgedLetor((put(content),), 10, np.float32, 1 << 20))
 
 
 def test_query_ids_stay_as_written(put):

@@ -298,7 +298,9 @@ def _refuse_duplicates(parsed: Parsed, X: sparse.csr_matrix, base: int) -> None:
         return
     entry, row = int(same[within][0]), int(rows[within][0])
     index = int(X.indices[entry]) + base
-    _raise_in_row(parsed, row, rb"\s(0*%d:)" % index, f"index {index} occurs twice in this row", 1)
+    # A line without a label starts with an index.
+    pattern = rb"(?:^|\s)(0*%d:)" % index
+    _raise_in_row(parsed, row, pattern, f"index {index} occurs twice in this row", 1)
 
 
 def _raise_in_row(parsed: Parsed, row: int, pattern: bytes, reason: str, skip: int = 0) -> NoReturn:

@@ -228,7 +228,9 @@ def _check_table(path: Path) -> bool:
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     cells = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
     assert data.n_samples == len(rows)
-    assert not rows or [str(q) for q in data.qid.tolist()] == list(cells["qid"])
+    # A mutation of "qid" may be another usual name, such as "q".
+    queries = [values for name, values in cells.items() if name.lower() in ("qid", "q")]
+    assert not rows or [[str(q) for q in data.qid.tolist()]] == [list(values) for values in queries]
     for j, name in enumerate(data.feature_names if rows else ()):
         for found, cell in zip(data.X[:, j].tolist(), cells[name], strict=True):
             with contextlib.suppress(ValueError):

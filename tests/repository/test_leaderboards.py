@@ -43,8 +43,11 @@ def test_the_readme_names_the_verdicts_of_the_table():
     undecided = [
         int(rank) for rank, *_, p in ROW.findall(stored("ohsumed"))[1:] if float(p) >= 0.05
     ]
-    assert undecided == list(range(2, undecided[-1] + 1))
-    assert f"Ranks 2 to {undecided[-1]} are not separable from the best." in README
+    # Tests need not reject in the order of the means: a rank below may be noisier.
+    first = [rank for rank in undecided if set(range(2, rank)) <= set(undecided)]
+    others = "".join(f", and {rank}," for rank in undecided if rank not in first)
+    sentence = f"Ranks 2 to {first[-1]}{others} are not separable from the best."
+    assert sentence in " ".join(README.split())
 
 
 @pytest.mark.parametrize("name", PRESETS)

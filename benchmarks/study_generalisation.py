@@ -33,8 +33,8 @@ from scipy.stats import norm, t
 
 from rankwise import CatBoostRanker, LambdaMART, LightGBMRanker, XGBoostRanker, evaluate
 from rankwise.datasets import RankingData
-from rankwise.rankers.boosting import lambdamart
 from rankwise.text import TextIndex, TextRanker, load_cf_letor, load_text
+from rankwise.trees.boosted import growth_rules
 from rankwise_papers.auto_ranker.sets import load as load_auto_set
 from rankwise_papers.text_products.experiment import table as product_table
 
@@ -45,7 +45,7 @@ MOST_ROWS, TRAIN_SHARE = 12_000, 0.7
 # Queries of cf-letor have 1,239 rows each.
 MORE_ROWS = {"cf-letor": 40_000}
 CHOOSING, CONFIRMING, LARGE = range(10), range(100, 120), range(200, 204)
-PENALTY_QUERIES = lambdamart.PENALTY_QUERIES
+PENALTY_QUERIES = growth_rules.PENALTY_QUERIES
 EQUAL = {"n_estimators": 100, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
 OLD = {"max_leaf_nodes": 31, "reg_lambda": 0.0, "subsample": 1.0}
 LINEAR = {"measure": "nDCG(gain=linear)@10"}
@@ -267,7 +267,7 @@ def _maker(setting: dict[str, Any]) -> Callable[[], Any]:
 
     def make() -> LambdaMART:
         # Read by the fit that follows.
-        lambdamart.PENALTY_QUERIES = n_queries or PENALTY_QUERIES
+        growth_rules.PENALTY_QUERIES = n_queries or PENALTY_QUERIES
         return LambdaMART(**EQUAL, **setting)
 
     return make

@@ -392,7 +392,7 @@ def _check_can_be_named(where: str, value: Any) -> None:
         return
     raise TypeError(
         f"{where} is {what}, which a model file cannot name. Define it as a function at module "
-        "level (and load with trusted=[that_function]), or use a named kernel."
+        "level (and load with trusted=[that_function]), or name one of the library's own."
     )
 
 

@@ -35,7 +35,7 @@ def judged(rng):
 def test_function_equals_the_named_loss(query_weight, weighted, judged, rng):
     X, y, qid = judged
     weight = rng.integers(0, 4, len(y)) if weighted else None
-    settings = {"query_weight": query_weight, "min_hessian_leaf": 0.0}
+    settings = {"query_weight": query_weight, "min_hessian_leaf": 0.0, "reg_lambda": 0.0}
     by_name, by_function = (
         LambdaMART(10, objective=objective, **settings).fit(X, y, qid=qid, sample_weight=weight)
         for objective in ("logistic", logistic_pairs)
@@ -76,8 +76,15 @@ def test_function_may_write_to_its_arguments(judged):
         (lambda g, h: (g, h, h), "must return two arrays"),
         (lambda g, h: (g[1:], h), r"first derivatives of shape \(\d+,\), .* got shape"),
         (lambda g, h: (g, h[:, None]), r"second derivatives of shape"),
-        (lambda g, h: (g * np.nan, h), "finite first derivatives, got nan at position 0"),
-        (lambda g, h: (g, h + np.inf), "finite second derivatives, got inf at position 0"),
+        (
+            lambda g, h: (g * np.nan, h),
+            r"first derivatives within \+-1e\+200, got nan at position 0",
+        ),
+        (lambda g, h: (g, h + np.inf), r"second derivatives within .* got inf at position 0"),
+        (lambda g, h: (g + 1e301, h), r"first derivatives within .* got 1e\+301 at position 0"),
+        (lambda g, h: (g.astype(np.longdouble) + np.longdouble("1e1000"), h), "first derivatives"),
+        (lambda g, h: ([[0.0], [0.0, 1.0]], h), "first derivatives as an array"),
+        (lambda g, h: (np.ma.masked_greater(g, -9), h), "first derivatives for all rows"),
         (lambda g, h: (g, h - 10), "second derivatives >= 0, got -"),
         (lambda g, h: (g * 1j, h), "real numbers, got complex128"),
         (lambda g, h: (g.astype(str), h), "real numbers, got str"),
@@ -104,11 +111,25 @@ def test_errors_of_the_function_reach_the_user(judged):
         LambdaMART(3, objective=fail).fit(X, y, qid=qid)
 
 
+def test_function_without_a_balance_of_gradients_learns(rng):
+    """Gradients of a pointwise loss sum to anything, also in queries of a single label."""
+    qid = np.repeat(np.arange(30), 20)
+    X = rng.normal(size=(600, 5)).round(1)
+    y = np.clip((X[:, 0] + rng.normal(size=600)).round(), 0, 3)
+    y[qid < 10] = 0.0
+    ranker = LambdaMART(20, objective=lambda y, f, sizes: (f - y, np.ones(len(y))))
+    ranker.fit(X, y, qid=qid)
+    assert ranker.n_estimators_ == 20
+    assert np.corrcoef(ranker.predict(X), X[:, 0])[0, 1] > 0.7
+
+
 def test_fractional_weights_and_clusters_are_refused(judged):
     X, y, qid = judged
     ranker = LambdaMART(3, objective=logistic_pairs)
     with pytest.raises(ValueError, match=r"sample_weight must hold whole numbers .* got 0\.5"):
         ranker.fit(X, y, qid=qid, sample_weight=np.full(len(y), 0.5))
+    with pytest.raises(ValueError, match=r"sample_weight must sum to at most 2,147,483,648"):
+        ranker.fit(X, y, qid=qid, sample_weight=np.full(len(y), 1e12))
     with pytest.raises(
         ValueError, match="objective must be 'lambdarank' for LambdaMART on a cluster"
     ):

@@ -229,6 +229,26 @@ def test_shared_parts_are_checked_for_each_owner():
         check_model(blend)
 
 
+@pytest.mark.parametrize(
+    ("ranker", "lacking"),
+    [
+        (rankwise.AutoRanker(None, n_trials=1, cv=2), ("query_weight", "verbose", "skipped_")),
+        (rankwise.LambdaMART(3, min_samples_leaf=1), ("objective", "n_rounds_")),
+        (rankwise.RidgeRanker(), ("fit_intercept",)),
+    ],
+)
+def test_files_of_earlier_versions_lack_later_parameters(ranker, lacking, rng):
+    X = rng.normal(size=(40, 3))
+    ranker = copy.copy(ranker).fit(X, X[:, 0] > 0, qid=np.repeat(np.arange(8), 5))
+    scores, defaults = ranker.predict(X), type(ranker)().get_params()
+    for name in lacking:
+        del vars(ranker)[name]
+    check_model(ranker)  # as load does
+    np.testing.assert_array_equal(ranker.predict(X), scores)
+    for name in set(lacking) & defaults.keys():
+        assert getattr(ranker, name) == defaults[name]
+
+
 def test_attributes_of_the_user_stay(tmp_path):
     model = model_of("ridge")
     model.note_ = {"of": "the user", "values": np.array([np.nan])}

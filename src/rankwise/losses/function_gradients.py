@@ -10,6 +10,8 @@ import numpy as np
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.typing import Float64Array, Int64Array
 
+# Sums of so many rows fit into an array, and sums of derivatives of this size into float64.
+MOST_ROWS, LARGEST_DERIVATIVE = 2**31, 1e200
 # Labels, scores and rows per query to first and second derivatives.
 GradientFunction: TypeAlias = Callable[[Float64Array, Float64Array, Int64Array], tuple[Any, Any]]
 
@@ -31,8 +33,9 @@ class FunctionGradients(GradientLoss):
     Raises
     ------
     ValueError
-        If a weight is not a whole number; ``write`` raises it for derivatives of a wrong shape,
-        that are not finite real numbers, or second derivatives below 0.
+        If a weight is not a whole number, or their sum is beyond 2^31; ``write`` raises it for
+        derivatives of a wrong shape, that are missing or no real numbers within +-1e200, or second
+        derivatives below 0.
     """
 
     def __init__(self, rows: JudgedRows, function: GradientFunction, n_threads: int) -> None:
@@ -44,6 +47,12 @@ class FunctionGradients(GradientLoss):
             raise ValueError(
                 "sample_weight must hold whole numbers if objective is a function, which sees a "
                 f"row of weight w as w rows; got {row:g}. Use a named objective, or whole weights."
+            )
+        if weight.sum() > MOST_ROWS:
+            raise ValueError(
+                f"sample_weight must sum to at most {MOST_ROWS:,} if objective is a function, "
+                f"which sees a row of weight w as w rows; got {weight.sum():,.0f}. Use smaller "
+                "weights, or a named objective."
             )
         self._copies = np.repeat(np.arange(len(copies)), copies)
         self._first = np.cumsum(copies) - copies
@@ -75,7 +84,16 @@ class FunctionGradients(GradientLoss):
 
 def _check_derivatives(which: str, values: Any, n_rows: int) -> Float64Array:
     """The derivatives as float64; ValueError if they are not finite numbers, one for each row."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of several lengths
+        raise ValueError(
+            f"objective must return {which} derivatives as an array: {error}"
+        ) from None
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"objective must return {which} derivatives for all rows, got a masked array. Fill it."
+        )
     if array.dtype.kind not in "fiu":
         raise ValueError(
             f"objective must return {which} derivatives that are real numbers, got "
@@ -86,9 +104,11 @@ def _check_derivatives(which: str, values: Any, n_rows: int) -> Float64Array:
             f"objective must return {which} derivatives of shape ({n_rows},), one for each label "
             f"that it receives, got shape {array.shape}."
         )
-    if not np.isfinite(array).all():
-        row = int(np.argmin(np.isfinite(array)))
+    is_usable = np.abs(array) <= LARGEST_DERIVATIVE  # False for NaN
+    if not is_usable.all():
+        row = int(np.argmin(is_usable))
         raise ValueError(
-            f"objective must return finite {which} derivatives, got {array[row]} at position {row}."
+            f"objective must return {which} derivatives within +-{LARGEST_DERIVATIVE:g}, got "
+            f"{array[row]} at position {row}."
         )
     return array.astype(np.float64)

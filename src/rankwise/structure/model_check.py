@@ -9,6 +9,7 @@ checks are checked here: trees, histogram gradient boosting and support vector m
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,10 @@ def _items(where: str, values: Any) -> list[tuple[str, Any]]:
 
 
 def _check_estimator(where: str, estimator: BaseEstimator) -> list[tuple[str, Any]]:
-    state: Any = estimator.__getstate__()
     rules = structure_of(type(estimator))
+    if rules:
+        _complete_parameters(estimator)
+    state: Any = estimator.__getstate__()
     if not rules:
         return _check_foreign(where, estimator, state)
     parameters = estimator._get_param_names()
@@ -108,6 +111,13 @@ def _check_estimator(where: str, estimator: BaseEstimator) -> list[tuple[str, An
     )
     others = [(f"{where}.{name}", item) for name, item in state.items() if name not in rules]
     return [*found, *others]
+
+
+def _complete_parameters(estimator: BaseEstimator) -> None:
+    """Set parameters that came after the version of the file to their defaults."""
+    for name, parameter in signature(type(estimator)).parameters.items():
+        if name not in vars(estimator) and parameter.default is not Parameter.empty:
+            setattr(estimator, name, parameter.default)
 
 
 def _check_parameters(where: str, estimator: Any) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import LambdaMART, load, save
-from rankwise.rankers.boosting import lambdamart
+from rankwise.trees.boosted import growth_rules
 from tests.oracles import ragged_groups
 
 
@@ -41,21 +41,21 @@ def values(judged, **params):
 def test_leaves_follow_the_number_of_distinct_rows(params, many, leaves, judged, monkeypatch):
     X, y, qid = judged
     n_distinct = len(np.unique(np.column_stack([X, y, qid]), axis=0))
-    monkeypatch.setattr(lambdamart, "MANY_ROWS", n_distinct if many else n_distinct + 1)
+    monkeypatch.setattr(growth_rules, "MANY_ROWS", n_distinct if many else n_distinct + 1)
     assert count_leaves(judged, **params) == leaves
     # Copies of rows are not distinct rows.
     assert count_leaves([np.tile(of, (2, 1)[: of.ndim]) for of in judged], **params) == leaves
 
 
 def test_symmetric_trees_have_more_than_few_leaves(judged):
-    assert lambdamart.FEW_LEAVES < count_leaves(judged, growth="symmetric") <= 31
+    assert growth_rules.FEW_LEAVES < count_leaves(judged, growth="symmetric") <= 31
 
 
 def test_penalty_is_a_share_of_the_second_derivatives(judged):
     X, y, qid = judged
     n_queries = sum(len(np.unique(y[qid == query])) > 1 for query in np.unique(qid))
     # Without features that split, the root's second derivatives are those of all rows.
-    share = lambdamart.PENALTY_QUERIES / (lambdamart.PENALTY_QUERIES + n_queries)
+    share = growth_rules.PENALTY_QUERIES / (growth_rules.PENALTY_QUERIES + n_queries)
     plain = LambdaMART(1, reg_lambda=0.0, max_leaf_nodes=2, objective="logistic")
     penalised = LambdaMART(1, max_leaf_nodes=2, objective="logistic")
     before, after = (ranker.fit(X, y, qid=qid) for ranker in (plain, penalised))

@@ -157,3 +157,25 @@ def test_other_measures_keep_their_cut_off(rng):
             for level in ({}, {"truncation_level": None})
         )
         np.testing.assert_array_equal(default, none)
+
+
+@pytest.mark.parametrize("sampling", [{}, {"subsample": 0.5}, {"sampling": "goss"}])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_order_of_labels_does_not_leak(objective, sampling, judged):
+    """All scores are equal before the first tree: no file may order its gradients or measures."""
+    X, y, qid = judged
+    train, fitted = qid % 3 > 0, []
+    for sign, n_jobs in ((1, 1), (-1, 2)):
+        order = np.lexsort((sign * y, sign * qid))
+        rows, held = (order[train[order] == side] for side in (True, False))
+        ranker = LambdaMART(
+            20, objective=objective, early_stopping_rounds=5, random_state=0, n_jobs=n_jobs,
+            **sampling,
+        )  # fmt: skip
+        fitted.append(
+            ranker.fit(
+                X[rows], y[rows], qid=qid[rows], X_val=X[held], y_val=y[held], qid_val=qid[held]
+            )
+        )
+    np.testing.assert_array_equal(*(ranker.predict(X) for ranker in fitted))
+    np.testing.assert_array_equal(*(ranker.validation_scores_ for ranker in fitted))

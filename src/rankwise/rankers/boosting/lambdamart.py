@@ -36,17 +36,17 @@ from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validat
 from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats, integers
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
-from rankwise.trees.boosted.growth_rules import Growth, GrowthRules
+from rankwise.trees.boosted.growth_rules import (
+    Growth,
+    GrowthRules,
+    automatic_leaves,
+    automatic_penalty,
+)
 from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
 from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import ArrayLike, FrameLike, canonicalise
-
-# What "auto" stands for, chosen by benchmarks/study_generalisation.py. Large trees overfit few
-# judgements; 31 leaves were level or behind at 52,000 rows (two sets), and ahead at 210,000 (one).
-FEW_LEAVES, MANY_LEAVES, MANY_ROWS = 7, 31, 100_000
-PENALTY_QUERIES = 10.0
 
 
 class LambdaMART(TreeScores):
@@ -100,7 +100,8 @@ class LambdaMART(TreeScores):
     reg_lambda : float >= 0 or "auto", default="auto"
         L2 penalty on the values of the leaves. "auto": the sum of the second derivatives of the
         tree's rows, times ``10 / (10 + n)`` for n training queries with different labels. The
-        penalty thus follows the scale of the loss, and fades with more queries.
+        penalty thus follows the scale of the loss, and fades with more queries. 0 if
+        ``objective`` is a function, whose derivatives need not sum to 0 in a query.
     reg_alpha : float >= 0, default=0.0
         L1 penalty on the values of the leaves.
     min_split_gain : float >= 0, default=0.0
@@ -218,8 +219,9 @@ class LambdaMART(TreeScores):
     without penalties [2]_. Categories without training rows in the node go to the heavier side,
     unknown categories are treated as missing; these include categories of rows of weight 0 only.
     Neither the order of rows and queries nor the names of the queries change the model, because
-    random numbers are drawn by the content of the queries. The order of validation rows does not
-    matter either.
+    random numbers are drawn by the content of the queries. Rows of equal scores, as all are before
+    the first tree, rank in an order that their content determines. The order of validation rows
+    does not matter either.
 
     ``max_leaf_nodes=31`` and ``reg_lambda=0.0`` are the defaults of LightGBM, and of version 0.2.0.
     Differs from LightGBM's LambdaRank: pairs and discounts end at the same rank;
@@ -259,7 +261,7 @@ class LambdaMART(TreeScores):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "n_rounds_": Number("i", low=0),
+        "n_rounds_": Sometimes(Number("i", low=0)),  # models of 0.2.0 lack it
         "best_iteration_": Number("i", low=0),
         "validation_scores_": Sometimes(Plain()),
         "positions_": Sometimes(integers("n_positions", dtype="i8", low=0, ascending=True)),
@@ -405,7 +407,7 @@ class LambdaMART(TreeScores):
         n_threads = threads_asked(self.n_jobs)
 
         # A copy, because the checks overwrite the number of features of the earlier fit.
-        earlier = copy(self) if self.warm_start and getattr(self, "n_rounds_", 0) else None
+        earlier = copy(self) if self.warm_start and hasattr(self, "n_estimators_") else None
         self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
         if earlier is not None:
             self.columns_ = self.columns_.continue_codes(earlier.columns_, "warm_start")
@@ -414,8 +416,9 @@ class LambdaMART(TreeScores):
         has_missing = np.zeros(self.n_features_in_, dtype=bool)
         if earlier is not None:
             n_features = earlier.n_features_in_, self.n_features_in_
-            check_warm_start(*n_features, earlier.n_rounds_, self.n_estimators)
-            trees, n_rounds, has_missing = earlier.trees_, earlier.n_rounds_, earlier.has_missing_
+            n_rounds = getattr(earlier, "n_rounds_", earlier.n_estimators_)
+            check_warm_start(*n_features, n_rounds, self.n_estimators)
+            trees, has_missing = earlier.trees_, earlier.has_missing_
             biases = earlier._position_biases()
         X_val = None if X_val is None else self._encode(X_val)
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
@@ -471,11 +474,12 @@ class LambdaMART(TreeScores):
         """
         max_leaf_nodes, reg_lambda, relative_lambda = self.max_leaf_nodes, self.reg_lambda, 0.0
         if max_leaf_nodes == "auto":
-            bounded = self.growth == "symmetric" or self.max_depth is not None
-            max_leaf_nodes = MANY_LEAVES if bounded or n_rows >= MANY_ROWS else FEW_LEAVES
+            max_leaf_nodes = automatic_leaves(n_rows, self.growth, self.max_depth)
         if reg_lambda == "auto":
-            reg_lambda = 0.0
-            relative_lambda = PENALTY_QUERIES / (PENALTY_QUERIES + n_queries)
+            # Gradients of a function need not sum to 0 in a node. A penalty would then charge a
+            # split for the sum, twice, and no split of a common offset is worth it.
+            is_named = isinstance(self.objective, str)
+            reg_lambda, relative_lambda = 0.0, automatic_penalty(n_queries) if is_named else 0.0
         return GrowthRules(
             max_leaf_nodes, self.max_depth, self.min_samples_leaf, self.min_hessian_leaf,
             reg_lambda, self.reg_alpha, self.min_split_gain, self.growth,

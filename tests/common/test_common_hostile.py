@@ -94,6 +94,8 @@ def complaint(key, params, rows):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", SCALE_WARNING, UserWarning)
+        # Cases of two distinct rows; the scores are still examined.
+        warnings.filterwarnings("ignore", "AutoRanker holds no rows out", UserWarning)
         try:
             estimator = fitted(key, params, rows)
             if estimator is None:

@@ -23,11 +23,6 @@ ESTIMATORS.append(small("ordinal_svm", probability=True))
 # estimators refuse. Common tests fit text in a declared order.
 UNORDERED_TEXT = {"check_classifiers_classes": "text classes need a declared order"}
 # Calibrated probabilities have thresholds of their own, as those of scikit-learn's SVC.
-# The checks round the rows of estimators that take categories. AutoRanker merges equal rows, and
-# the two or three that are left make no folds.
-FEW_DISTINCT_ROWS = dict.fromkeys(
-    ("check_pipeline_consistency", "check_fit2d_1feature"), "too few distinct rows for folds"
-)
 OWN_THRESHOLDS = {"check_classifiers_train": "predict is not the most probable class"}
 # Adapters pass weights on to libraries that weigh rows or whole queries, not pairs.
 REPETITION = {
@@ -42,8 +37,6 @@ def excused(estimator):
     key = type(estimator).__module__.rpartition(".")[2]
     if key in NO_REPETITION:
         return REPETITION | (WITHIN_A_QUERY if key in QUERY_WEIGHTS else {})
-    if key == "auto":
-        return FEW_DISTINCT_ROWS
     is_ordinal = isinstance(estimator, (OrdinalRanker, OrdinalReduction))
     has_calibrated = getattr(estimator, "probability", False)
     return (UNORDERED_TEXT if is_ordinal else {}) | (OWN_THRESHOLDS if has_calibrated else {})

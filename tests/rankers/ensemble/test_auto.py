@@ -12,7 +12,7 @@ from rankwise.datasets import load_dataset
 from rankwise.explain import explain_pair
 from rankwise.metrics import parse
 from rankwise.rankers.ensemble import auto
-from rankwise.rankers.ensemble.auto_rows import TrialRows
+from rankwise.rankers.ensemble.auto_rows import TrialRows, scale_columns
 from rankwise.rankers.ensemble.auto_search import HeldOut, is_clearly_better, spread
 from rankwise.rankers.ensemble.auto_trials import Trial, objective_of, settings
 
@@ -51,7 +51,10 @@ def test_families_have_equal_shares_of_the_score(rng):
     assert len(ranker.history_) == 6
     # Every family's part of the score spreads about alike within queries it has not seen.
     new, _, new_qid = made(np.random.default_rng(7))
-    scaled, groups = ranker._scaled(new), QueryGroups.from_qid(new_qid, len(new))
+    scaled, groups = (
+        scale_columns(new, ranker.center_, ranker.scale_),
+        QueryGroups.from_qid(new_qid, len(new)),
+    )
     parts = {"trees": np.zeros(len(new)), "others": np.zeros(len(new))}
     for model, weight in zip(ranker.models_, ranker.weights_, strict=True):
         trees = isinstance(model, LambdaMART)
@@ -141,7 +144,7 @@ def test_never_far_below_the_best_family_on_new_queries():
         per_query = parse("nDCG@10").per_query
         groups = QueryGroups.from_qid(qid[~train], 1000)
         blend = per_query(y[~train], ranker.predict(X[~train]), groups)
-        scaled = ranker._scaled(X[~train])
+        scaled = scale_columns(X[~train], ranker.center_, ranker.scale_)
         for model in ranker.models_:
             rows = X[~train] if isinstance(model, LambdaMART) else scaled
             assert not is_clearly_better(per_query(y[~train], model.predict(rows), groups), blend)

@@ -201,3 +201,23 @@ def test_explanations_take_categories_and_exports_refuse_them(tmp_path):
     found = explain_pair(ranker, X.iloc[[0]], X.iloc[[1]])
     gap = np.diff(ranker.predict(X[:2])[::-1])[0]
     assert found.values.sum() == pytest.approx(gap, abs=1e-9)
+
+
+def test_folds_of_few_distinct_rows_have_two_each():
+    X = np.repeat(np.arange(5.0)[:, None], 6, axis=0)
+    y = np.repeat([0, 1, 0, 2, 1], 6)
+    weighted = AutoRanker(**{**SMALL, "cv": 5}).fit(X[::6], y[::6], sample_weight=[6] * 5)
+    repeated = AutoRanker(**{**SMALL, "cv": 5}).fit(X, y)
+    np.testing.assert_array_equal(repeated.predict(X), weighted.predict(X))
+    trees = [model for model in repeated.models_ if isinstance(model, rankwise.LambdaMART)]
+    assert len(trees) in (0, 2)
+
+
+@pytest.mark.parametrize("n_distinct", [2, 3])
+def test_rows_too_few_to_hold_out_are_named(n_distinct):
+    X, y = np.arange(float(n_distinct))[:, None], np.arange(n_distinct)
+    with pytest.warns(UserWarning, match=f"AutoRanker holds no rows out.* only {n_distinct} dist"):
+        ranker = AutoRanker(**SMALL).fit(np.tile(X, (4, 1)), np.tile(y, 4))
+    assert (np.diff(ranker.predict(X)) > 0).all()
+    with pytest.raises(ValueError, match="n_samples=1"):
+        AutoRanker(**SMALL).fit(X[:1], y[:1])

@@ -31,6 +31,7 @@ from rankwise.rankers.ensemble.auto_rows import (
     TrialRows,
     add_indicators,
     fit_scaling,
+    fold_rows,
     scale_columns,
 )
 from rankwise.rankers.ensemble.auto_search import (
@@ -41,7 +42,7 @@ from rankwise.rankers.ensemble.auto_search import (
     blend_families,
 )
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, N_TRIALS, Trial, bags, settings
-from rankwise.rankers.ensemble.held_out_scores import parts
+from rankwise.rankers.ensemble.held_out_scores import DEFAULT_FOLDS, parts
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
 from rankwise.rows.row_hash import canonical_order
@@ -85,10 +86,10 @@ class AutoRanker(CategoricalInput, Ranker):
     n_trials : int >= 1, optional
         Largest number of trials, out of 10 settings and 12 bags. None: all.
     cv : int >= 2, splitter, iterable of (train rows, test rows) or None, default=5
-        Number of folds of queries (None: 5) if ``fit`` receives no validation rows; folds of rows
-        if there are fewer queries than folds. From 1,000 queries or 100,000 rows on, a fifth of the
-        queries is held out once instead. A scikit-learn splitter gets the queries as ``groups``;
-        row numbers of an iterable refer to X.
+        Number of folds of queries (None: 5) if ``fit`` receives no validation rows; folds of rows,
+        two distinct ones or more in each, if there are fewer queries than folds. From 1,000 queries
+        or 100,000 rows on, a fifth of the queries is held out once instead. A scikit-learn splitter
+        gets the queries as ``groups``; row numbers of an iterable refer to X.
     query_weight : {"pair", "document", "query"} or None, default=None
         Weights of queries in the losses of rank_svm, pairwise_elm and lambdamart, see
         :class:`LambdaMART`. None: both "pair" and "document" are tried, and trees have "pair".
@@ -300,7 +301,7 @@ class AutoRanker(CategoricalInput, Ranker):
         """Score of every row, shape (n_samples,), float64; higher ranks higher."""
         check_is_fitted(self)
         X = self._dense(self._check_rows(drop_times(X)[0]))
-        scaled, scores = self._scaled(X), np.zeros(X.shape[0])
+        scaled, scores = scale_columns(X, self.center_, self.scale_), np.zeros(X.shape[0])
         indicators = self.indicators_ if self.columns_.nominal else [{}] * len(self.models_)
         for model, weight, level, categories in zip(
             self.models_, self.weights_, self.levels_, indicators, strict=True
@@ -337,9 +338,6 @@ class AutoRanker(CategoricalInput, Ranker):
     def _measure(self, data: FitData) -> str:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
-    def _scaled(self, X: Matrix) -> Matrix:
-        return scale_columns(X, self.center_, self.scale_)
-
     def _dense(self, X: Matrix) -> Matrix:
         if self.is_sparse_ or not is_sparse(X):
             return X
@@ -363,8 +361,9 @@ class AutoRanker(CategoricalInput, Ranker):
                 (np.unique(position[train]), np.unique(position[test])) for train, test in splits
             ]
         n_queries = data.groups.n_queries
-        is_large = n_queries >= _MANY_QUERIES or (n_queries > 1 and len(data.y) >= _MANY_ROWS)
-        return parts(self.cv, _SHARE if is_large else None, data, data.groups.codes())
+        if n_queries >= _MANY_QUERIES or (n_queries > 1 and len(data.y) >= _MANY_ROWS):
+            return parts(self.cv, _SHARE, data, data.groups.codes())
+        return fold_rows(int(self.cv or DEFAULT_FOLDS), data)
 
     def _parts(
         self,
@@ -393,8 +392,8 @@ class AutoRanker(CategoricalInput, Ranker):
         return found, known
 
     def _rows(self, data: FitData) -> TrialRows:
-        codes = data.groups.codes()
-        return TrialRows(data.X, self._scaled(data.X), data.y, codes, data.sample_weight)
+        codes, scaled = data.groups.codes(), scale_columns(data.X, self.center_, self.scale_)
+        return TrialRows(data.X, scaled, data.y, codes, data.sample_weight)
 
     def _trials(self, data: FitData, members: list[Member]) -> Iterator[Trial]:
         """The settings, followed by bags of the best settings."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,9 @@ import numpy as np
 from rankwise.features.category_indicators import append_indicators
 from rankwise.groups import QueryGroups
 from rankwise.rankers.ensemble.auto_trials import Family
+from rankwise.rankers.ensemble.held_out_scores import parts
+from rankwise.rows.fit_data import FitData
+from rankwise.runtime.callers import callers_level
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 
@@ -54,6 +58,30 @@ class TrialRows:
     def groups(self) -> QueryGroups:
         """Query groups of the rows."""
         return QueryGroups.from_qid(self.qid, len(self.y))
+
+
+def fold_rows(n_folds: int, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+    """(rows to fit, rows to score) of folds of queries, or of rows if there are fewer queries.
+
+    Raises
+    ------
+    ValueError
+        If there is only one row.
+    """
+    n_rows = len(data.y)
+    if data.groups.n_queries < n_folds:
+        # A single row cannot be ordered, so every fold of rows has two or more.
+        n_folds = min(n_folds, n_rows // 2)
+    if n_folds > 1 or n_rows < 2:
+        return parts(max(n_folds, 2), None, data, data.groups.codes())
+    warnings.warn(
+        f"AutoRanker holds no rows out, because X has only {n_rows} distinct rows: its trials are "
+        "compared on the rows that they were fitted on. Pass more rows, or X_val.",
+        UserWarning,
+        stacklevel=callers_level(),
+    )
+    every = np.arange(n_rows)
+    return [(every, every)]
 
 
 def add_indicators(scaled: Matrix, X: Matrix, categories: Mapping[int, Float64Array]) -> Matrix:

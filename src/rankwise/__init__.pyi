@@ -101,4 +101,5 @@ from .rankers.stream_scores import evaluate_stream as evaluate_stream
 from .rankers.svm.pruned_rank_svm import PrunedRankSVM as PrunedRankSVM
 from .rankers.svm.rank_svm import RankSVM as RankSVM
 from .selection.comparison import compare as compare
+from .selection.table_leaderboard import leaderboard as leaderboard
 from .streams.row_stream import stream as stream

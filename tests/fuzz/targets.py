@@ -11,6 +11,7 @@ GROUPS = {
     "texts": "tests.fuzz.texts",
     "exports": "tests.fuzz.exports",
     "judged_files": "tests.fuzz.judged_files",
+    "score_tables": "tests.fuzz.score_tables",
     "kernels": "tests.fuzz.kernels",
     "models": "tests.fuzz.models",
     "fits": "tests.fuzz.fits",

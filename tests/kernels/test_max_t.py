@@ -40,14 +40,16 @@ def test_largest_t(rng):
     scale[0, 2] = np.nan
     seeds = rng.integers(0, 2**63, 5).astype(np.uint64)
     maxima = np.empty(5)
-    largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima)
-    for seed, found in zip(seeds, maxima, strict=True):
+    shifts, variances = rng.normal(0.0, 0.1, (5, 3)), rng.uniform(0.0, 0.02, 3)
+    largest_pair_t(values, counted, starts, squares, sizes, scale, shifts, variances, seeds, maxima)
+    for seed, shift, found in zip(seeds, shifts, maxima, strict=True):
         flipped = gaps * signs(int(seed), 70)[:, None, None]
         expected = 0.0
         for i, j in ((0, 1), (1, 2)):
             parts = zip(strata, sizes[:, i, j], strict=True)
             sums = [(flipped[part, i, j].sum(), n) for part, n in parts if n > 0]
-            mean = np.mean([total / n for total, n in sums])
+            mean = np.mean([total / n for total, n in sums]) + shift[i] - shift[j]
             error = scale[i, j] * (squares[i, j] - sum(total**2 / n for total, n in sums))
+            error += variances[i] + variances[j]
             expected = max(expected, mean**2 / max(error, SMALLEST_ERROR * mean**2))
         np.testing.assert_allclose(found, expected)

@@ -1,7 +1,8 @@
 """Exit codes and one-line error messages of the commands.
 
 0: done. 1: the job failed (unreadable data, a ranker that raised, …). 2: the command line is
-wrong (an unknown option, ranker, measure or data set, a file that does not exist). 130:
+wrong (an unknown option, ranker, measure or data set, a file that does not exist). 3: --fail-if
+found a system that is worse than the baseline. 130:
 interrupted, 143: ended by SIGTERM; both after temporary files are removed. ``--debug`` anywhere on
 the command line shows the traceback instead.
 """
@@ -21,7 +22,7 @@ from typer.core import TyperGroup
 
 from rankwise.runtime.vocabulary import LISTS, settings_written
 
-OK, FAILED, USAGE = 0, 1, 2
+OK, FAILED, USAGE, REGRESSED = 0, 1, 2, 3
 INTERRUPTED, TERMINATED = 130, 143
 DEBUG_FLAG = "--debug"
 # Warnings shown as notes, because they report what was done rather than a problem.
@@ -148,6 +149,8 @@ def one_line(error: object) -> str:
 
 def _as_option(name: str, value: Any) -> str:
     """A setting in messages of the library, as it is written on the command line."""
+    if name == "run" and value is False:
+        return "--average-repeats"
     if name == "qid" and value in (False, 0):
         return "--one-query"
     if name == "replace":

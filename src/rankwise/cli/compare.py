@@ -15,6 +15,7 @@ import typer
 
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
+from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._named_entries import DEFAULT, columns_of, read_candidates
@@ -33,7 +34,7 @@ from rankwise.cli._options import (
     TimeLimit,
     ValiData,
 )
-from rankwise.cli._output import check_target, print_json, terminal_width
+from rankwise.cli._output import print_json, terminal_width
 from rankwise.cli._progress import Progress, waiting
 from rankwise.runtime.vocabulary import ArgumentError
 
@@ -110,9 +111,8 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
     ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="Show every column, even on a narrow terminal.")
-    ] = False,
+    table: Table = None,
+    wide: Wide = False,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -132,8 +132,7 @@ def compare(
     sizes = None if learning_curve is None else _read_sizes(learning_curve)
     if select_by is not None:
         read_measures(select_by, preset)
-    if report is not None:
-        check_target(report, "--report")
+    check_outputs(report, table)
     columns = replace(columns, score_columns=columns_of(candidates))
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
@@ -160,6 +159,8 @@ def compare(
         with waiting("Writing the report"):
             command = shlex.join(["rankwise", *context.obj])
             write_report(board, report, data=loaded, command=command, learning_curve=curve)
+    if table is not None:
+        write_table(board, table)
     if json:
         found = board.to_dict() | {"report": None if report is None else str(report)}
         if curve is not None:
@@ -170,8 +171,9 @@ def compare(
         typer.echo(board.to_text(None if wide else terminal_width()))
         if curve is not None:
             typer.echo(f"\n{curve}")
-        if report is not None:
-            typer.echo(f"\n{report}")
+        for path in (table, report):
+            if path is not None:
+                typer.echo(f"\n{path}")
     exit_if_failed(board)
 
 

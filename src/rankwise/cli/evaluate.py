@@ -12,11 +12,22 @@ import typer
 
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
+from rankwise.cli._boards import (
+    FailIfOption,
+    Margin,
+    Report,
+    Table,
+    Wide,
+    check_gate,
+    check_outputs,
+    exit_if_worse,
+    show_board,
+)
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._named_entries import columns_of, read_systems
-from rankwise.cli._options import DATA_HELP, MISSING_FOLDERS, Json, Measures, Preset
-from rankwise.cli._output import check_target, number, print_json, print_table, terminal_width
+from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
+from rankwise.cli._output import number, print_json, print_table
 
 if TYPE_CHECKING:
     from rankwise.datasets import Qrels, RankingData
@@ -83,16 +94,11 @@ def evaluate(
             help="TREC runs: also count judged queries without documents, as trec_eval -c does.",
         ),
     ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.html",
-            help=f"Write a self-contained report on several systems. {MISSING_FOLDERS}",
-        ),
-    ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="Show every column, even on a narrow terminal.")
-    ] = False,
+    report: Report = None,
+    table: Table = None,
+    fail_if: FailIfOption = None,
+    margin: Margin = None,
+    wide: Wide = False,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -101,7 +107,8 @@ def evaluate(
     Documents of a TREC run are ordered as in trec_eval: by score in single precision, ties by
     descending document id. Judged documents that are not in the run count as not retrieved. With
     --systems or --baseline, several systems are tested against each other. If one of them scores
-    the rows of DATA, all systems, including runs, are measured on these rows.
+    the rows of DATA, all systems, including runs, are measured on these rows. --baseline with
+    --fail-if worse is a gate for pipelines: exit status 3 stops a system that is worse.
     """
     from rankwise.datasets import Run
     from rankwise.selection import evaluate_systems
@@ -112,46 +119,34 @@ def evaluate(
     if all_queries and others:
         raise UsageError(f"--all-queries needs TREC runs, but {others[0]} is not one. Drop it.")
     several = len(found) > 1
-    if report is not None:
-        if not several:
-            raise UsageError("--report compares several systems. Add one with --systems.")
-        check_target(report, "--report")
+    for option, path in (("--report", report), ("--table", table)):
+        if path is not None and not several:
+            raise UsageError(f"{option} compares several systems. Add one with --systems.")
+    check_outputs(report, table)
+    check_gate(fail_if, margin, against)
     if several and per_query:
         raise UsageError("--per-query shows one system only. Use --json for several.")
     columns = replace(columns, score_columns=columns_of(found))
     if not (columns.options or columns.one_query):  # else it may be a table of six columns
         _refuse_runs(data)
     if not others:
-        table: Any = _judgments(data, columns)
+        judged: Any = _judgments(data, columns)
     else:
-        table = _rows(found, data, columns, may_be_one=not compares_rows([], wanted))
+        judged = _rows(found, data, columns, may_be_one=not compares_rows([], wanted))
     board = evaluate_systems(
         found,
-        table,
+        judged,
         baseline=against,
         measures=list(wanted),
         preset=preset,
         all_queries=all_queries,
     )
     if several:
-        _show_board(board, report, shlex.join(["rankwise", *context.obj]), wide, json)
+        command = shlex.join(["rankwise", *context.obj])
+        show_board(board, report=report, table=table, command=command, wide=wide, json=json)
+        exit_if_worse(board, fail_if, margin)
     else:
         _show_one(board, wanted, per_query, json)
-
-
-def _show_board(
-    board: Leaderboard, report: Path | None, command: str, wide: bool, json: bool
-) -> None:
-    if report is not None:
-        from rankwise.report import write_report
-
-        write_report(board, report, command=command)
-    if json:
-        print_json(board.to_dict() | {"report": None if report is None else str(report)})
-        return
-    typer.echo(board.to_text(None if wide else terminal_width()))
-    if report is not None:
-        typer.echo(f"\n{report}")
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:

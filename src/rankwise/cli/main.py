@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from rankwise.cli import (
+    board,
     compare,
     convert,
     cv,
@@ -23,16 +24,19 @@ from rankwise.cli import (
     info,
     lint,
     listing,
+    plan,
     predict,
     reproduce,
     search,
+    warm_up,
 )
 from rankwise.cli._errors import DEBUG_FLAG, USAGE, OneLineGroup
 
 app = typer.Typer(
     cls=OneLineGroup,
     help="Learning to rank: judged data in, a tuned and tested leaderboard out.",
-    epilog="Exit codes: 0 done, 1 the job failed, 2 the command line is wrong, 130 interrupted, "
+    epilog="Exit codes: 0 done, 1 the job failed, 2 the command line is wrong, 3 a system is worse "
+    "than the baseline (--fail-if), 130 interrupted, "
     "143 terminated.",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,6 +48,8 @@ _COMMANDS = {
     "fit": fit.fit,
     "predict": predict.predict,
     "evaluate": evaluate.evaluate,
+    "board": board.board,
+    "plan": plan.plan,
     "fuse": fuse.fuse,
     "index": search.index,
     "search": search.search,
@@ -53,6 +59,7 @@ _COMMANDS = {
     "lint": lint.lint,
     "info": info.info,
     "list": listing.list_,
+    "warm-up": warm_up.warm_up,
 }
 for _name, _command in _COMMANDS.items():
     # A paragraph is one line: typer keeps the line ends of docstrings on narrow terminals.

@@ -18,7 +18,9 @@ SMALLEST_ERROR = 1e-12
 
 
 @njit
-def largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima):
+def largest_pair_t(
+    values, counted, starts, squares, sizes, scale, shifts, variances, seeds, maxima
+):
     """Fill ``maxima`` with the largest squared t over pairs, one per draw of signs.
 
     Parameters
@@ -35,6 +37,10 @@ def largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima
     scale : ndarray of shape (n_systems, n_systems), float64
         Ratio of the squared standard error of a pair's mean difference to its sum of squares within
         strata. NaN excludes the pair.
+    shifts : ndarray of shape (n_draws, n_systems), float64
+        What each draw adds to the mean of a system.
+    variances : ndarray of shape (n_systems,), float64
+        Variance of these shifts, which joins the squared standard error of a pair.
     seeds : ndarray of shape (n_draws,), uint64
         One per draw, so that results do not depend on how draws are divided among threads.
     maxima : ndarray of shape (n_draws,), float64
@@ -82,11 +88,13 @@ def largest_pair_t(values, counted, starts, squares, sizes, scale, seeds, maxima
                             for j in range(i + 1, k):
                                 if counted[q, j]:
                                     partial[g, i, j] += sign * (values[q, i] - values[q, j])
-        maxima[p] = _largest(sums, partial, squares, sizes, n_strata_of, scale)
+        maxima[p] = _largest(
+            sums, partial, squares, sizes, n_strata_of, scale, shifts[p], variances
+        )
 
 
 @njit
-def _largest(sums, partial, squares, sizes, n_strata_of, scale):
+def _largest(sums, partial, squares, sizes, n_strata_of, scale, shift, variance):
     largest = 0.0
     for i in range(len(squares)):
         for j in range(i + 1, len(squares)):
@@ -100,8 +108,9 @@ def _largest(sums, partial, squares, sizes, n_strata_of, scale):
                     # with signs.
                     within -= total * total / sizes[g, i, j]
                     mean += total / sizes[g, i, j]
-            mean /= n_strata_of[i, j]
-            error = max(within * scale[i, j], SMALLEST_ERROR * mean * mean)
+            mean = mean / n_strata_of[i, j] + (shift[i] - shift[j])
+            error = within * scale[i, j] + (variance[i] + variance[j])
+            error = max(error, SMALLEST_ERROR * mean * mean)
             if error > 0.0:
                 largest = max(largest, mean * mean / error)
     return largest

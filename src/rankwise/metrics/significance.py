@@ -25,6 +25,17 @@ from rankwise.metrics.statistics.intervals import (
 )
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import PairedTest, paired_test
+from rankwise.metrics.statistics.rank_intervals import (
+    RankIntervals,
+    compact_letters,
+    rank_intervals,
+)
+from rankwise.metrics.statistics.runs import RunErrors, pool_run_errors, run_error
+from rankwise.metrics.statistics.sample_size import (
+    always_valid_interval,
+    detectable_difference,
+    queries_needed,
+)
 from rankwise.metrics.statistics.stratified import stratified_mean, t_intervals
 
 __all__ = [
@@ -32,6 +43,9 @@ __all__ = [
     "Comparison",
     "Interval",
     "PairedTest",
+    "RankIntervals",
+    "RunErrors",
+    "always_valid_interval",
     "average_ranks",
     "benjamini_hochberg",
     "bonferroni",
@@ -39,11 +53,17 @@ __all__ = [
     "bootstrap_intervals",
     "cliffs_delta",
     "cohens_d",
+    "compact_letters",
     "compare_to_baseline",
     "compare_to_best",
+    "detectable_difference",
     "holm",
     "paired_test",
+    "pool_run_errors",
+    "queries_needed",
     "rank_biserial",
+    "rank_intervals",
+    "run_error",
     "stratified_mean",
     "t_intervals",
 ]

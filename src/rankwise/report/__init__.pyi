@@ -7,6 +7,7 @@ from .plots import plot_curves as plot_curves
 from .plots import plot_differences as plot_differences
 from .plots import plot_paths as plot_paths
 from .rank_diagram import plot_critical_difference as plot_critical_difference
+from .rank_interval_plot import plot_rank_intervals as plot_rank_intervals
 from .rank_plots import plot_confusion as plot_confusion
 from .rank_plots import plot_thresholds as plot_thresholds
 from .tree_plot import plot_tree as plot_tree

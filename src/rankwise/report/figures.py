@@ -17,9 +17,10 @@ from rankwise.report.line_plots import Look, looks
 from rankwise.report.number_format import count, number
 from rankwise.report.rank_densities import confusions, densities
 from rankwise.report.rank_diagram import RankDiagram, draw_ranks, rank_diagram
+from rankwise.report.rank_interval_plot import plot_rank_intervals
 from rankwise.report.series import curves, differences, paths
 from rankwise.report.svg import inline
-from rankwise.selection.leaderboard_text import p_value
+from rankwise.selection.leaderboard_text import p_value, ranks_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,6 +87,7 @@ def figures(board: Leaderboard, further: Further) -> list[PageFigure]:
     """Figures of the leaderboard and of further results, as far as there are data for them."""
     made = [
         _curves(board),
+        _rank_intervals(board),
         _differences(board),
         _ranks(board),
         None if not further.boards else _ranks_over(further.boards),
@@ -169,16 +171,40 @@ def _differences(board: Leaderboard) -> PageFigure | None:
     best, measure = board.best, board.measures[0]
     said = "; ".join(
         f"{difference.ranker}: better on {difference.better}, equal on {difference.equal}, "
-        f"worse on {difference.worse} queries"
+        f"worse on {difference.worse} {board.settings.unit}"
         for difference in found
     )
     return _figure(
         "differences",
-        "Query by query against the best",
+        "Query by query against the best"
+        if board.settings.unit == "queries"
+        else "Unit by unit against the best",
         drawn,
         f"{said}.",
-        f"{measure} of each query minus that of {best}, sorted; up is better. "
-        "The white gap between the two areas stands for queries on which both are equal.",
+        f"{measure} of each of the {board.settings.unit} minus that of {best}, sorted; up is "
+        f"better. The white gap between the two areas stands for {board.settings.unit} on which "
+        "both are equal.",
+    )
+
+
+def _rank_intervals(board: Leaderboard) -> PageFigure | None:
+    """Rank intervals of three or more rankers; two need no plot."""
+    rows = [row for row in board.rows() if row["rank"]]
+    drawn = plot_rank_intervals(board) if len(rows) >= _FEWEST_RANKED else None
+    if drawn is None:
+        return None
+    said = "; ".join(f"{row['ranker']} {ranks_text(row)}" for row in rows)
+    n_open = sum(row["rank_low"] == 1 for row in rows)
+    level = f"{100 * board.settings.confidence:g}\u00a0%"
+    return _figure(
+        "rank-intervals",
+        "Rank intervals",
+        drawn,
+        f"Ranks by {board.measures[0]}: {said}.",
+        f"Ranks by {board.measures[0]} that the tests of all pairs leave open; the intervals hold "
+        f"jointly at {level}. Dots mark the order of the means. "
+        f"{count(n_open)} of {count(len(rows))} {board.settings.contestant}s, in colour, may be "
+        "the best.",
     )
 
 
@@ -190,7 +216,8 @@ def _ranks(board: Leaderboard) -> PageFigure | None:
     if len(finished) < _FEWEST_RANKED or n_complete < 2:
         return None
     found = rank_diagram(board, confidence=board.settings.confidence)
-    return _rank_figure("ranks", "Average ranks over queries", found)
+    words = board.settings.unit, board.settings.contestant
+    return _rank_figure("ranks", f"Average ranks over {words[0]}", found, *words)
 
 
 def _ranks_over(boards: Mapping[str, Leaderboard]) -> PageFigure:
@@ -198,21 +225,30 @@ def _ranks_over(boards: Mapping[str, Leaderboard]) -> PageFigure:
     return _rank_figure("ranks-over-data-sets", "Average ranks over data sets", found)
 
 
-def _rank_figure(name: str, heading: str, found: RankDiagram) -> PageFigure:
+def _rank_figure(
+    name: str,
+    heading: str,
+    found: RankDiagram,
+    unit: str = "queries",
+    contestant: str = "ranker",
+) -> PageFigure:
     ranks = found.ranks
     level = f"{100 * ranks.level:g}\u00a0%"
     said = ", ".join(f"{n} {r:.2f}" for n, r in zip(ranks.names, ranks.ranks, strict=True))
     without = f" Left out: {', '.join(found.left_out)}." if found.left_out else ""
-    what = "further data sets" if found.blocks == "data sets" else "further queries of these data"
+    over_sets = found.blocks == "data sets"
+    blocks = found.blocks if over_sets else unit
+    what = "further data sets" if over_sets else f"further {unit} of these data"
     return _figure(
         name,
         heading,
         draw_ranks(ranks),
         f"Average ranks, best first: {said}; critical difference {ranks.critical_difference:.2f}.",
-        f"Rankers ranked by {found.measure} in each of {count(ranks.n_blocks)} {found.blocks}; "
+        f"{contestant.capitalize()}s ranked by {found.measure} in each of "
+        f"{count(ranks.n_blocks)} {blocks}; "
         f"rank 1 is best. Friedman’s test: F {ranks.f:.2f}, p {p_value(ranks.f_p)}. A bar joins "
-        f"rankers that Nemenyi’s test does not separate at {level}; rankers in grey differ "
-        f"from the best. The tests generalise to {what}.{without}",
+        f"{contestant}s that Nemenyi’s test does not separate at {level}; {contestant}s in grey "
+        f"differ from the best. The tests generalise to {what}.{without}",
     )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from rankwise.metrics import parse
 from rankwise.metrics.significance import AverageRanks, average_ranks
 from rankwise.report.axes import FONT, WIDTH
 from rankwise.report.colours import light
@@ -146,7 +145,7 @@ def rank_diagram(
     return RankDiagram(
         ranks=average_ranks(
             values,
-            greater_is_better=parse(first.specs[measure]).greater_is_better,
+            greater_is_better=first.greater_is_better(measure),
             level=confidence,
         ),
         blocks="queries" if isinstance(boards, Leaderboard) else "data sets",

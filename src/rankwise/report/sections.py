@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from rankwise.metrics import parse
 from rankwise.report.number_format import format_signed, number
 from rankwise.report.series import differences
 from rankwise.selection.leaderboard_text import (
+    has_rank_intervals,
     how_tested,
     how_tested_against_baseline,
     joint_interval,
     merge_notes,
+    ranks_text,
+    what_can_be_seen,
 )
 
 if TYPE_CHECKING:
@@ -38,10 +40,10 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "tested": how_tested(board.settings),
         "joint_interval": joint_interval(board.settings),
         "behind_below": f"{1 - board.settings.confidence:g}",
-        "larger_is_better": parse(board.specs[board.measures[0]]).greater_is_better,
-        "larger_is_better_in": {
-            name: parse(spec).greater_is_better for name, spec in board.specs.items()
-        },
+        "larger_is_better": board.greater_is_better(),
+        "larger_is_better_in": {name: board.greater_is_better(name) for name in board.measures},
+        "can_be_seen": " ".join(what_can_be_seen(board)),
+        "has_ranks": has_rank_intervals(rows),
         "rows": [
             {
                 **row,
@@ -49,13 +51,14 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
                 "counts": counts.get(row["ranker"]),
                 "plot": place(row),
                 "standing": _standing(row),
+                "ranks": ranks_text(row),
             }
             for row in finished
         ],
         "best_at": place(finished[0])["mean"] if finished else None,
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
-        "notes": merge_notes(rows),
+        "notes": merge_notes(rows, board.settings.contestant),
     }
 
 
@@ -72,7 +75,7 @@ def baseline_section(board: Leaderboard) -> dict[str, Any] | None:
         "measure": measure,
         "tested": how_tested_against_baseline(board.settings),
         "joint_interval": joint_interval(board.settings),
-        "larger_is_better": parse(board.specs[measure]).greater_is_better,
+        "larger_is_better": board.greater_is_better(measure),
         "rows": found,
     }
 
@@ -85,7 +88,7 @@ def folds_section(board: Leaderboard) -> dict[str, Any] | None:
     rows = [row for row in board.rows() if any(v is not None for v in row["folds"])]
     if len(board.folds) == 1 and not any(any(row["chosen"].values()) for row in rows):
         return None
-    turn = 1 if parse(board.specs[board.measures[0]]).greater_is_better else -1
+    turn = 1 if board.greater_is_better() else -1
     best = [
         max((turn * row["folds"][i] for row in rows if row["folds"][i] is not None), default=None)
         for i in range(len(board.folds))

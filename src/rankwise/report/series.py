@@ -86,6 +86,8 @@ class RegularisationPath:
 
 def curves(board: Leaderboard) -> Curves | None:
     """Curves of the measure with the most cut-offs in the cells; None if fewer than three."""
+    if board.settings.greater_is_better is not None:
+        return None  # values of a table, whose names say nothing about cut-offs
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for spec in {spec for cell in board.cells for spec in cell.values}:
         family, _, cutoff = spec.rpartition("@")
@@ -122,7 +124,7 @@ def differences(board: Leaderboard, measure: str | None = None) -> list[Differen
     if not finished:
         return []
     values = board.per_query(measure)
-    turn = 1.0 if parse(board.specs[measure]).greater_is_better else -1.0
+    turn = 1.0 if board.greater_is_better(measure) else -1.0
     found = []
     for ranker in finished[1:]:
         difference = turn * (values[ranker] - values[finished[0]])

@@ -1,5 +1,9 @@
 from .comparison import compare as compare
+from .drift import DriftReport as DriftReport
+from .drift import find_drift as find_drift
 from .fold_result import FoldResult as FoldResult
+from .gate import Regression as Regression
+from .gate import find_regressions as find_regressions
 from .leaderboard import Leaderboard as Leaderboard
 from .learning_curve import LearningCurve as LearningCurve
 from .learning_curve import learning_curve as learning_curve

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from rankwise.metrics import parse
+from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.undefined_means import why_undefined
 from rankwise.runtime.json_values import convert_to_json
 from rankwise.runtime.output import write_file
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult
 from rankwise.selection.jsonl import writing
+from rankwise.selection.leaderboard_tables import leaderboard_table
 from rankwise.selection.leaderboard_text import leaderboard_text
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.standing import OF_DIFFERENCE, Standing, standings
@@ -40,6 +42,10 @@ class Leaderboard:
     cells : list of FoldResult
         One cell for every ranker and fold.
     settings : Settings
+    run_errors : dict of str to dict, optional
+        By measure and ranker, the standard error of a mean due to several runs and its degrees of
+        freedom, see :func:`rankwise.metrics.significance.run_error`; values are then means over
+        runs.
 
     Attributes
     ----------
@@ -70,6 +76,7 @@ class Leaderboard:
         fold_infos: list[FoldInfo],
         cells: list[FoldResult],
         settings: Settings,
+        run_errors: dict[str, dict[str, tuple[float, float]]] | None = None,
     ) -> None:
         self.measures = list(measures)
         self.specs = dict(measures)
@@ -79,6 +86,7 @@ class Leaderboard:
         self.folds = [info.name for info in fold_infos]
         self.cells = list(cells)
         self.settings = settings
+        self.run_errors = dict(run_errors or {})
         self._by_place = {(cell.ranker, cell.fold): cell for cell in cells}
 
     @cached_property
@@ -136,7 +144,26 @@ class Leaderboard:
         """
         if self.n_counted(measure):
             return None
+        if self.settings.greater_is_better is not None:
+            return "the table has no value of it"
         return why_undefined(parse(self.specs[self._name(measure)]))
+
+    def greater_is_better(self, measure: str | None = None) -> bool:
+        """Whether larger values of a measure are better.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name among ``measures``; None: the first.
+        """
+        given = self.settings.greater_is_better
+        spec = self.specs[self._name(measure)]
+        return parse(spec).greater_is_better if given is None else given
+
+    def _bounds(self, measure: str) -> tuple[float, float]:
+        if self.settings.greater_is_better is not None:
+            return -math.inf, math.inf
+        return parse(self.specs[measure]).bounds
 
     @property
     def recall(self) -> float | None:
@@ -153,6 +180,31 @@ class Leaderboard:
         rows = self.rows()
         return rows[0]["ranker"] if rows and rows[0]["rank"] else None
 
+    def detectable_difference(self, measure: str | None = None) -> float | None:
+        """Difference that is found with probability 0.8, for the median pair of rankers.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name among ``measures``; None: the first.
+
+        Returns
+        -------
+        float or None
+            See :func:`rankwise.metrics.significance.detectable_difference`; None if fewer than two
+            rankers finished, or their differences do not vary.
+        """
+        finished = [ranker for ranker in self.rankers if self._complete[ranker]]
+        values = self.per_query(measure)
+        try:
+            return detectable_difference(
+                {ranker: values[ranker] for ranker in finished},
+                level=self.settings.confidence,
+                random_state=self.settings.random_state,
+            )
+        except ValueError:
+            return None
+
     def rows(self, measure: str | None = None) -> list[dict[str, Any]]:
         """One dict per ranker, best first; rankers with a failed or skipped fold come last.
 
@@ -168,15 +220,16 @@ class Leaderboard:
             ``measures``: by name a dict of ``counted`` (queries that count), ``undefined`` (why
             none counts), ``mean``, ``low``, ``high``, ``folds`` (mean of every fold), ``diff`` (to
             this measure's best), ``diff_low``, ``diff_high``, ``p``, ``p_corrected``,
-            ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, all as in
-            ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
+            ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, ``rank_low``, ``rank_high``,
+            ``letters``, all as in ``rankwise.selection.standing.Standing``; the same at the top
+            level for ``measure``;
             ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
             empty if no baseline finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
             (medians over folds), ``n_settings`` (settings tried in a fold), ``chosen`` (by fold),
             ``notes``. Missing values are None.
         """
         name = self._name(measure)
-        turn = 1.0 if parse(self.specs[name]).greater_is_better else -1.0
+        turn = 1.0 if self.greater_is_better(name) else -1.0
 
         def place(ranker: str) -> tuple[bool, float]:
             mean = self._standings[name][ranker].mean
@@ -197,6 +250,7 @@ class Leaderboard:
             "settings": convert_to_json(asdict(self.settings)),
             "rows": convert_to_json(self.rows()),
             "cells": [cell.to_dict() for cell in self.cells],
+            **({"run_errors": self.run_errors} if self.run_errors else {}),
         }
 
     @classmethod
@@ -219,6 +273,10 @@ class Leaderboard:
             fold_infos=[FoldInfo(**_known(FoldInfo, info)) for info in state["folds"]],
             cells=[FoldResult.from_dict(cell) for cell in state["cells"]],
             settings=Settings(**_known(Settings, state["settings"])),
+            run_errors={
+                measure: {name: (error, freedom) for name, (error, freedom) in errors.items()}
+                for measure, errors in state.get("run_errors", {}).items()
+            },
         )
 
     def to_json(self, path: str | Path) -> Path:
@@ -257,6 +315,18 @@ class Leaderboard:
             costs = ("fit_seconds", "predict_seconds", "memory_bytes")
             flat.append({w: row[w] for w in kept} | statistics | {w: row[w] for w in costs})
         return pd.DataFrame(flat)
+
+    def to_table(self, form: str = "latex", *, digits: int = 4) -> str:
+        r"""Table for a paper or a page, with marks of significance and rank intervals.
+
+        Parameters
+        ----------
+        form : {"latex", "markdown", "csv"}
+            "latex" needs the package booktabs. "csv" has all numbers in full precision.
+        digits : int >= 0
+            Decimals of means.
+        """
+        return leaderboard_table(self, form, digits)
 
     def to_text(self, width: int | None = None) -> str:
         """Table shown by ``print``, in at most ``width`` characters if possible (None: no limit).
@@ -312,13 +382,14 @@ class Leaderboard:
                 self.fold_of_query,
                 len(self.folds),
                 self._complete,
-                greater_is_better=parse(self.specs[name]).greater_is_better,
+                greater_is_better=self.greater_is_better(name),
                 test=self.settings.test,
                 correction=self.settings.correction,
                 confidence=self.settings.confidence,
                 random_state=self.settings.random_state,
                 baseline=baseline,
-                bounds=parse(self.specs[name]).bounds,
+                bounds=self._bounds(name),
+                run_errors=self.run_errors.get(name),
             )
             for name in self.measures
         }

@@ -14,6 +14,7 @@ _NONE = "–"
 _COSTS = ("fit s", "predict s", "MB")
 _OF_COSTS = "fit (its search included), predict, MB (peak above the start): medians over folds."
 _MEGABYTE = 1e6
+_MOST_NAMED = 12
 
 
 def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
@@ -24,26 +25,28 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     """
     rows = board.rows()
     first, settings = board.measures[0], board.settings
-    header = ["#", "ranker", *board.measures, "to best", "p", *_COSTS]
+    ranks = has_rank_intervals(rows)
+    header = ["#", settings.contestant, *board.measures, "to best", "p", "ranks", *_COSTS]
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
-    if is_fitted(settings):
-        dispensable = [*reversed(_COSTS), *reversed(board.measures[1:])]
-    else:
-        header, lines = header[: -len(_COSTS)], [line[: -len(_COSTS)] for line in lines]
-        dispensable = [*reversed(board.measures[1:])]
+    absent = [*([] if ranks else ["ranks"]), *([] if is_fitted(settings) else _COSTS)]
+    kept = [place for place, name in enumerate(header) if name not in absent]
+    header, lines = _chosen(header, kept), [_chosen(line, kept) for line in lines]
+    dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
     table, hidden = _within(width, [header, *lines], dispensable)
     text = [
-        f"{settings.data or 'data'}: {len(board.qids)} queries{queries_that_count(board)}"
+        f"{settings.data or 'data'}: {len(board.qids)} {settings.unit}{queries_that_count(board)}"
         f"{_in_folds(board)}, ordered by {first}",
         *recall_of_rows(board),
         "",
         *table,
         *([f"Left out for the width: {', '.join(hidden)}."] if hidden else []),
         "",
-        f"± half of the {_level(settings)} interval over queries. to best: difference in {first} "
-        "to the best ranker.",
+        f"± half of the {_level(settings)} interval over {settings.unit}. to best: difference in "
+        f"{first} to the best {settings.contestant}.",
         f"p of this difference: {how_tested(settings)}.",
+        *([f"ranks: {_level(settings)} intervals, which hold jointly."] if ranks else []),
         *_not_separable(rows, settings),
+        *what_can_be_seen(board),
         *_against_baseline(board, rows, width),
     ]
     if is_fitted(settings):
@@ -58,18 +61,26 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
             text.append(
                 f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
             )
-    text += [f"note: {who}: {note}" for who, note in merge_notes(rows)]
+    text += [f"note: {who}: {note}" for who, note in merge_notes(rows, settings.contestant)]
     return "\n".join(text)
 
 
-def merge_notes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def has_rank_intervals(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether ranks are more than the order of the means."""
+    known = [row for row in rows if row["rank_low"] is not None]
+    return len(known) > 1
+
+
+def merge_notes(
+    rows: Sequence[Mapping[str, Any]], contestant: str = "ranker"
+) -> list[tuple[str, str]]:
     """Each note of a leaderboard once, after the rankers that it is about."""
     rankers: dict[str, list[str]] = {}
     for row in rows:
         for note in row["notes"]:
             rankers.setdefault(note, []).append(row["ranker"])
     return [
-        ("all rankers" if len(names) == len(rows) > 2 else ", ".join(names), note)
+        (f"all {contestant}s" if len(names) == len(rows) > 2 else ", ".join(names), note)
         for note, names in rankers.items()
     ]
 
@@ -80,22 +91,20 @@ def is_fitted(settings: Settings) -> bool:
 
 
 def _in_folds(board: Leaderboard) -> str:
-    if not is_fitted(board.settings):
-        return ""
-    return f" in {len(board.folds)} fold{'s' if len(board.folds) > 1 else ''}"
-
-
-_ALL_PAIRS, _TO_BASELINE = "all pairs of rankers", "all pairs with the baseline"
+    n = len(board.folds)
+    if is_fitted(board.settings):
+        return f" in {n} fold{'s' if n > 1 else ''}"
+    return f" in {n} strata" if n > 1 else ""
 
 
 def how_tested(settings: Settings) -> str:
     """Phrase for the test and its correction over all pairs."""
-    return _how(settings, _ALL_PAIRS)
+    return _how(settings, f"all pairs of {settings.contestant}s")
 
 
 def how_tested_against_baseline(settings: Settings) -> str:
     """Phrase for the test and its correction over the pairs with the baseline."""
-    return _how(settings, _TO_BASELINE)
+    return _how(settings, "all pairs with the baseline")
 
 
 def _how(settings: Settings, pairs: str) -> str:
@@ -157,10 +166,29 @@ def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     ]
     if not found:
         return []
+    more = len(found) - _MOST_NAMED
+    named = ", ".join(found[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
     return [
         f"Not separable from the best, p >= {1 - settings.confidence:g} (difference, "
-        f"{joint_interval(settings)}): {', '.join(found)}."
+        f"{joint_interval(settings)}): {named}."
     ]
+
+
+def what_can_be_seen(board: Leaderboard) -> list[str]:
+    """Line with the difference that the queries suffice to find; empty if it is unknown."""
+    if board.run_errors:
+        return []  # further queries would not help against runs that differ
+    found = board.detectable_difference()
+    if found is None:
+        return []
+    return [
+        f"With these {len(board.qids)} {board.settings.unit}, a difference of {found:.2g} is found "
+        f"with probability 0.8 (median pair of {board.settings.contestant}s)."
+    ]
+
+
+def _chosen(line: list[str], places: list[int]) -> list[str]:
+    return [line[place] for place in places]
 
 
 def _against_baseline(
@@ -188,7 +216,7 @@ def _against_baseline(
     if not lines:
         return ["", f"Nothing is tested against the baseline {baseline}: too little finished.", ""]
     counts = ["better", "equal", "worse"]
-    header = ["", "ranker", "difference", "interval", "p", *counts]
+    header = ["", board.settings.contestant, "difference", "interval", "p", *counts]
     table, hidden = _within(None if width is None else width + 2, [header, *lines], counts[::-1])
     return [
         "",
@@ -196,8 +224,9 @@ def _against_baseline(
         "",
         *(line.removeprefix("  ") for line in table),
         "",
-        f"interval: {joint_interval(board.settings)}. p: {_how(board.settings, _TO_BASELINE)}."
-        + ("" if {*counts} <= {*hidden} else " better, equal, worse: queries."),
+        f"interval: {joint_interval(board.settings)}. p: "
+        f"{how_tested_against_baseline(board.settings)}."
+        + ("" if {*counts} <= {*hidden} else f" better, equal, worse: {board.settings.unit}."),
     ]
 
 
@@ -215,6 +244,7 @@ def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
         *means,
         _number(row["diff"] or None, "+.4f"),
         p_value(row["p_corrected"]),
+        ranks_text(row),
         _number(row["fit_seconds"], ".3f"),
         _number(row["predict_seconds"], ".4f"),
         _number(None if memory is None else memory / _MEGABYTE, ".0f"),
@@ -223,6 +253,14 @@ def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
 
 def _number(value: float | None, form: str) -> str:
     return _NONE if value is None else format(value, form)
+
+
+def ranks_text(row: Mapping[str, Any]) -> str:
+    """Interval of a rank, such as "1–3", or one number if it is certain."""
+    low, high = row["rank_low"], row["rank_high"]
+    if low is None:
+        return _NONE
+    return str(low) if low == high else f"{low}–{high}"
 
 
 def p_value(p: float | None) -> str:

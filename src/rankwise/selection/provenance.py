@@ -47,7 +47,9 @@ class Settings:
     """Settings of a comparison.
 
     ``versions`` include the libraries that rankers wrap. ``baseline`` names the ranker that all
-    others are tested against, if any. ``select_by`` is empty if nothing was fitted.
+    others are tested against, if any. ``select_by`` is empty if nothing was fitted. ``unit`` is
+    what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
+    the direction of values that no measure of the library computed, otherwise None.
 
     Raises
     ------
@@ -62,6 +64,9 @@ class Settings:
     confidence: float = 0.95
     baseline: str | None = None
     random_state: int = 0
+    unit: str = "queries"
+    contestant: str = "ranker"
+    greater_is_better: bool | None = None
     n_jobs: int = 1
     n_threads: int = 1
     versions: dict[str, str] = field(default_factory=library_versions)

@@ -39,6 +39,11 @@ class Standing:
         Cohen's d of the paired differences to the best.
     wins, ties, losses : int or None
         Numbers of queries on which the ranker is better than, equal to and worse than the best.
+    rank_low, rank_high : int or None
+        Joint interval of the rank, see :func:`rankwise.metrics.significance.rank_intervals`; None
+        with the correction "benjamini-hochberg", which leaves it open.
+    letters : str
+        Rankers that share a letter are not separable from each other; all other pairs are.
     """
 
     mean: float | None = None
@@ -55,6 +60,9 @@ class Standing:
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    letters: str = ""
 
 
 def standings(
@@ -70,6 +78,7 @@ def standings(
     random_state: int,
     baseline: str | None = None,
     bounds: tuple[float, float] = (-math.inf, math.inf),
+    run_errors: Mapping[str, tuple[float, float]] | None = None,
 ) -> dict[str, Standing]:
     """Standing of every ranker; incomplete rankers have fold means only.
 
@@ -88,6 +97,8 @@ def standings(
     bounds : tuple of float
         Lowest and highest possible value of the measure. Intervals are cut there, and those of
         differences at plus and minus the distance of the two.
+    run_errors : mapping of str to (float, float), optional
+        As in :func:`rankwise.metrics.significance.compare_to_best`.
     """
     width = bounds[1] - bounds[0]
     folds = {
@@ -105,6 +116,7 @@ def standings(
         strata=fold_of_query,
         level=confidence,
         random_state=random_state,
+        run_errors=run_errors,
     )
     found = {name: Standing(folds=fold_values) for name, fold_values in folds.items()}
     for row in table:
@@ -127,6 +139,9 @@ def standings(
                 wins=None if is_best else row.wins,
                 ties=None if is_best else row.ties,
                 losses=None if is_best else row.losses,
+                rank_low=row.rank_low,
+                rank_high=row.rank_high,
+                letters=row.letters,
             )
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.metrics.statistics.effects import cohens_d
 from rankwise.metrics.statistics.intervals import bootstrap_intervals
@@ -15,10 +16,13 @@ from rankwise.metrics.statistics.max_t import max_t, pair_differences
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import METHODS, check_choice, paired_test
 from rankwise.metrics.statistics.randomisation import sign_flip_p_values
+from rankwise.metrics.statistics.rank_intervals import compact_letters, rank_intervals
+from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
+    check_columns,
+    check_level,
     stratified_means,
-    t_intervals,
     t_p_values,
     t_quantile,
 )
@@ -56,6 +60,13 @@ class Comparison:
         Cohen's d of the paired differences (system minus best).
     wins, ties, losses : int
         Numbers of queries on which the system is better than, equal to and worse than the best.
+    rank_low, rank_high : int or None
+        Joint interval of the rank over all pairs of systems: from 1 + the number of systems that
+        are significantly better to the number of systems less those that are significantly worse.
+        None in a table of :func:`compare_to_baseline` and with the correction
+        "benjamini-hochberg", which leave the chance of any false claim among the pairs open.
+    letters : str
+        Systems that share a letter are not separable; all others are. Empty like the interval.
     """
 
     name: str
@@ -71,6 +82,9 @@ class Comparison:
     wins: int
     ties: int
     losses: int
+    rank_low: int | None = None
+    rank_high: int | None = None
+    letters: str = ""
 
 
 def compare_to_best(
@@ -84,6 +98,7 @@ def compare_to_best(
     interval: str = "t",
     n_resamples: int = 9999,
     random_state: int = 0,
+    run_errors: Mapping[str, tuple[float, float]] | None = None,
 ) -> list[Comparison]:
     """Test each system against the best one; return a table of systems, best first.
 
@@ -112,6 +127,10 @@ def compare_to_best(
         Number of draws of signs and of bootstrap samples.
     random_state : int
         Seed for the draws.
+    run_errors : mapping of str to (float, float), optional
+        Standard error of a system's mean due to its runs, and its degrees of freedom, see
+        :func:`run_error` and :func:`pool_run_errors`; values per query are then means over runs.
+        Needs method "t" and interval "t".
 
     Returns
     -------
@@ -137,7 +156,7 @@ def compare_to_best(
     """
     return _table(
         per_query, None, greater_is_better, method, correction, strata, level, interval,
-        n_resamples, random_state,
+        n_resamples, random_state, run_errors,
     )  # fmt: skip
 
 
@@ -153,6 +172,7 @@ def compare_to_baseline(
     interval: str = "t",
     n_resamples: int = 9999,
     random_state: int = 0,
+    run_errors: Mapping[str, tuple[float, float]] | None = None,
 ) -> list[Comparison]:
     """Test each system against a baseline named beforehand; return a table, best first.
 
@@ -166,7 +186,8 @@ def compare_to_baseline(
         Values per query of each system, queries in the same order; NaN: does not count.
     baseline : str
         A key of ``per_query``, such as the system in production.
-    greater_is_better, method, correction, strata, level, interval, n_resamples, random_state
+    greater_is_better, method, correction, strata, level, interval, n_resamples, random_state, \
+run_errors
         As in :func:`compare_to_best`.
 
     Returns
@@ -192,7 +213,7 @@ def compare_to_baseline(
         raise KeyError(f"baseline={baseline!r} is not one of the systems {list(per_query)}.")
     return _table(
         per_query, baseline, greater_is_better, method, correction, strata, level, interval,
-        n_resamples, random_state,
+        n_resamples, random_state, run_errors,
     )  # fmt: skip
 
 
@@ -207,6 +228,7 @@ def _table(
     interval: str,
     n_resamples: int,
     random_state: int,
+    run_errors: Mapping[str, tuple[float, float]] | None,
 ) -> list[Comparison]:
     """Test every system against the baseline or, if None, against the best."""
     correction = check_correction(method, correction)
@@ -220,37 +242,43 @@ def _table(
             f"per_query must hold 1-d arrays of equal length, got shapes {shapes}. "
             "Pass one value per query for every system."
         )
-    given = np.column_stack(list(values.values()))
+    given = check_columns(np.column_stack(list(values.values())))
     means = dict(zip(values, stratified_means(given, strata).mean.tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
     columns = np.column_stack([values[name] for name in names])
     sampled = {"n_resamples": n_resamples, "random_state": random_state}
+    runs = _runs_of(names, run_errors, method, interval)
     ends = (
-        t_intervals(columns, strata=strata, level=level)
+        _t_ends(stratified_means(columns, strata), runs, level)
         if interval == "t"
         else bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
     )
-    pairs = pair_differences(columns, strata)
+    pairs = pair_differences(columns, strata, runs)
     to = 0 if baseline is None else names.index(baseline)
     if correction == "max-t":
         plain = t_p_values(pairs)[to]
         reference = None if baseline is None else to
         adjusted, critical = max_t(
-            columns, pairs, strata=strata, reference=reference, level=level, **sampled
+            columns, pairs, strata=strata, runs=runs, reference=reference, level=level, **sampled
         )
-        corrected = adjusted[to]
     else:
         first, second = np.triu_indices(len(names), 1)
         if baseline is not None:
             second = np.delete(np.arange(len(names)), to)
             first = np.full(len(second), to)
         p_values = _pair_p_values(columns, pairs, first, second, method, sampled)
-        plain, corrected = np.full((2, len(names)), math.nan)
+        plain = np.full(len(names), math.nan)
         reference_pairs = first == to
         plain[second[reference_pairs]] = p_values[reference_pairs]
-        corrected[second[reference_pairs]] = _OF_P_VALUES[correction](p_values)[reference_pairs]
+        adjusted = np.full((len(names), len(names)), math.nan)
+        adjusted[first, second] = adjusted[second, first] = _OF_P_VALUES[correction](p_values)
         critical = t_quantile(pairs.freedom[to], 1 - (1 - level) / max(1, len(first)))
+    corrected = adjusted[to].copy()
+    ranks = None
+    if baseline is None and correction != "benjamini-hochberg":
+        counted = [not math.isnan(means[name]) for name in names]
+        ranks = _ranks(-sign * pairs.mean, adjusted < round(1 - level, 12), sum(counted))
     differences = pairs.mean[:, to]
     half = critical * pairs.error[to]
     plain[to] = corrected[to] = half[to] = math.nan
@@ -270,8 +298,49 @@ def _table(
             wins=int((better[:, i] > 0).sum()),
             ties=int((better[:, i] == 0).sum()),
             losses=int((better[:, i] < 0).sum()),
+            **({} if ranks is None or math.isnan(means[name]) else ranks[i]),
         )
         for i, name in enumerate(names)
+    ]
+
+
+def _runs_of(
+    names: list[str],
+    run_errors: Mapping[str, tuple[float, float]] | None,
+    method: str,
+    interval: str,
+) -> RunErrors | None:
+    """Errors due to runs in the order of the names; None without any."""
+    if not run_errors or not any(error for error, _ in run_errors.values()):
+        return None
+    if method != "t" or interval != "t":
+        raise ValueError(
+            "several runs of a system need method='t' and interval='t', got "
+            f"method={method!r}, interval={interval!r}. Use the t test, or average the runs."
+        )
+    found = [run_errors.get(name, (0.0, 0.0)) for name in names]
+    return RunErrors(*(np.array(part, dtype=np.float64) for part in zip(*found, strict=True)))
+
+
+def _t_ends(estimate: StratifiedMeans, runs: RunErrors | None, level: float) -> Float64Array:
+    """Student's t intervals of the means, as :func:`t_intervals`, with errors due to runs."""
+    check_level(level)
+    if runs is not None:
+        estimate = add_errors(estimate, (runs.error, runs.freedom))
+    half = t_quantile(estimate.freedom, level) * estimate.error
+    return np.column_stack([estimate.mean - half, estimate.mean + half])
+
+
+def _ranks(
+    better_by: Float64Array, are_separable: NDArray[np.bool_], n_counted: int
+) -> list[dict[str, Any]]:
+    """Fields of the rank intervals and letters of the first systems, which have a mean."""
+    part = np.ix_(range(n_counted), range(n_counted))
+    low, high = rank_intervals((are_separable & (better_by > 0))[part])
+    letters = compact_letters(are_separable[part])
+    return [
+        {"rank_low": int(low[i]), "rank_high": int(high[i]), "letters": letters[i]}
+        for i in range(n_counted)
     ]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.kernels.max_t import SMALLEST_ERROR, largest_pair_t
+from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
     stratified_means,
@@ -47,10 +48,13 @@ class MaxT(NamedTuple):
     critical: float
 
 
-def pair_differences(values: Float64Array, strata: ArrayLike | None = None) -> StratifiedMeans:
+def pair_differences(
+    values: Float64Array, strata: ArrayLike | None = None, runs: RunErrors | None = None
+) -> StratifiedMeans:
     """Means of the paired differences of all systems, arrays of shape (n_systems, n_systems).
 
-    Entry (i, j) is system i minus system j, on the queries that count for both.
+    Entry (i, j) is system i minus system j, on the queries that count for both. The errors of the
+    two systems due to their ``runs`` are independent of each other.
     """
     k = values.shape[1]
     per_call = max(1, _SMALL // max(1, values.size))
@@ -61,9 +65,14 @@ def pair_differences(values: Float64Array, strata: ArrayLike | None = None) -> S
         )
         for i in range(0, k, per_call)
     ]
-    return StratifiedMeans(
+    pairs = StratifiedMeans(
         *(np.concatenate(part).reshape(k, k) for part in zip(*parts, strict=True))
     )
+    if runs is None:
+        return pairs
+    both = np.full((k, k), 1.0) - np.eye(k)
+    first = (runs.error[:, None] * both, runs.freedom[:, None])
+    return add_errors(pairs, first, (runs.error[None] * both, runs.freedom[None]))
 
 
 def max_t(
@@ -71,6 +80,7 @@ def max_t(
     pairs: StratifiedMeans,
     *,
     strata: ArrayLike | None = None,
+    runs: RunErrors | None = None,
     reference: int | None = None,
     level: float = 0.95,
     n_resamples: int = 9999,
@@ -83,9 +93,12 @@ def max_t(
     values : ndarray of shape (n_queries, n_systems), float64
         Values per query; NaN if the query does not count for the pairs of the system.
     pairs : StratifiedMeans
-        Result of :func:`pair_differences` for the same values and strata.
+        Result of :func:`pair_differences` for the same values, strata and runs.
     strata : array-like of shape (n_queries,), optional
         Fold of each query.
+    runs : RunErrors, optional
+        Errors of the systems' means due to their runs. Each draw also shifts every mean by a
+        Student's t of its degrees of freedom times this error.
     reference : int, optional
         System whose pairs alone are tested. The largest \\|t\\| is then over fewer pairs, which
         gives more power. None: all pairs.
@@ -128,7 +141,7 @@ def max_t(
     squared_t[untested] = math.nan
     if np.isnan(squared_t).all():
         return MaxT(squared_t, math.nan)
-    maxima = np.sort(_flipped_maxima(values, strata, untested, n_resamples, random_state))
+    maxima = np.sort(_flipped_maxima(values, strata, runs, untested, n_resamples, random_state))
     n_below = np.searchsorted(maxima, squared_t * (1.0 - _TIE))
     p_values = (1.0 + n_resamples - n_below) / (1.0 + n_resamples)
     # p < 1 - level as soon as fewer than this many draws reach the pair's t.
@@ -146,6 +159,7 @@ def _pairs_of(reference: int, n_systems: int) -> NDArray[np.bool_]:
 def _flipped_maxima(
     values: Float64Array,
     strata: ArrayLike | None,
+    runs: RunErrors | None,
     untested: NDArray[np.bool_],
     n_resamples: int,
     random_state: int | np.random.Generator | None,
@@ -172,6 +186,13 @@ def _flipped_maxima(
         inverse_sizes = np.where(sizes > 0, 1.0 / sizes, 0.0).sum(axis=0)
         scale = inverse_sizes / n_strata**2 / (n_values - n_strata)
     scale[(n_values <= n_strata) | untested] = math.nan
+    shifts = np.zeros((n_resamples, values.shape[1]))
+    variances = np.zeros(values.shape[1])
+    if runs is not None:
+        several = runs.error > 0
+        variances[several] = runs.error[several] ** 2
+        t = rng.standard_t(runs.freedom[several], (n_resamples, int(several.sum())))
+        shifts[:, several] = t * runs.error[several]
     maxima = np.empty(n_resamples)
     work = n_resamples * values.shape[1] * (len(values) + values.shape[1] * len(sizes))
     n_chunks = 1 if work < _SMALL else 8 * available_threads()
@@ -179,7 +200,10 @@ def _flipped_maxima(
 
     def fill(chunk: tuple[int, int]) -> None:
         part = slice(*chunk)
-        largest_pair_t(ordered, counted, starts, squares, sizes, scale, seeds[part], maxima[part])
+        largest_pair_t(
+            ordered, counted, starts, squares, sizes, scale, shifts[part], variances, seeds[part],
+            maxima[part],
+        )  # fmt: skip
 
     thread_map(fill, list(pairwise(edges.tolist())))
     return maxima

@@ -1,0 +1,269 @@
+"""How many queries a comparison needs, what it can detect, and intervals while it is under way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.special import chdtr, ndtr, ndtri
+from scipy.stats import nct, t
+
+from rankwise.metrics.statistics.max_t import max_t, pair_differences
+from rankwise.metrics.statistics.stratified import check_columns, check_level
+from rankwise.typing import ArrayLike, Float64Array
+
+_MOST_QUERIES = 10_000_000
+# Draws for the critical value of several systems: its error is then about 1 %.
+_DRAWS = 1999
+# Critical values and noncentralities beyond which the noncentral t is not computed.
+_LARGE = 50.0
+
+
+def queries_needed(
+    pilot: Mapping[str, ArrayLike],
+    difference: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.95,
+    random_state: int = 0,
+) -> int:
+    """Number of queries with which a difference between two systems is found.
+
+    Parameters
+    ----------
+    pilot : mapping of str to array-like of shape (n_queries,)
+        Values per query of two or more systems on the same queries, from which the spread of
+        differences is taken; NaN: does not count.
+    difference : float > 0
+        Difference of the means to detect.
+    power : float in (0, 1)
+        Chance of a significant result if the true difference is this large.
+    level : float in (0, 1)
+        Joint level of the test over all pairs.
+    random_state : int
+        Seed of the draws for the critical value.
+
+    Returns
+    -------
+    int
+        For a pair whose differences spread as those of the median pair of the pilot.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two systems, a parameter is out of range, all differences are
+        equal, or more than ten million queries were needed.
+
+    Notes
+    -----
+    The test is Student's paired t for two systems, and the max-t test of
+    :func:`compare_to_best` for more. Power is that of the noncentral t distribution; the critical
+    value of several systems is that of the pilot, in the scale of normal quantiles.
+    ``python -m benchmarks.planning`` compares planned with simulated power.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> values = rng.random(50)
+    >>> queries_needed({"a": values, "b": values + rng.normal(0, 0.2, 50)}, 0.05)
+    133
+    """
+    _check_positive("difference", difference)
+    _check_share("power", power)
+    spread, quantile = _of_pilot(pilot, level, random_state)
+    effect = difference / spread
+    if _power(_MOST_QUERIES, effect, quantile) < power:
+        raise ValueError(
+            f"difference={difference:g} needs more than {_MOST_QUERIES:,} queries, since the "
+            f"differences of the pilot spread by {spread:.3g}. Look for a larger difference."
+        )
+    low, high = 1, 2  # the power of low is too small
+    while _power(high, effect, quantile) < power:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _power(middle, effect, quantile) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def detectable_difference(
+    pilot: Mapping[str, ArrayLike],
+    n_queries: int | None = None,
+    *,
+    power: float = 0.8,
+    level: float = 0.95,
+    random_state: int = 0,
+) -> float:
+    """Smallest difference that is found with a number of queries.
+
+    Parameters
+    ----------
+    pilot, power, level, random_state
+        As in :func:`queries_needed`.
+    n_queries : int >= 2, optional
+        Number of queries; None: those of the pilot that count for all systems.
+
+    Returns
+    -------
+    float
+        Difference that is significant with chance ``power``, for a pair whose differences spread
+        as those of the median pair of the pilot.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`queries_needed`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> values = rng.random(50)
+    >>> round(detectable_difference({"a": values, "b": values + rng.normal(0, 0.2, 50)}, 133), 3)
+    0.05
+    """
+    _check_share("power", power)
+    spread, quantile = _of_pilot(pilot, level, random_state)
+    if n_queries is None:
+        n_queries = int((~np.isnan(_columns(pilot)).any(axis=1)).sum())
+    if n_queries < 2:
+        raise ValueError(f"n_queries must be >= 2, got {n_queries}.")
+    low, high = 0.0, 1.0  # in standard deviations
+    while _power(n_queries, high, quantile) < power:
+        low, high = high, 2.0 * high
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if _power(n_queries, middle, quantile) < power else (low, middle)
+    return high * spread
+
+
+def always_valid_interval(
+    differences: ArrayLike, *, level: float = 0.95, n_expected: int = 100
+) -> tuple[float, float]:
+    """Interval of a mean that may be looked at after every query, without a price.
+
+    Judge queries in batches, compute the interval after each, and stop as soon as it excludes 0 (or
+    is short enough): with probability ``level``, the mean lies in all intervals at once.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n_queries,)
+        Differences of two systems on the queries judged so far, which were drawn at random; NaN:
+        does not count.
+    level : float in (0, 1)
+    n_expected : int >= 1
+        Number of queries at which the interval is shortest. It must not be changed on the way.
+
+    Returns
+    -------
+    low, high : float
+        Infinite with fewer than two queries.
+
+    Notes
+    -----
+    With n values of variance s² and rho² = (-2 log(1 - level) + log(-2 log(1 - level) + 1)) /
+    n_expected, half of the interval is s · sqrt(2 (n rho² + 1) / (n² rho²) · log(sqrt(n rho² + 1) /
+    (1 - level))) [1]_. It holds as the number of queries grows: before about 30 queries, do not
+    stop. At ``n_expected``, it is about 1.5 times as long as Student's.
+    ``python -m benchmarks.planning`` measures how often it errs.
+
+    .. [1] Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas, "Time-uniform central limit theory and
+       asymptotic confidence sequences", Annals of Statistics 52(6), 2024.
+
+    Examples
+    --------
+    >>> low, high = always_valid_interval([0.1, 0.3, 0.2, 0.1, 0.3, 0.2] * 10)
+    >>> round(low, 3), round(high, 3)
+    (0.167, 0.233)
+    """
+    check_level(level)
+    if n_expected < 1:
+        raise ValueError(f"n_expected must be >= 1, got {n_expected}.")
+    values = np.asarray(differences, dtype=np.float64)
+    if values.ndim != 1 or np.isinf(values).any():
+        raise ValueError(
+            f"differences must be a 1-d array of finite numbers or NaN, got shape {values.shape}."
+        )
+    values = values[~np.isnan(values)]
+    n = len(values)
+    if n < 2:
+        return -math.inf, math.inf
+    tail = -2.0 * math.log(1.0 - level)
+    rho2 = (tail + math.log(tail + 1.0)) / n_expected
+    grown = n * rho2 + 1.0
+    half = math.sqrt(2.0 * grown / (n * n * rho2) * math.log(math.sqrt(grown) / (1.0 - level)))
+    half *= float(np.std(values, ddof=1))
+    mean = float(values.mean())
+    return mean - half, mean + half
+
+
+def _of_pilot(
+    pilot: Mapping[str, ArrayLike], level: float, random_state: int
+) -> tuple[float, float]:
+    """Spread of the differences of the median pair, and the normal quantile of a pair's test."""
+    check_level(level)
+    values = _columns(pilot)
+    pairs = pair_differences(values)
+    above = np.triu_indices(values.shape[1], 1)
+    n = (pairs.freedom + 1)[above]
+    spreads = (pairs.error[above] * np.sqrt(n))[n > 1]
+    spread = float(np.median(spreads[~np.isnan(spreads)])) if len(spreads) else math.nan
+    if not spread > 0:
+        raise ValueError(
+            "pilot must hold two systems whose differences vary over at least two queries. Measure "
+            "more queries."
+        )
+    if values.shape[1] == 2:
+        return spread, float(ndtri(0.5 + level / 2.0))
+    centred = values - np.nanmean(values, axis=0)
+    centred_pairs = pair_differences(centred)
+    found = max_t(
+        centred, centred_pairs, level=level, n_resamples=_DRAWS, random_state=random_state
+    )
+    # The same tail of a normal, so that it holds for other numbers of queries.
+    tail = float(t.sf(found.critical, max(1.0, float(np.median(pairs.freedom[above])))))
+    return spread, float(-ndtri(tail))
+
+
+def _columns(pilot: Mapping[str, ArrayLike]) -> Float64Array:
+    if not isinstance(pilot, Mapping) or len(pilot) < 2:
+        raise ValueError(
+            "pilot must map at least two systems to their values per query, got "
+            f"{type(pilot).__name__ if not isinstance(pilot, Mapping) else list(pilot)}."
+        )
+    arrays = [np.asarray(values, dtype=np.float64) for values in pilot.values()]
+    if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
+        raise ValueError(
+            "pilot must hold 1-d arrays of equal length, one value per query, got shapes "
+            f"{[array.shape for array in arrays]}."
+        )
+    return check_columns(np.column_stack(arrays))
+
+
+def _power(n: int, effect: float, quantile: float) -> float:
+    """Chance that the paired t of n queries exceeds its critical value, for a standardised effect.
+
+    The critical value has the tail of the normal ``quantile``.
+    """
+    if n < 2:
+        return 0.0
+    critical = float(t.isf(ndtr(-quantile), n - 1))
+    shift = effect * math.sqrt(n)
+    if critical > _LARGE:  # few queries: the spread they show decides, and the noncentral t fails
+        return float(chdtr(n - 1, (n - 1) * (shift / critical) ** 2))
+    if shift - critical > _LARGE:
+        return 1.0
+    return float(nct.sf(critical, n - 1, shift))
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a number > 0, got {value}.")
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value}.")

@@ -1,0 +1,128 @@
+"""Leaderboards as tables of papers and pages: LaTeX, Markdown, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+from rankwise.selection.leaderboard_text import has_rank_intervals, how_tested, ranks_text
+
+if TYPE_CHECKING:
+    from rankwise.selection.leaderboard import Leaderboard
+
+FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
+_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
+# In this order: the backslash of a replacement must stay.
+_LATEX = {
+    "\\": r"\textbackslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "_": r"\_", "%": r"\%", "~": r"\textasciitilde ", "^": r"\textasciicircum ",
+}  # fmt: skip
+
+
+def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
+    r"""Table of a leaderboard; systems that are significantly worse than the best are marked.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    form : {"latex", "markdown", "csv"}
+        "latex" needs the package booktabs; its caption and the line below the table in Markdown
+        define marks and intervals. "csv" has all numbers of :meth:`Leaderboard.rows` in full
+        precision, and no marks.
+    digits : int >= 0
+        Decimals of means.
+
+    Raises
+    ------
+    ValueError
+        If ``form`` or ``digits`` is another.
+    """
+    if form not in FORMATS:
+        raise ValueError(f"form must be one of {list(FORMATS)}, got {form!r}.")
+    if not isinstance(digits, int) or digits < 0:
+        raise ValueError(f"digits must be a whole number >= 0, got {digits!r}.")
+    rows = [row for row in board.rows() if row["rank"]]
+    if form == "csv":
+        return _csv(board, rows)
+    header = ["", board.settings.contestant, *board.measures]
+    has_ranks = has_rank_intervals(rows)
+    header += ["ranks"] if has_ranks else []
+    lines = [_line(row, board.measures, form, digits, has_ranks) for row in rows]
+    return (_latex if form == "latex" else _markdown)(header, lines, _caption(board, form, rows))
+
+
+def _line(
+    row: dict[str, Any], measures: list[str], form: str, digits: int, has_ranks: bool
+) -> list[str]:
+    cells = [str(row["rank"]), _escaped(row["ranker"], form)]
+    for name in measures:
+        found = row["measures"][name]
+        cell = "–" if found["mean"] is None else f"{found['mean']:.{digits}f}"
+        cells.append(cell + (_WORSE[form] if found["separable"] else ""))
+    return [*cells, ranks_text(row)] if has_ranks else cells
+
+
+def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
+    settings = board.settings
+    level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
+    said = [f"Means over {len(board.qids)} {settings.unit}"]
+    if any(found["separable"] for row in rows for found in row["measures"].values()):
+        said.append(
+            f"{_WORSE[form].strip()}: significantly worse than the best of the column "
+            f"({how_tested(settings)}, p < {1 - settings.confidence:g})"
+        )
+    if has_rank_intervals(rows):
+        said.append(
+            f"Ranks by {_escaped(board.measures[0], form)}: {level} intervals, which hold jointly"
+        )
+    return ". ".join(said) + "."
+
+
+def _escaped(text: str, form: str) -> str:
+    if form == "markdown":
+        return text.replace("\\", r"\\").replace("|", r"\|").replace("*", r"\*").replace("\n", " ")
+    return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
+
+
+def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
+    texts = [" & ".join(line).replace("–", "--") + r" \\" for line in lines]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{rl{'r' * (len(header) - 2)}}}",
+            r"\toprule",
+            " & ".join(_escaped(name, "latex") for name in header) + r" \\",
+            r"\midrule",
+            *texts,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _markdown(header: list[str], lines: list[list[str]], caption: str) -> str:
+    names = [_escaped(name, "markdown") for name in header]
+    rule = ["---:", "---", *["---:"] * (len(header) - 2)]
+    table = [f"| {' | '.join(cells)} |" for cells in [names, rule, *lines]]
+    return "\n".join([*table, "", caption, ""])
+
+
+def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
+    kept = [
+        "mean", "low", "high", "diff", "diff_low", "diff_high", "p", "p_corrected", "rank_low",
+        "rank_high", "letters",
+    ]  # fmt: skip
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        ["rank", board.settings.contestant, *(f"{m} {k}" for m in board.measures for k in kept)]
+    )
+    for row in rows:
+        cells = [row["measures"][name][what] for name in board.measures for what in kept]
+        writer.writerow([row["rank"], row["ranker"], *("" if c is None else c for c in cells)])
+    return out.getvalue()

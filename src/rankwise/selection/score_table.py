@@ -1,0 +1,376 @@
+"""Read tables of systems and units, long or wide, into one array of values per system."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.frames import check_unique, wrap_frame
+from rankwise.checks.ids import id_texts
+from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
+from rankwise.datasets.readers.tables import PARQUET, open_parquet, valid
+from rankwise.datasets.readers.text_columns import read_columns
+from rankwise.datasets.readers.textfiles import open_text
+from rankwise.runtime.column_values import convert_to_values, is_missing
+from rankwise.runtime.vocabulary import setting
+from rankwise.typing import Float64Array
+
+SYSTEM_NAMES = ("system", "model", "ranker", "method", "submission", "agent", "algorithm", "name")
+VALUE_NAMES = ("score", "value")
+UNIT_NAMES = (
+    "unit", "task", "dataset", "item", "example", "instance", "prompt", "problem", "question",
+    "instance_id", "task_id", *ALL_QUERY_NAMES, *ALL_DOCUMENT_NAMES,
+)  # fmt: skip
+# Name of the measure of a table whose columns are systems or units.
+_MEASURE = "score"
+_SEPARATORS = ("\t", ",", ";", "|")
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "\u2013"})
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Names of the columns of a table; None: the usual name.
+
+    ``unit`` and ``score`` may name several columns; ``run`` is False if repeated values are
+    independent of each other.
+    """
+
+    system: str | None = None
+    unit: Sequence[str] | None = None
+    score: Sequence[str] | None = None
+    run: str | bool | None = None
+    stratum: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Values of systems on units.
+
+    Attributes
+    ----------
+    units : list of str
+    values : dict of str to dict of str to ndarray of shape (n_units, n_runs)
+        By measure and system; NaN where the table has no value.
+    strata, clusters : list of str or None
+        Stratum and cluster of every unit.
+    """
+
+    units: list[str]
+    values: dict[str, dict[str, Float64Array]]
+    strata: list[str] | None = None
+    clusters: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Columns by name, as they were written; ``where`` names a row in messages."""
+
+    columns: dict[str, list[Any]]
+    where: Callable[[int], str] = field(default="row {}".format)
+
+    def ids(self, name: str) -> list[str]:
+        return id_texts(self.columns[name], f"column {name!r}", self.where)
+
+    def is_text(self, name: str) -> bool:
+        """Whether the first cell with a value is not a number."""
+        for cell in self.columns[name]:
+            if not _is_empty(cell):
+                return _number(cell) is None
+        return False
+
+    def numbers(self, name: str) -> Float64Array:
+        """Numbers of a column, NaN for empty cells; infinities and texts are errors."""
+        found = np.empty(len(self.columns[name]))
+        for row, cell in enumerate(self.columns[name]):
+            value = math.nan if _is_empty(cell) else _number(cell)
+            if value is None or math.isinf(value):
+                raise ValueError(
+                    f"{self.where(row)}: {str(cell)!r} in column {name!r} is not a finite number. "
+                    "Leave cells without a value empty, or write NA."
+                )
+            found[row] = value
+        return found
+
+
+def read_score_table(scores: Any, names: ScoreColumns, sep: str | None = None) -> ScoreTable:
+    """Read values of systems on units from a file, a frame or a mapping.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the table has another form, a cell is no number, or a system has several values for one
+        unit and run.
+    """
+    if isinstance(scores, Mapping):
+        return _of_mapping(scores)
+    if isinstance(scores, str | Path):
+        table = _read_file(Path(scores), sep)
+    else:
+        frame = wrap_frame(scores)
+        if frame is None:
+            raise TypeError(
+                "scores must be the path of a table, a frame or a mapping from systems to values, "
+                f"got {type(scores).__name__}. Pass {{system: {{unit: value}}}}, for instance."
+            )
+        table = _of_frame(frame.lazy().collect())
+    given = [names.system, names.stratum, names.cluster, *(names.unit or ()), *(names.score or ())]
+    given += [names.run] if isinstance(names.run, str) else []
+    for name in given:
+        if name is not None and name not in table.columns:
+            raise ValueError(
+                f"there is no column {name!r}; the columns are "
+                f"{', '.join(map(repr, list(table.columns)[:12]))}."
+            )
+    if not next(iter(table.columns.values()), []):
+        raise ValueError("the table has no rows. It needs one value per system and unit.")
+    system = names.system or _usual(table, SYSTEM_NAMES)
+    value = names.score or [name for name in [_usual(table, VALUE_NAMES)] if name is not None]
+    if system is not None and value:
+        return _of_long(table, system, list(value), names)
+    if names.run:
+        raise ValueError(
+            f"{setting('run', names.run)} needs a long table, with one row per value and columns "
+            f"for the system and the score. Name these with {setting('system')} and "
+            f"{setting('score')}."
+        )
+    return _of_wide_rows(table, system, names) if system else _of_wide_columns(table, names)
+
+
+def _of_long(table: _Table, system: str, measures: list[str], names: ScoreColumns) -> ScoreTable:
+    """One row per system, unit and run."""
+    run = names.run if isinstance(names.run, str) else None
+    units = _unit_columns(table, names, {system, run, *measures})
+    of_unit = _joined(table, units)
+    unit_codes = {unit: code for code, unit in enumerate(dict.fromkeys(of_unit))}
+    systems = table.ids(system)
+    runs = table.ids(run) if run else _repeats(table, systems, of_unit, names)
+    rows_of: dict[str, list[int]] = {}
+    for row, name in enumerate(systems):
+        rows_of.setdefault(name, []).append(row)
+    numbers = {measure: table.numbers(measure) for measure in measures}
+    values: dict[str, dict[str, Float64Array]] = {measure: {} for measure in measures}
+    for name, rows in rows_of.items():
+        run_codes = {found: code for code, found in enumerate(dict.fromkeys(runs[r] for r in rows))}
+        seen = np.full((len(unit_codes), len(run_codes)), -1)
+        for row in rows:
+            place = unit_codes[of_unit[row]], run_codes[runs[row]]
+            if seen[place] >= 0:
+                raise ValueError(
+                    f"{table.where(row)}: {name!r} has a value for {of_unit[row]!r} already "
+                    f"({table.where(int(seen[place]))}). {_how_to_repeat()}"
+                )
+            seen[place] = row
+        for measure in measures:
+            found = np.where(seen >= 0, numbers[measure][np.maximum(seen, 0)], math.nan)
+            # Independent repeats are one value of their unit.
+            values[measure][name] = found if run else _mean_of_known(found)
+    return ScoreTable(
+        list(unit_codes), values, _of_units(table, names.stratum, of_unit, "stratum"),
+        _of_units(table, names.cluster, of_unit, "cluster"),
+    )  # fmt: skip
+
+
+def _repeats(table: _Table, systems: list[str], units: list[str], names: ScoreColumns) -> list[str]:
+    """Numbers of repeated values if these are allowed, otherwise one run."""
+    if names.run is not False:
+        return [""] * len(systems)
+    counts: dict[tuple[str, str], int] = {}
+    found = []
+    for place in zip(systems, units, strict=True):
+        counts[place] = counts.get(place, 0) + 1
+        found.append(str(counts[place]))
+    return found
+
+
+def _how_to_repeat() -> str:
+    return (
+        f"Name the column of seeds or other runs with {setting('run')}, or further columns of the "
+        f"unit with {setting('unit')}; {setting('run', False)} averages repeated values that are "
+        "independent of each other."
+    )
+
+
+def _of_wide_columns(table: _Table, names: ScoreColumns) -> ScoreTable:
+    """One row per unit, one column per system."""
+    reserved = {name for name in (names.stratum, names.cluster) if name}
+    texts = [name for name in table.columns if table.is_text(name) and name not in reserved]
+    units = list(names.unit or ()) or [n for n in table.columns if n.lower() in UNIT_NAMES] or texts
+    others = [name for name in table.columns if name not in {*units, *reserved}]
+    systems = list(names.score or others)
+    if not systems:
+        raise ValueError(
+            "the table has no column of scores. Name the columns of a long table with "
+            f"{setting('system')} and {setting('score')}."
+        )
+    n = len(table.columns[systems[0]])
+    of_unit = _joined(table, units) if units else [str(row + 1) for row in range(n)]
+    _check_distinct(of_unit, table)
+    values = {name: table.numbers(name)[:, None] for name in systems}
+    return ScoreTable(
+        of_unit, {_MEASURE: values}, _of_units(table, names.stratum, of_unit, ""),
+        _of_units(table, names.cluster, of_unit, ""),
+    )  # fmt: skip
+
+
+def _of_wide_rows(table: _Table, system: str, names: ScoreColumns) -> ScoreTable:
+    """One row per system, one column per unit."""
+    if names.stratum or names.cluster:
+        raise ValueError(
+            "strata and clusters need a table with one row per unit or per value, but its rows "
+            f"are systems (column {system!r}). Turn the table around."
+        )
+    units = list(names.unit or [name for name in table.columns if name != system])
+    systems = table.ids(system)
+    _check_distinct(systems, table)
+    columns = np.column_stack([table.numbers(unit) for unit in units])
+    values = {name: columns[row][:, None] for row, name in enumerate(systems)}
+    return ScoreTable(units, {_MEASURE: values})
+
+
+def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
+    """``{system: {unit: value}}``, or arrays of shape (n_units,) or (n_units, n_runs)."""
+    if not scores:
+        raise ValueError("scores must name at least one system, got none.")
+    systems = id_texts(scores, "systems", "system {}".format)
+    if all(isinstance(row, Mapping) for row in scores.values()):
+        units = list(dict.fromkeys(unit for row in scores.values() for unit in row))
+        names = id_texts(units, "units", "unit {}".format)
+        rows = [[row.get(unit, math.nan) for unit in units] for row in scores.values()]
+    else:
+        rows = [convert_to_values(row) for row in scores.values()]
+        lengths = {name: len(row) for name, row in zip(systems, rows, strict=True)}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"systems must have values for the same units, got lengths {lengths}.")
+        names = [str(unit + 1) for unit in range(len(rows[0]))]
+    values = {}
+    for system, row in zip(systems, rows, strict=True):
+        try:
+            found = np.array(
+                [math.nan if v is None else v for v in row] if isinstance(row, list) else row,
+                dtype=np.float64,
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"values of {system!r} must be numbers: {error}.") from None
+        if found.ndim not in (1, 2) or np.isinf(found).any():
+            raise ValueError(
+                f"values of {system!r} must be finite, one per unit or one row of runs per unit, "
+                f"got shape {found.shape}."
+            )
+        values[system] = found.reshape(len(found), -1)
+    return ScoreTable(names, {_MEASURE: values})
+
+
+def _unit_columns(table: _Table, names: ScoreColumns, taken: set[Any]) -> list[str]:
+    if names.unit:
+        return list(names.unit)
+    taken = taken | {names.stratum, names.cluster}
+    found = [n for n in table.columns if n.lower() in UNIT_NAMES and n not in taken]
+    found = found or [name for name in (names.cluster, names.stratum) if name]
+    if not found:
+        raise ValueError(
+            "there is no column of units (queries, tasks, documents, …) with a usual name. Name it "
+            f"with {setting('unit')}; the columns are {', '.join(map(repr, table.columns))}."
+        )
+    return found
+
+
+def _joined(table: _Table, names: Sequence[str]) -> list[str]:
+    """Text of several columns that name a unit together."""
+    columns = [table.ids(name) for name in names]
+    return (
+        columns[0] if len(columns) == 1 else [" / ".join(row) for row in zip(*columns, strict=True)]
+    )
+
+
+def _of_units(table: _Table, name: str | None, of_unit: list[str], what: str) -> list[str] | None:
+    """Value of a column for every unit, in the order of their first rows."""
+    if name is None:
+        return None
+    found: dict[str, str] = {}
+    for row, (unit, value) in enumerate(zip(of_unit, table.ids(name), strict=True)):
+        if found.setdefault(unit, value) != value:
+            raise ValueError(
+                f"{table.where(row)}: unit {unit!r} is in {what} {value!r}, and in "
+                f"{found[unit]!r} before. Name further columns of the unit with {setting('unit')}."
+            )
+    return list(found.values())
+
+
+def _check_distinct(ids: list[str], table: _Table) -> None:
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if name in first:
+            raise ValueError(
+                f"{table.where(row)}: {name!r} occurs before ({table.where(first[name])}). A table "
+                "with one column per system or unit has one row for each of the others."
+            )
+        first[name] = row
+
+
+def _usual(table: _Table, names: Sequence[str]) -> str | None:
+    """Column with a usual name, in any case; None if there is none."""
+    lower = {column.lower(): column for column in reversed(table.columns)}
+    return next((lower[name] for name in names if name in lower), None)
+
+
+def _mean_of_known(values: Float64Array) -> Float64Array:
+    known = ~np.isnan(values)
+    count = known.sum(axis=1)
+    total = np.where(known, values, 0.0).sum(axis=1)
+    return np.divide(total, count, out=np.full(len(values), math.nan), where=count > 0)[:, None]
+
+
+def _is_empty(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return cell.strip().lower() in _MISSING
+    return is_missing(cell)
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None
+
+
+def _of_frame(frame: Any) -> _Table:
+    check_unique(frame.columns)
+    return _Table(
+        {name: convert_to_values(frame[name].to_native()).tolist() for name in frame.columns}
+    )
+
+
+def _read_file(path: Path, sep: str | None) -> _Table:
+    file = open_text(path)
+    head = file.read(file.start, file.start + (1 << 16))
+    if head.startswith(b"PAR1") or path.suffix in PARQUET:
+        with open_parquet(path) as parquet:
+            return _of_frame(wrap_frame(valid(parquet.read())))
+    first = next((line for line in head.split(b"\n") if line.strip()), b"").rstrip(b"\r")
+    try:
+        header = first.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}, line 1: the names of columns are not UTF-8 text.") from None
+    sep = sep or max(_SEPARATORS, key=header.count)
+    names = next(csv.reader([header], delimiter=sep), [])
+    if len(names) < 2:
+        raise ValueError(
+            f"{path} must be a table with a header line and several columns, separated by a tab, "
+            "comma, semicolon or bar, or a Parquet file."
+        )
+    check_unique(names)
+    read = read_columns(file, names, sep, header=True)
+    columns = {}
+    for name, cells in zip(names, read.columns, strict=True):
+        try:
+            columns[name] = [cell.decode() for cell in cells]
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: column {name!r} is not UTF-8 text: {error}.") from None
+    return _Table(columns, read.where)

@@ -1,0 +1,284 @@
+"""Leaderboards of any table: systems × units, with rank intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.metrics.statistics.runs import pool_run_errors, run_error
+from rankwise.runtime.vocabulary import setting
+from rankwise.selection.fold_result import DONE, FoldResult
+from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.provenance import FoldInfo, Settings
+from rankwise.selection.score_table import ScoreColumns, ScoreTable, read_score_table
+from rankwise.typing import Float64Array
+
+_RULES = ("refuse", "drop", "pairs")
+_ALL = "all"
+
+
+def leaderboard(
+    scores: Any,
+    *,
+    system: str | None = None,
+    unit: str | Sequence[str] | None = None,
+    score: str | Sequence[str] | None = None,
+    run: str | bool | None = None,
+    stratum: str | None = None,
+    cluster: str | None = None,
+    sep: str | None = None,
+    greater_is_better: bool = True,
+    missing: str | float = "refuse",
+    baseline: str | None = None,
+    test: str = "t",
+    correction: str | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> Leaderboard:
+    """Rank systems by any scores on the same units, with rank intervals that hold jointly.
+
+    Parameters
+    ----------
+    scores : path, frame or mapping
+        Values of systems on units such as queries, tasks, documents or prompts:
+
+        - a long table with one row per value and columns for the system, the unit and the score;
+        - a wide table with one row per unit and one column per system;
+        - a wide table with one row per system (a column "system", "model" or the like) and one
+          column per unit;
+        - ``{system: {unit: value}}``, or ``{system: array}`` of shape (n_units,) or
+          (n_units, n_runs).
+
+        Files are text with a header line (separated by tabs, commas, semicolons or bars) or
+        Parquet. Cells that are empty or NA, NaN, null, none or "-" have no value.
+    system, unit, score : str, optional
+        Columns, where names are not the usual ones (system, model, ranker, method, …; unit, task,
+        query, prompt, …; score, value). Several columns name a unit together. Several scores are
+        several measures of a long table; in a table with one column per system, ``score`` chooses
+        the systems.
+    run : str or False, optional
+        Column of the runs of a system, such as the seeds of its training, in a long table. The
+        spread of the means of the runs, pooled over systems, then enters all errors, since a run
+        is better or worse on all units at once. False: several values of a system for one unit
+        are independent repeats and are averaged.
+    stratum : str, optional
+        Column of groups that are given, such as the tasks of a benchmark. Means are means of the
+        strata's means; units are drawn anew within strata.
+    cluster : str, optional
+        Column of groups that are themselves drawn, such as the users of several queries. Values are
+        averaged within clusters, and clusters take the place of units.
+    sep : str of length 1, optional
+        Separator of a text file; None: the most frequent in its first line.
+    greater_is_better : bool
+        Whether larger scores are better.
+    missing : {"refuse", "drop", "pairs"} or float
+        What to do with missing values. "drop": leave out units that some system has no value for.
+        "pairs": average each system over its own units, and test each pair on the units of both;
+        the order of the means is then fair only if units are missing by chance. A number is the
+        value of missing ones.
+    baseline : str, optional
+        System that all others are tested against, in addition to all pairs.
+    test, correction, confidence, random_state
+        As in :func:`rankwise.compare`.
+
+    Returns
+    -------
+    Leaderboard
+        With rank intervals and letters in its rows; see
+        :func:`rankwise.metrics.significance.rank_intervals`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the table has another form, a cell is not a finite number, a value is missing (unless
+        ``missing`` says what to do) or repeated, or fewer than two units are left.
+
+    Notes
+    -----
+    Units must be drawn independently of each other. With fewer than about ten of them, no interval
+    is to be trusted. O(n_resamples · n_systems · (n_units + n_systems)) for 9,999 resamples.
+
+    Examples
+    --------
+    >>> board = leaderboard({
+    ...     "a": [0.81, 0.62, 0.74, 0.55, 0.93, 0.64, 0.78, 0.69],
+    ...     "b": [0.80, 0.64, 0.73, 0.55, 0.92, 0.66, 0.77, 0.68],
+    ...     "c": [0.61, 0.42, 0.53, 0.38, 0.70, 0.44, 0.52, 0.49],
+    ... })
+    >>> [(row["ranker"], row["rank_low"], row["rank_high"]) for row in board.rows()]
+    [('a', 1, 2), ('b', 1, 2), ('c', 3, 3)]
+    """
+    if isinstance(missing, str) and missing not in _RULES:
+        raise ValueError(
+            f"missing must be one of {list(_RULES)} or the value of missing cells, got {missing!r}."
+        )
+    settings = Settings(
+        data=Path(scores).name if isinstance(scores, str | Path) else "",
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        baseline=baseline,
+        random_state=random_state,
+        unit="units" if cluster is None else "clusters",
+        contestant="system",
+        greater_is_better=bool(greater_is_better),
+    )
+    names = ScoreColumns(system, _listed(unit), _listed(score), run, stratum, cluster)
+    table = read_score_table(scores, names, sep)
+    systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
+    settings.check_baseline("systems", systems)
+    table, notes = _fill(table, missing)
+    table = _clustered(table)
+    if len(table.units) < 2:
+        raise ValueError(
+            f"a leaderboard needs at least two {settings.unit} with values, got {len(table.units)}."
+        )
+    return _board(table, systems, settings, notes)
+
+
+def _listed(names: str | Sequence[str] | None) -> Sequence[str] | None:
+    return [names] if isinstance(names, str) else names
+
+
+def _fill(table: ScoreTable, missing: str | float) -> tuple[ScoreTable, dict[str, list[str]]]:
+    """Apply the rule for missing values; notes by system say how many there were."""
+    gaps = {
+        (measure, system): np.isnan(values)
+        for measure, columns in table.values.items()
+        for system, values in columns.items()
+        if np.isnan(values).any()
+    }
+    if not gaps:
+        return table, {}
+    counts = {name: int(gap.sum()) for (_, name), gap in gaps.items()}
+    if missing == "refuse":
+        worst = max(counts, key=lambda name: counts[name])
+        raise ValueError(
+            f"{sum(counts.values())} values of {len(counts)} systems are missing, "
+            f"{counts[worst]} of them of {worst!r}. Choose {setting('missing', 'drop')} (leave out "
+            f"units with a missing value), {setting('missing', 'pairs')} (test each pair on its "
+            f"common units) or {setting('missing', 0.0)} (a value for them)."
+        )
+    if missing == "drop":
+        dropped = np.any([gap.any(axis=1) for gap in gaps.values()], axis=0)
+        n, worst = int(dropped.sum()), max(counts, key=lambda name: counts[name])
+        if len(dropped) - n < 2:
+            raise ValueError(
+                f"{setting('missing', 'drop')} leaves {len(dropped) - n} of {len(dropped)} units, "
+                f"since all others miss a value; {worst!r} alone misses {counts[worst]}. Leave "
+                "such systems out, or choose another rule."
+            )
+        note = f"{n} of {len(dropped)} units, on which some system has no value, do not count"
+        return _kept(table, ~dropped), {"": [note]}
+    if missing == "pairs":
+        return table, {
+            name: [f"{n} values are missing; each pair is tested on the units of both"]
+            for name, n in counts.items()
+        }
+    fill = float(missing)
+    if not math.isfinite(fill):
+        raise ValueError(f"missing must be a finite number, got {missing!r}.")
+    filled = {
+        measure: {name: np.where(np.isnan(v), fill, v) for name, v in columns.items()}
+        for measure, columns in table.values.items()
+    }
+    notes = {name: [f"{n} missing values count as {fill:g}"] for name, n in counts.items()}
+    return ScoreTable(table.units, filled, table.strata, table.clusters), notes
+
+
+def _kept(table: ScoreTable, kept: Any) -> ScoreTable:
+    def chosen(names: list[str] | None) -> list[str] | None:
+        return None if names is None else [n for n, keep in zip(names, kept, strict=True) if keep]
+
+    values = {
+        m: {name: v[kept] for name, v in columns.items()} for m, columns in table.values.items()
+    }
+    return ScoreTable(
+        chosen(table.units) or [], values, chosen(table.strata), chosen(table.clusters)
+    )
+
+
+def _clustered(table: ScoreTable) -> ScoreTable:
+    """Table of the means of clusters, which are then the units."""
+    if table.clusters is None:
+        return table
+    names, codes = np.unique(np.array(table.clusters, dtype=str), return_inverse=True)
+    sizes = np.bincount(codes)
+    strata = None
+    if table.strata is not None:
+        pairs = set(zip(codes.tolist(), table.strata, strict=True))
+        if len(pairs) > len(names):
+            raise ValueError(
+                "every cluster must lie in one stratum, but some lie in several. Choose one of "
+                f"{setting('cluster')} and {setting('stratum')}."
+            )
+        strata = [stratum for _, stratum in sorted(pairs)]
+
+    def means(values: Float64Array) -> Float64Array:
+        columns = [np.bincount(codes, weights=column) / sizes for column in values.T]
+        return np.column_stack(columns)
+
+    values = {
+        m: {name: means(v) for name, v in columns.items()} for m, columns in table.values.items()
+    }
+    return ScoreTable(names.tolist(), values, strata)
+
+
+def _board(
+    table: ScoreTable, systems: list[str], settings: Settings, notes: dict[str, list[str]]
+) -> Leaderboard:
+    """Leaderboard with one fold per stratum."""
+    strata = np.array(table.strata or [_ALL] * len(table.units), dtype=object)
+    folds = list(dict.fromkeys(strata.tolist()))
+    members = {fold: np.flatnonzero(strata == fold) for fold in folds}
+    units = np.array(table.units, dtype=object)
+    infos = [
+        FoldInfo(fold, units[rows].tolist(), len(rows), 0, 0, 0, False, fingerprint="")
+        for fold, rows in members.items()
+    ]
+    means = {
+        measure: {name: values.mean(axis=1) for name, values in columns.items()}
+        for measure, columns in table.values.items()
+    }
+    everyone = notes.get("", [])
+    cells = [
+        FoldResult(
+            name, fold, DONE, notes=[*notes.get(name, []), *everyone],
+            values={m: columns[name][rows] for m, columns in means.items() if name in columns},
+        )
+        for name in systems
+        for fold, rows in members.items()
+    ]  # fmt: skip
+    ordered = np.concatenate(list(members.values()))
+    errors = {
+        measure: {
+            name: run_error(values[ordered], strata[ordered].astype(str))
+            for name, values in columns.items()
+            if values.shape[1] > 1
+        }
+        for measure, columns in table.values.items()
+    }
+    _note_single_runs(table, errors, cells)
+    return Leaderboard(
+        measures={measure: measure for measure in table.values},
+        rankers=dict.fromkeys(systems, "values of the table"),
+        fold_infos=infos,
+        cells=cells,
+        settings=settings,
+        run_errors={m: pool_run_errors(found) for m, found in errors.items() if found},
+    )
+
+
+def _note_single_runs(
+    table: ScoreTable, errors: dict[str, dict[str, Any]], cells: list[FoldResult]
+) -> None:
+    """Say of systems with one run, beside others with several, that its spread is unknown."""
+    several = {name for found in errors.values() for name in found}
+    if several:
+        for cell in cells:
+            if cell.ranker not in several:
+                cell.notes.append("one run only: how much its runs differ is unknown")

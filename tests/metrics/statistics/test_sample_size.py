@@ -1,0 +1,116 @@
+"""Planned numbers of queries and always-valid intervals, against peers and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from benchmarks.planning import ever_wrong, power
+from scipy import optimize, stats
+
+from rankwise.metrics.significance import (
+    always_valid_interval,
+    detectable_difference,
+    queries_needed,
+)
+
+
+def pilot(rng, n=60, n_systems=2, spread=0.2):
+    values = rng.random((n, 1)) + spread * rng.normal(size=(n, n_systems))
+    return {f"s{i}": values[:, i] for i in range(n_systems)}
+
+
+@pytest.mark.parametrize("difference", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("chance", [0.5, 0.8, 0.95])
+def test_two_systems_need_what_the_noncentral_t_says(rng, difference, chance):
+    values = pilot(rng)
+    spread = np.std(values["s0"] - values["s1"], ddof=1)
+
+    def found(n):
+        critical = stats.t.ppf(0.975, n - 1)
+        return stats.nct.sf(critical, n - 1, difference / spread * math.sqrt(n))
+
+    n = queries_needed(values, difference, power=chance)
+    assert found(n) >= chance
+    assert n == 2 or found(n - 1) < chance
+
+
+def test_the_detectable_difference_is_the_inverse(rng):
+    values = pilot(rng, n_systems=4)
+    for difference in (0.03, 0.2):
+        n = queries_needed(values, difference)
+        assert detectable_difference(values, n) <= difference
+        assert detectable_difference(values, n - 1) > difference
+    own = detectable_difference(values)
+    assert own == detectable_difference(values, 60)
+    assert detectable_difference(values, 600) < own
+
+
+def test_more_systems_need_more_queries(rng):
+    values = pilot(rng, n_systems=12)
+    two = {name: values[name] for name in ("s0", "s1")}
+    ratio = queries_needed(values, 0.05) / queries_needed(two, 0.05)
+    assert 1.2 < ratio < 4
+
+
+def test_queries_that_do_not_count_are_left_out(rng):
+    values = pilot(rng)
+    holes = {name: np.append(column, [math.nan, 1.0]) for name, column in values.items()}
+    holes["s0"][-1] = math.nan
+    assert queries_needed(holes, 0.05) == queries_needed(values, 0.05)
+    assert detectable_difference(holes) == detectable_difference(values)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda v: queries_needed(v, 0.0), "difference must be"),
+        (lambda v: queries_needed(v, math.nan), "difference must be"),
+        (lambda v: queries_needed(v, 1e-9), "more than 10,000,000 queries"),
+        (lambda v: queries_needed(v, 0.1, power=1.0), "power must lie"),
+        (lambda v: queries_needed(v, 0.1, level=0.0), "level must lie"),
+        (lambda v: detectable_difference(v, 1), "n_queries must be"),
+        (lambda v: queries_needed({"a": v["s0"]}, 0.1), "at least two systems"),
+        (lambda v: queries_needed([v["s0"]], 0.1), "at least two systems"),
+        (lambda v: queries_needed({"a": v["s0"], "b": v["s0"]}, 0.1), "differences vary"),
+        (lambda v: queries_needed({"a": [1.0], "b": [2.0]}, 0.1), "differences vary"),
+        (lambda v: queries_needed({"a": v["s0"], "b": [1.0]}, 0.1), "equal length"),
+        (lambda v: always_valid_interval([[1.0]]), "1-d array"),
+        (lambda v: always_valid_interval([1.0, math.inf]), "1-d array"),
+        (lambda v: always_valid_interval([1.0], n_expected=0), "n_expected must be"),
+    ],
+)
+def test_what_is_refused(rng, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(pilot(rng))
+
+
+def test_always_valid_intervals_solve_their_equation(rng):
+    """The ends are where the mixture martingale of the normal mean reaches 1 / alpha."""
+    values = rng.normal(size=80)
+    low, high = always_valid_interval(values, n_expected=50)
+    n, s = len(values), values.std(ddof=1)
+    tail = -2 * math.log(0.05)
+    rho2 = (tail + math.log(tail + 1)) / 50
+
+    def log_mixture(mean):
+        total = np.sum(values - mean) / s
+        return rho2 * total**2 / (2 * (n * rho2 + 1)) - 0.5 * math.log(n * rho2 + 1)
+
+    centre = values.mean()
+    end = optimize.brentq(lambda m: log_mixture(m) - math.log(1 / 0.05), centre, centre + 5)
+    assert (low, high) == pytest.approx((2 * centre - end, end))
+    assert always_valid_interval([1.0]) == (-math.inf, math.inf)
+    assert always_valid_interval([1.0, math.nan, 3.0]) == always_valid_interval([1.0, 3.0])
+
+
+def test_the_planned_power_is_met():
+    _, found = power("normal", 2, 300)
+    assert abs(found - 0.8) < 3 * math.sqrt(0.16 / 300) + 0.02
+
+
+def test_looking_often_costs_student_and_not_us():
+    always, student = ever_wrong("normal", 200, 30)
+    assert always <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
+    assert student > 0.15

@@ -1,0 +1,313 @@
+"""Leaderboards of any table: what is read, what is refused, and what the numbers are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from rankwise import leaderboard
+from rankwise.metrics.significance import compare_to_best, pool_run_errors, run_error
+from rankwise.selection import Leaderboard, evaluate_systems, find_regressions
+
+UNITS = ["q1", "q2", "q3", "q4", "q5", "q6"]
+WIDE = pd.DataFrame(
+    {
+        "query": UNITS,
+        "new": [0.9, 0.8, 0.7, 0.95, 0.85, 0.9],
+        "old": [0.1, 0.2, 0.15, 0.3, 0.2, 0.1],
+        "mid": [0.5, 0.4, 0.45, 0.5, 0.6, 0.5],
+    }
+)
+LONG = WIDE.melt("query", var_name="model", value_name="score")
+TURNED = WIDE.set_index("query").T.rename_axis("model").reset_index()
+
+
+def written(table, path, sep=","):
+    table.to_csv(path, index=False, sep=sep)
+    return path
+
+
+FORMS = {
+    "wide": lambda _: WIDE,
+    "long": lambda _: LONG.sample(frac=1, random_state=0),
+    "turned": lambda _: TURNED,
+    "polars": lambda _: pl.from_pandas(LONG),
+    "lazy": lambda _: pl.from_pandas(LONG).lazy(),
+    "arrow": lambda _: pl.from_pandas(WIDE).to_arrow(),
+    "mapping of mappings": lambda _: {
+        name: dict(zip(UNITS, WIDE[name], strict=True)) for name in ("new", "old", "mid")
+    },
+    "wide csv": lambda folder: written(WIDE, folder / "s.csv"),
+    "long tsv": lambda folder: str(written(LONG, folder / "s.tsv", "\t")),
+    "semicolons under another name": lambda folder: written(LONG, folder / "s.txt", ";"),
+    "turned csv": lambda folder: written(TURNED, folder / "s.csv"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_table_gives_one_board(form, tmp_path):
+    board = leaderboard(FORMS[form](tmp_path))
+    expected = compare_to_best({name: WIDE[name] for name in ("new", "old", "mid")})
+    rows = {row["ranker"]: row for row in board.rows()}
+    assert [row.name for row in expected] == list(rows)
+    assert sorted(board.qids) == UNITS
+    for row in expected:
+        assert rows[row.name]["mean"] == pytest.approx(row.mean)
+        # The draws follow the order of the units, which a shuffled table changes.
+        assert rows[row.name]["diff"] == pytest.approx(row.difference)
+
+
+def test_parquet_and_compressed_text(tmp_path):
+    LONG.to_parquet(tmp_path / "s.parquet")
+    LONG.to_csv(tmp_path / "s.csv.gz", index=False)
+    for name in ("s.parquet", "s.csv.gz"):
+        assert leaderboard(tmp_path / name).best == "new"
+
+
+def test_smaller_may_be_better():
+    board = leaderboard(WIDE, greater_is_better=False)
+    assert [row["ranker"] for row in board.rows()] == ["old", "mid", "new"]
+    assert board.rows()[0]["rank_high"] < board.rows()[2]["rank_low"] or (
+        board.rows()[0]["rank_low"] == 1
+    )
+
+
+def test_ids_stay_as_written(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("system,task,score\n007,1.0,1\n007,1,2\n7,1.0,3\n7,1,5\n")
+    board = leaderboard(path)
+    assert sorted(board.rankers) == ["007", "7"]
+    assert board.qids.tolist() == ["1.0", "1"]
+
+
+def test_several_columns_name_a_unit_and_several_scores_are_measures():
+    table = pd.DataFrame(
+        {
+            "agent": ["a", "a", "a", "b", "b", "b"],
+            "repo": ["x", "x", "y", "x", "x", "y"],
+            "issue": [1, 2, 1, 1, 2, 1],
+            "solved": [1, 0, 1, 0, 0, 1],
+            "cost": [3.0, 2.0, 1.0, 4.0, 5.0, 6.0],
+        }
+    )
+    board = leaderboard(table, unit=["repo", "issue"], score=["solved", "cost"])
+    assert board.measures == ["solved", "cost"]
+    assert board.qids.tolist() == ["x / 1", "x / 2", "y / 1"]
+    assert board.rows("cost")[0]["ranker"] == "b"
+
+
+def seeds(rng, n_runs=4, shift=0.0):
+    """Values of shape (n_units, n_runs) whose runs differ on all units at once."""
+    return rng.random((20, 1)) + 0.3 * rng.normal(size=(1, n_runs)) + shift
+
+
+def test_runs_enter_the_errors(rng):
+    values = {"a": seeds(rng), "b": seeds(rng, 3, 0.2), "one": seeds(rng, 1)}
+    board = leaderboard(values)
+    errors = pool_run_errors({name: run_error(v) for name, v in values.items() if v.shape[1] > 1})
+    expected = compare_to_best({n: v.mean(axis=1) for n, v in values.items()}, run_errors=errors)
+    rows = {row["ranker"]: row for row in board.rows()}
+    for row in expected:
+        assert (rows[row.name]["low"], rows[row.name]["high"]) == pytest.approx((row.low, row.high))
+        assert rows[row.name]["rank_low"] == row.rank_low
+    assert rows["one"]["notes"] == ["one run only: how much its runs differ is unknown"]
+    table = pd.DataFrame(
+        [
+            {"system": name, "unit": f"u{unit}", "seed": run, "score": value}
+            for name, v in values.items()
+            for unit, row in enumerate(v)
+            for run, value in enumerate(row)
+        ]
+    )
+    again = leaderboard(table, run="seed")
+    assert [row["low"] for row in again.rows()] == pytest.approx(
+        [row["low"] for row in board.rows()]
+    )
+    averaged = leaderboard(table, run=False)
+    for name, row in {row["ranker"]: row for row in averaged.rows()}.items():
+        assert row["mean"] == pytest.approx(rows[name]["mean"])
+    assert not averaged.run_errors
+    with pytest.raises(ValueError, match="run="):
+        leaderboard(table)
+    restored = Leaderboard.from_dict(board.to_dict())
+    assert str(restored) == str(board)
+
+
+def test_strata_are_given_and_clusters_are_drawn(rng):
+    n = 24
+    table = pd.DataFrame(
+        {
+            "prompt": np.arange(n),
+            "task": np.arange(n) % 3,
+            "user": np.arange(n) // 4,
+            "a": rng.random(n),
+            "b": rng.random(n) + 0.1,
+        }
+    )
+    stratified = leaderboard(table.drop(columns="user"), stratum="task")
+    expected = compare_to_best({n: table[n] for n in "ab"}, strata=table["task"])
+    for row, found in zip(expected, stratified.rows(), strict=True):
+        assert (found["mean"], found["low"]) == pytest.approx((row.mean, row.low))
+    assert "in 3 strata" in str(stratified)
+    clustered = leaderboard(table.drop(columns="task"), cluster="user")
+    means = table.groupby("user")[["a", "b"]].mean()
+    expected = compare_to_best({n: means[n] for n in "ab"})
+    for row, found in zip(expected, clustered.rows(), strict=True):
+        assert (found["mean"], found["high"]) == pytest.approx((row.mean, row.high))
+    assert "6 clusters" in str(clustered)
+    with pytest.raises(ValueError, match="every cluster must lie in one stratum"):
+        leaderboard(table, cluster="user", stratum="task")
+
+
+def with_gaps():
+    table = WIDE.copy()
+    table.loc[0, "new"] = math.nan
+    table.loc[3, "old"] = math.nan
+    return table
+
+
+def test_missing_values_follow_a_rule():
+    table = with_gaps()
+    with pytest.raises(ValueError, match=r"2 values of 2 systems are missing.*missing='drop'"):
+        leaderboard(table)
+    dropped = leaderboard(table, missing="drop")
+    assert dropped.qids.tolist() == ["q2", "q3", "q5", "q6"]
+    assert "2 of 6 units, on which some system has no value, do not count" in str(dropped)
+    pairs = leaderboard(table, missing="pairs")
+    expected = compare_to_best({name: table[name] for name in ("new", "old", "mid")})
+    assert [r["mean"] for r in pairs.rows()] == pytest.approx([row.mean for row in expected])
+    assert "1 values are missing" in str(pairs)
+    filled = leaderboard(table, missing=0)
+    assert filled.rows()[0]["mean"] == pytest.approx(table["new"].fillna(0).mean())
+    with pytest.raises(ValueError, match="missing must be one of"):
+        leaderboard(table, missing="zero")
+    with pytest.raises(ValueError, match="finite"):
+        leaderboard(table, missing=math.inf)
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "n/a", "NaN", "null", "None", "-", "–", " "])
+def test_cells_without_a_value(cell, tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text(f"task,a,b\nx,1,2\ny,{cell},3\nz,4,5\nw,1,1\n", encoding="utf-8")
+    assert leaderboard(path, missing="drop").qids.tolist() == ["x", "z", "w"]
+
+
+REFUSED = {
+    "text": ("task,a,b\nx,1,2\ny,high,3\n", "line 3: 'high' in column 'a' is not a finite number"),
+    "infinite": ("task,a,b\nx,1,2\ny,inf,3\n", "line 3: 'inf' in column 'a'"),
+    "too few fields": ("task,a,b\nx,1,2\ny,1\n", "line 3: expected 3 fields"),
+    "unit twice": ("task,a,b\nx,1,2\nx,1,3\n", "line 3: 'x' occurs before"),
+    "system twice": ("model,t1,t2\nm,1,2\nm,1,3\n", "line 3: 'm' occurs before"),
+    "value twice": ("model,task,score\nm,x,2\nm,x,3\n", "line 3: 'm' has a value for 'x' already"),
+    "no unit": ("model,level,score\nm,x,2\n", "no column of units"),
+    "no scores": ("task\nx\n", "a table with a header line and several columns"),
+    "empty id": ("model,task,score\nm,x,2\n,x,3\n", "line 3"),
+    "no rows": ("model,task,score\n", "no rows"),
+    "one unit": ("task,a,b\nx,1,2\n", "at least two units"),
+    "column twice": ("task,a,a\nx,1,2\n", "occur more than once"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_tables_that_are_refused(name, tmp_path):
+    text, message = REFUSED[name]
+    path = tmp_path / "s.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        leaderboard(path)
+
+
+@pytest.mark.parametrize("words", [{"system": "who"}, {"unit": "what"}, {"score": ["no"]}])
+def test_columns_that_are_not_there_are_named(words):
+    with pytest.raises(ValueError, match=f"there is no column {next(iter(words.values()))!r}"[:30]):
+        leaderboard(LONG, **words)
+
+
+def test_other_things_are_no_tables():
+    with pytest.raises(TypeError, match="path of a table, a frame or a mapping"):
+        leaderboard(5)
+    with pytest.raises(ValueError, match="same units"):
+        leaderboard({"a": [1, 2], "b": [1, 2, 3]})
+    with pytest.raises(ValueError, match="must be numbers"):
+        leaderboard({"a": ["x", "y"], "b": [1, 2]})
+    with pytest.raises(ValueError, match="at least one system"):
+        leaderboard({})
+
+
+def test_regressions_against_a_baseline(rng):
+    base = rng.random(40)
+    scores = {
+        "base": base,
+        "worse": base - 0.2 - 0.01 * rng.random(40),
+        "noisy": base - 0.01 + rng.normal(0, 0.3, 40),
+        "same": base + rng.normal(0, 1e-4, 40),
+        "better": base + 0.2 + 0.01 * rng.random(40),
+    }
+    board = leaderboard(scores, baseline="base")
+    assert [found.system for found in find_regressions(board)] == ["worse"]
+    (worst, noisy) = find_regressions(board, margin=0.05)
+    assert (worst.system, noisy.system) == ("worse", "noisy")
+    assert worst.loss_low < worst.loss < worst.loss_high
+    assert "worse than that of base" in worst.describe("base")
+    turned = leaderboard(scores, baseline="base", greater_is_better=False)
+    assert [found.system for found in find_regressions(turned)] == ["better"]
+    with pytest.raises(ValueError, match="must have a baseline"):
+        find_regressions(leaderboard(scores))
+    with pytest.raises(ValueError, match="margin must be"):
+        find_regressions(board, margin=-1)
+
+
+def test_boards_of_measures_have_rank_intervals_too(rng):
+    qrels = {f"q{i}": {"d1": 1, "d2": 0, "d3": 0} for i in range(12)}
+    good = {query: {"d1": 3.0, "d2": 2.0, "d3": 1.0} for query in qrels}
+    bad = {query: {"d1": 1.0, "d2": 2.0, "d3": 3.0} for query in qrels}
+    board = evaluate_systems({"good": good, "bad": bad}, qrels)
+    assert [(r["rank_low"], r["rank_high"]) for r in board.rows()] == [(1, 1), (2, 2)]
+    assert [row["letters"] for row in board.rows()] == ["a", "b"]
+    assert board.to_dict()["rows"][1]["rank_low"] == 2
+    assert board.to_frame()["AP rank_high"].tolist() == [1, 2]
+
+
+def test_many_systems_that_are_close_are_counted(rng):
+    values = {f"s{i}": rng.random(30) for i in range(20)}
+    text = str(leaderboard(values))
+    assert "and 7 more" in text
+    assert "1–20" in text
+
+
+def test_what_can_be_seen_is_said(rng):
+    scores = {"a": rng.random(50), "b": rng.random(50)}
+    board = leaderboard(scores)
+    found = board.detectable_difference()
+    assert f"With these 50 units, a difference of {found:.2g} is found" in str(board)
+    assert leaderboard({"a": [1, 2, 3], "b": [1, 2, 3]}).detectable_difference() is None
+
+
+HOSTILE = "a_b & 50% {x} | *y* \\z #$~^\n"
+
+
+def test_tables_for_papers(rng):
+    base = rng.random(30)
+    board = leaderboard({HOSTILE: base, "worse": base - 1 + 0.01 * rng.random(30)})
+    latex = board.to_table("latex")
+    name = r"a\_b \& 50\% \{x\} | *y* \textbackslash z \#\$\textasciitilde \textasciicircum"
+    assert name in latex
+    assert r"\toprule" in latex
+    assert r"$^{\downarrow}$: significantly worse than the best" in latex
+    assert latex.count(r"\\") == 3
+    markdown = board.to_table("markdown", digits=2)
+    assert r"\|" in markdown
+    assert "↓: significantly worse" in markdown
+    frame = pd.read_csv(__import__("io").StringIO(board.to_table("csv")))
+    assert frame["system"].tolist() == [HOSTILE, "worse"]
+    assert frame["score mean"].tolist() == [row["mean"] for row in board.rows()]
+    assert frame["score rank_low"].tolist() == [1, 2]
+    equal = leaderboard({"a": base, "b": base}).to_table()
+    assert "downarrow" not in equal
+    for words in ({"form": "html"}, {"digits": -1}):
+        with pytest.raises(ValueError, match="must be"):
+            board.to_table(**words)

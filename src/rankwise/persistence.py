@@ -32,7 +32,7 @@ from importlib.metadata import version
 from pathlib import Path
 from sys import modules
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
@@ -51,6 +51,9 @@ from rankwise.structure.archives import (
 from rankwise.structure.model_check import check_model
 from rankwise.structure.reader import read_plain
 from rankwise.structure.rules import StructureError
+
+if TYPE_CHECKING:
+    from rankwise.datasets import RowSummary
 
 FORMAT = 1
 MAX_BYTES = 2**33
@@ -131,7 +134,9 @@ class Save:
         return save(cast(BaseEstimator, self), path)
 
 
-def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
+def save(
+    estimator: BaseEstimator, path: str | os.PathLike[str], *, rows: RowSummary | None = None
+) -> Path:
     """Write an estimator to one file that :func:`load` reads back.
 
     Parameters
@@ -140,6 +145,9 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         Ranker or another scikit-learn estimator, such as a pipeline.
     path : path-like
         File to write. It is replaced atomically: a reader sees the old file or the new one.
+    rows : RowSummary, optional
+        Summary of the training rows, of :func:`rankwise.datasets.summarise_rows`, to compare later
+        rows with: see :func:`rankwise.selection.find_drift`. ``describe`` returns it as "rows".
 
     Returns
     -------
@@ -172,12 +180,12 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     """
     path = Path(path)
     check_folder(path)
-    write_file(path, dump_bytes(estimator))
+    write_file(path, dump_bytes(estimator, None if rows is None else rows.to_dict()))
     return path
 
 
-def dump_bytes(estimator: BaseEstimator) -> bytes:
-    """Content of a model file."""
+def dump_bytes(estimator: BaseEstimator, rows: dict[str, Any] | None = None) -> bytes:
+    """Content of a model file; ``rows`` is a summary of the training rows."""
     import skops.io  # imports PyTorch if it is installed, which takes seconds
     from skops.io.exceptions import UnsupportedTypeException
 
@@ -201,7 +209,7 @@ def dump_bytes(estimator: BaseEstimator) -> bytes:
     _check_types(estimator, buffer.getvalue())
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
-        archive.writestr(HEADER, json.dumps(_header(estimator), indent=1))
+        archive.writestr(HEADER, json.dumps(_header(estimator, rows), indent=1))
     return buffer.getvalue()
 
 
@@ -296,7 +304,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
         ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None if X had none),
-        ``score_name`` and ``fingerprint`` (of the training data, see
+        ``score_name``, ``rows`` (summary of the training rows, if it was saved) and
+        ``fingerprint`` (of the training data, see
         :mod:`rankwise.rows.training_fingerprint`; None if the estimator is not fitted).
 
     Raises
@@ -320,7 +329,7 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
     )
 
 
-def _header(estimator: BaseEstimator) -> dict[str, Any]:
+def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, Any]:
     parts = [value for _, value in _walk(estimator, "") if isinstance(value, BaseEstimator)]
 
     def first(attribute: str) -> Any:
@@ -341,6 +350,7 @@ def _header(estimator: BaseEstimator) -> dict[str, Any]:
         "feature_names": None if names is None else [str(name) for name in names],
         "score_name": first("score_name_"),
         "fingerprint": first("fit_fingerprint_"),
+        **({} if rows is None else {"rows": rows}),
     }
 
 

@@ -76,6 +76,7 @@ def fit(
     if n_candidates is not None or unjudged is not None:
         raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
     from rankwise.cli._data import load_training, refuse_one_query
+    from rankwise.datasets import summarise_rows
     from rankwise.persistence import save
     from rankwise.selection import tune
 
@@ -96,7 +97,9 @@ def fit(
     seconds = time.perf_counter() - start
     by_measure = "measure" in estimator.get_params()
     make_folder(out)
-    save(tuned.estimator, out)
+    with waiting("Summarising the rows"):
+        rows = summarise_rows(train.X, train.qid, model=tuned.estimator, random_state=random_state)
+    save(tuned.estimator, out, rows=rows)
     facts = {
         "ranker": ranker,
         "model": str(out),

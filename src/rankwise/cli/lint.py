@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._errors import FAILED, say
+from rankwise.cli._errors import FAILED, JobError, UsageError, say
 from rankwise.cli._options import Cv, Data, Json, TestData, ValiData
-from rankwise.cli._output import print_json
+from rankwise.cli._output import check_model_file, print_json
 from rankwise.cli._progress import waiting
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 @reads_tables
 def lint(
     data: Data,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Model of 'rankwise fit': report which of its features have moved in DATA, which "
+            "needs no labels.",
+        ),
+    ] = None,
     cv: Cv = None,
     vali_data: ValiData = None,
     test_data: TestData = None,
@@ -28,8 +37,16 @@ def lint(
     """Check judged data: empty queries, useless features, leakage between parts, labels, sizes.
 
     Caches of LETOR text are verified by checksums of the whole text, and damaged caches are
-    rebuilt. The exit code is 1 if the data contain an error.
+    rebuilt. The exit code is 1 if the data contain an error, or if --against is given and a feature
+    or the scores of the model have moved.
     """
+    if against is not None:
+        if cv is not None or vali_data is not None or test_data is not None:
+            raise UsageError(
+                "--against takes neither --cv, --vali-data nor --test-data. Drop them."
+            )
+        _lint_against(against, data, columns, json)
+        return
     from rankwise.cli._data import load_folds
     from rankwise.datasets import lint as check
     from rankwise.selection.splits import convert_to_folds
@@ -51,6 +68,42 @@ def lint(
         typer.echo(str(report))
     for problem in damaged:
         say(f"warning: {problem}; rebuilt")
+    if not report.ok:
+        raise typer.Exit(FAILED)
+
+
+def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: bool) -> None:
+    """Report what moved in DATA since the training of a model, and exit with 1 if anything did."""
+    import numpy as np
+
+    from rankwise.checks.named_columns import frame_for
+    from rankwise.cli._scoring import chunks_to_score
+    from rankwise.datasets import RowSummary
+    from rankwise.persistence import describe, load
+    from rankwise.selection import find_drift
+    from rankwise.streams.cutter import join_ids
+    from rankwise.typing import join_rows
+
+    check_model_file(path)
+    facts = describe(path)
+    if "rows" not in facts:
+        raise JobError(
+            f"{path} has no summary of its training rows. Fit it with 'rankwise fit', or save it "
+            "with save(model, path, rows=summarise_rows(X, qid, model=model))."
+        )
+    model = load(path)
+    with waiting("Comparing"):
+        chunks = list(chunks_to_score(data, columns, model))
+        X = join_rows([chunk.X for chunk in chunks])
+        has_queries = all(chunk.qid is not None for chunk in chunks)
+        qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else np.arange(len(X))
+        names = getattr(model, "feature_names_in_", None)
+        rows = frame_for(model, X, None if names is None else [str(name) for name in names])
+        report = find_drift(RowSummary.from_dict(facts["rows"]), rows, qid, model=model)
+    if json:
+        print_json(report.to_dict())
+    else:
+        typer.echo(str(report))
     if not report.ok:
         raise typer.Exit(FAILED)
 

@@ -25,6 +25,8 @@ from .data import RankingData as RankingData
 from .linting.linter import lint as lint
 from .linting.report import Finding as Finding
 from .linting.report import LintReport as LintReport
+from .linting.row_summary import RowSummary as RowSummary
+from .linting.row_summary import summarise_rows as summarise_rows
 from .ordered_classes import cut_into_classes as cut_into_classes
 from .ratings_task.context import SideTables as SideTables
 from .ratings_task.task import load_movielens_task as load_movielens_task

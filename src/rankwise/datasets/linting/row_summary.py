@@ -1,0 +1,283 @@
+"""Summary of the rows that a model was fitted on, small enough to travel in its file.
+
+For every column: shares of the rows in about ten bins between quantiles (or of each category) and
+of missing values, and the design effect of these shares. Rows of a query resemble each other, so
+their shares vary more from sample to sample than those of independent rows: the design effect says
+how many times more. It is that of Rao & Scott (Annals of Statistics 12:46-60, 1984).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.frames import kind_of, numbers_of, wrap_frame
+from rankwise.groups import QueryGroups
+from rankwise.runtime.column_values import convert_to_values, is_missing
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
+
+N_BINS = 10
+# Enough cells for shares within half a percent; queries beyond them are left out by chance.
+MOST_CELLS, MOST_ROWS = 10_000_000, 50_000
+# Categories beyond these, and those of fewer than one row in a thousand, are one bin together.
+MOST_CATEGORIES = 40
+_RARE = 0.001
+_RANKS = (1, 3, 10)
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """Distribution of one column.
+
+    Attributes
+    ----------
+    edges : list of float
+        Inner ends of the bins, ascending: a value belongs to the first bin whose end is at least
+        the value. Empty for categories.
+    categories : list of str
+        Categories with a bin of their own; empty for numbers. Others share a bin.
+    known : list of str
+        All categories.
+    shares : list of float
+        Share of rows in every bin, and of missing values at the end.
+    low, high : float or None
+        Smallest and largest number; None without any, and for categories.
+    design_effect : float
+        Variance of the shares over that of independent rows, on average over contrasts of bins.
+    effect_spread : float
+        Squared coefficient of variation of this ratio among contrasts of bins.
+    largest_effect : float
+        The ratio of the contrast that varies most.
+    """
+
+    edges: list[float]
+    categories: list[str]
+    known: list[str]
+    shares: list[float]
+    low: float | None
+    high: float | None
+    design_effect: float
+    effect_spread: float
+    largest_effect: float
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """Summary of rows, see :func:`summarise_rows`.
+
+    Attributes
+    ----------
+    n_rows, n_queries : int
+        Rows and queries that the shares are of.
+    columns : dict of str to ColumnSummary
+        Features by name; unnamed ones are "0", "1", …
+    scores : ColumnSummary or None
+        Scores of the model.
+    scores_at_rank : dict of str to (float, float)
+        Mean score at ranks 1, 3 and 10, and its standard error over queries.
+    smallest_query, largest_query : int
+        Rows of the smallest and of the largest query.
+    """
+
+    n_rows: int
+    n_queries: int
+    columns: dict[str, ColumnSummary]
+    scores: ColumnSummary | None
+    scores_at_rank: dict[str, tuple[float, float]]
+    smallest_query: int
+    largest_query: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; :meth:`from_dict` reads them back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> RowSummary:
+        """Inverse of :meth:`to_dict`.
+
+        Raises
+        ------
+        ValueError
+            If ``state`` is something else.
+        """
+        try:
+            columns = {str(n): ColumnSummary(**facts) for n, facts in state["columns"].items()}
+            scores = None if state["scores"] is None else ColumnSummary(**state["scores"])
+            ranks = {str(r): (float(m), float(e)) for r, (m, e) in state["scores_at_rank"].items()}
+            return cls(
+                int(state["n_rows"]), int(state["n_queries"]), columns, scores, ranks,
+                int(state["smallest_query"]), int(state["largest_query"]),
+            )  # fmt: skip
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None
+
+
+def summarise_rows(
+    X: Any, qid: ArrayLike | None = None, *, model: Any = None, random_state: int = 0
+) -> RowSummary:
+    """Summarise rows, for :func:`rankwise.selection.find_drift` of later rows.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame of shape (n_samples, n_features)
+        Training rows of the model.
+    qid : array-like of shape (n_samples,), optional
+        Query of each row; None: every row is drawn for itself.
+    model : estimator, optional
+        Fitted ranker, whose scores are summarised too.
+    random_state : int
+        Seed for the choice of queries, if there are more than 50,000 rows or 10 million cells.
+
+    Returns
+    -------
+    RowSummary
+
+    Notes
+    -----
+    O(n · log n) per feature for at most 50,000 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> summary = summarise_rows(X, qid=np.arange(500) // 10)
+    >>> summary.n_queries, [round(share, 2) for share in summary.columns["0"].shares[:3]]
+    (50, [0.1, 0.1, 0.1])
+    """
+    columns, scores, groups = sample_columns(X, qid, model, random_state)
+    query_of_row = groups.codes()
+    sizes = np.diff(groups.indptr)
+    return RowSummary(
+        len(query_of_row),
+        groups.n_queries,
+        {name: _summarise(values, query_of_row) for name, values in columns.items()},
+        None if scores is None else _summarise(scores, query_of_row),
+        {} if scores is None else scores_at_ranks(scores, groups),
+        int(sizes.min()),
+        int(sizes.max()),
+    )
+
+
+def sample_columns(
+    X: Any, qid: ArrayLike | None, model: Any, random_state: int
+) -> tuple[dict[str, Any], Float64Array | None, QueryGroups]:
+    """Columns by name (numbers, or lists of categories), scores and queries of a sample of rows."""
+    frame = wrap_frame(X)
+    frame = None if frame is None else frame.lazy().collect()
+    n, width = frame.shape if frame is not None else X.shape if hasattr(X, "shape") else np.shape(X)
+    if n == 0:
+        raise ValueError("X must have rows, got none.")
+    groups = QueryGroups.from_qid(np.arange(n) if qid is None else qid, n)
+    rows = _sample(groups, min(MOST_ROWS, max(1, MOST_CELLS // max(1, width))), random_state)
+    if rows is not None:
+        groups = QueryGroups.from_qid(groups.codes()[rows], len(rows))
+    everything = slice(None) if rows is None else rows
+    scores = None
+    if model is not None:
+        part = X if rows is None else frame[rows].to_native() if frame is not None else X[rows]
+        scores = np.asarray(model.predict(part), dtype=np.float64)
+    if frame is not None:
+        return {name: _column(frame[name], everything) for name in frame.columns}, scores, groups
+    part = X.tocsr()[everything].toarray() if is_sparse(X) else np.asarray(X)[everything]
+    return {str(i): part[:, i].astype(np.float64) for i in range(width)}, scores, groups
+
+
+def _sample(groups: QueryGroups, most_rows: int, random_state: int) -> Int64Array | None:
+    """Rows of queries drawn by chance; None if all of them are few enough."""
+    sizes = np.diff(groups.indptr)
+    if sizes.sum() <= most_rows:
+        return None
+    order = np.random.default_rng(random_state).permutation(len(sizes))
+    kept = order[: max(1, int(np.searchsorted(np.cumsum(sizes[order]), most_rows, side="right")))]
+    return np.flatnonzero(np.isin(groups.codes(), kept))
+
+
+def _column(column: Any, rows: Any) -> Any:
+    if kind_of(column) is None:
+        return np.asarray(numbers_of(column), dtype=np.float64)[rows]
+    values = convert_to_values(column.to_native())[rows].tolist()
+    return [None if is_missing(value) else str(value) for value in values]
+
+
+def _summarise(values: Any, query_of_row: Int64Array) -> ColumnSummary:
+    if isinstance(values, list):
+        found, counts = np.unique([v for v in values if v is not None], return_counts=True)
+        order = np.lexsort((found, -counts))[:MOST_CATEGORIES]
+        kept = [str(found[i]) for i in order if counts[i] >= _RARE * len(values)]
+        edges, low, high, known = [], None, None, [str(name) for name in found]
+    else:
+        finite = np.sort(values[np.isfinite(values)])
+        places = (np.arange(1, N_BINS) * len(finite)) // N_BINS
+        # The largest value is no inner end: its bin would be followed by an empty one.
+        low, high = (float(finite[0]), float(finite[-1])) if len(finite) else (None, None)
+        edges = (
+            [float(e) for e in np.unique(finite[places]) if e < finite[-1]] if len(finite) else []
+        )
+        kept, known = [], []
+    column = ColumnSummary(edges, kept, known, [], low, high, 1.0, 0.0, 1.0)
+    codes, n_bins = bin_values(values, column)
+    shares = np.bincount(codes, minlength=n_bins) / len(codes)
+    effects = design_effect(codes, n_bins, query_of_row)
+    return ColumnSummary(edges, kept, known, shares.tolist(), low, high, *effects)
+
+
+def bin_values(values: Any, column: ColumnSummary) -> tuple[Int64Array, int]:
+    """Bin of every value by the bins of a summary, and the number of bins.
+
+    The last bin is that of missing values. An infinity belongs to an outer bin.
+    """
+    if isinstance(values, list):
+        places = {name: place for place, name in enumerate(column.categories)}
+        other = len(places)
+        codes = [other + 1 if v is None else places.get(v, other) for v in values]
+        return np.array(codes, dtype=np.int64), other + 2
+    n_bins = len(column.edges) + 2
+    found = np.searchsorted(np.array(column.edges), values, side="left").astype(np.int64)
+    return np.where(np.isnan(values), n_bins - 1, found), n_bins
+
+
+def design_effect(
+    codes: Int64Array, n_bins: int, query_of_row: Int64Array
+) -> tuple[float, float, float]:
+    """Variance of the shares over that of independent rows, and how it varies among contrasts.
+
+    Returns the mean (at least 1), the squared coefficient of variation and the largest of the
+    generalised design effects, the eigenvalues of the covariance of the shares in the metric of
+    independent rows. Covariances are those of ratio estimates over queries.
+    """
+    n_queries = int(query_of_row.max()) + 1
+    n = len(codes)
+    if n_queries < 2 or n_queries == n:
+        return 1.0, 0.0, 1.0
+    counts = np.bincount(query_of_row * n_bins + codes, minlength=n_queries * n_bins)
+    counts = counts.reshape(n_queries, n_bins)
+    shares = counts.sum(axis=0) / n
+    used = (shares > 0) & (shares < 1)
+    freedom = int(used.sum()) - 1
+    if freedom < 1:
+        return 1.0, 0.0, 1.0
+    residuals = (counts - counts.sum(axis=1, keepdims=True) * shares)[:, used]
+    scaled = residuals / np.sqrt(shares[used])
+    effects = scaled.T @ scaled / n * (n_queries / (n_queries - 1))
+    mean = float(np.trace(effects)) / freedom
+    if mean <= 1.0:
+        return 1.0, 0.0, 1.0
+    spread = max(0.0, float((effects**2).sum()) / freedom / mean**2 - 1.0)
+    return mean, spread, float(np.linalg.eigvalsh(effects)[-1])
+
+
+def scores_at_ranks(scores: Float64Array, groups: QueryGroups) -> dict[str, tuple[float, float]]:
+    """Mean score at some ranks, and its standard error over the queries that are long enough."""
+    order = np.lexsort((-scores, groups.codes()))
+    sizes = np.diff(groups.indptr)
+    found = {}
+    for rank in _RANKS:
+        starts = groups.indptr[:-1][sizes >= rank]
+        if len(starts) > 1:
+            values = scores[order[starts + rank - 1]]
+            error = float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+            found[str(rank)] = float(values.mean()), error
+    return found

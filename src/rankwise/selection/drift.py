@@ -1,0 +1,326 @@
+"""Whether new rows are distributed as those that a model was fitted on, feature by feature."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc, chndtr, chndtrinc
+from scipy.stats import norm
+
+from rankwise.datasets.linting.row_summary import (
+    ColumnSummary,
+    RowSummary,
+    bin_values,
+    design_effect,
+    sample_columns,
+    scores_at_ranks,
+)
+from rankwise.metrics.significance import holm
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
+
+# Bins of fewer rows than this in either sample are tested together with others.
+_FEWEST = 5.0
+_MOST_NAMED = 8
+SCORES = "scores of the model"
+
+
+@dataclass(frozen=True)
+class ColumnDrift:
+    """What moved in one column.
+
+    Attributes
+    ----------
+    name : str
+    psi, low, high : float
+        Population stability index, less what samples of this size show by chance, and its 95 %
+        interval, which accounts for rows of a query being alike. Common reading: below .1 little,
+        above .25 much. NaN if nothing can be compared.
+    p_value : float
+        p-value of equal distributions, corrected for the number of columns (Holm).
+    has_moved : bool
+        Whether it is below ``1 - level``.
+    missing_before, missing_now : float
+        Shares of missing values.
+    outside : float
+        Share of the new numbers beyond the smallest and largest ones of before.
+    new_categories : tuple of str
+        Categories that the model has never seen.
+    """
+
+    name: str
+    psi: float
+    low: float
+    high: float
+    p_value: float
+    has_moved: bool
+    missing_before: float
+    missing_now: float
+    outside: float
+    new_categories: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """Result of :func:`find_drift`; ``print`` shows what moved.
+
+    Attributes
+    ----------
+    columns : list of ColumnDrift
+        Features, the most moved first, and the scores of the model, if it was given.
+    notes : list of str
+        What has never been seen before: missing values, categories, sizes of queries.
+    level : float
+    """
+
+    columns: list[ColumnDrift]
+    notes: list[str]
+    level: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether no column has moved."""
+        return not any(column.has_moved for column in self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return {**asdict(self), "ok": self.ok}
+
+    def __str__(self) -> str:
+        moved = [column for column in self.columns if column.has_moved]
+        lines = [
+            f"{len(moved)} of {len(self.columns)} columns have moved (Rao-Scott tests, Holm, "
+            f"p < {1 - self.level:g})."
+        ]
+        width = max((len(column.name) for column in moved), default=0)
+        if moved:
+            lines.append(f"{'':{width}}    psi   interval           p  missing")
+        for column in moved:
+            p = "< 0.001" if column.p_value < 0.001 else f"{column.p_value:.3f}"
+            interval = f"{column.low:5.3f} to {column.high:5.3f}"
+            missing = f"{column.missing_before:.3f} to {column.missing_now:.3f}"
+            lines.append(f"{column.name:{width}}  {column.psi:5.3f}  {interval}  {p:>7}  {missing}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def find_drift(
+    before: RowSummary,
+    X: Any,
+    qid: ArrayLike | None = None,
+    *,
+    model: Any = None,
+    level: float = 0.95,
+    random_state: int = 0,
+) -> DriftReport:
+    """Compare new rows with the summary of the rows of a model.
+
+    Parameters
+    ----------
+    before : RowSummary
+        Result of :func:`summarise_rows`, or ``RowSummary.from_dict(describe(path)["rows"])`` of a
+        model that was saved with one.
+    X : array, sparse matrix or frame of shape (n_samples, n_features)
+        New rows; the columns of a frame are matched by name.
+    qid : array-like of shape (n_samples,), optional
+        Query of each row; None: every row is drawn for itself.
+    model : estimator, optional
+        Fitted ranker: its scores are compared too, if the summary has any.
+    level : float in (0, 1)
+        Joint level of the tests of all columns.
+    random_state : int
+        Seed for the choice of queries, as in :func:`summarise_rows`.
+
+    Returns
+    -------
+    DriftReport
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or holds categories instead of numbers.
+
+    Notes
+    -----
+    Shares of the rows per bin are compared by the chi-square test with Rao and Scott's second-order
+    correction for design effects [1]_, since rows of a query resemble each other. The interval
+    inverts the noncentral chi-square. Rows from the same source raise any alarm with a probability
+    of at most ``1 - level``, apart from samples of few queries.
+
+    .. [1] Rao & Scott, "On chi-squared tests for multiway contingency tables with cell proportions
+       estimated from survey data", Annals of Statistics 12(1):46-60, 1984.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.datasets import summarise_rows
+    >>> rng = np.random.default_rng(0)
+    >>> before = summarise_rows(rng.random((2000, 2)))
+    >>> report = find_drift(before, rng.random((1000, 2)) + [0.0, 0.3])
+    >>> [(column.name, column.has_moved) for column in report.columns]
+    [('1', True), ('0', False)]
+    """
+    columns, scores, groups = sample_columns(X, qid, model, random_state)
+    _check_columns(before, columns)
+    query_of_row = groups.codes()
+    compared = {name: (before.columns[name], columns[name]) for name in before.columns}
+    if scores is not None and before.scores is not None:
+        compared[SCORES] = (before.scores, scores)
+    found = [
+        _compare(name, column, values, query_of_row, before.n_rows)
+        for name, (column, values) in compared.items()
+    ]
+    corrected = holm([column.p_value for column in found])
+    moved = [
+        ColumnDrift(**{**vars(c), "p_value": float(p), "has_moved": bool(p < 1 - level)})
+        for c, p in zip(found, corrected, strict=True)
+    ]
+    moved.sort(key=lambda c: (not c.has_moved, -c.psi if not math.isnan(c.psi) else math.inf))
+    sizes = np.diff(groups.indptr)
+    notes = _notes(moved, before, sizes, qid is not None)
+    if scores is not None:
+        notes += _notes_on_ranks(before, scores_at_ranks(scores, groups), level)
+    return DriftReport(moved, notes, level)
+
+
+def _check_columns(before: RowSummary, columns: dict[str, Any]) -> None:
+    missing = [name for name in before.columns if name not in columns]
+    if missing:
+        raise ValueError(
+            f"the rows lack {len(missing)} of {len(before.columns)} columns of the model: "
+            f"{', '.join(map(repr, missing[:_MOST_NAMED]))}. Pass rows with these columns."
+        )
+    for name, column in before.columns.items():
+        were_categories = bool(column.known)
+        if isinstance(columns[name], list) != were_categories and column.shares[-1] < 1:
+            kinds = ("categories", "numbers") if were_categories else ("numbers", "categories")
+            raise ValueError(f"column {name!r} held {kinds[0]} in training, and now {kinds[1]}.")
+
+
+def _compare(
+    name: str, column: ColumnSummary, values: Any, query_of_row: Int64Array, n_before: int
+) -> ColumnDrift:
+    codes, n_bins = bin_values(values, column)
+    n = len(codes)
+    before, now = np.array(column.shares), np.bincount(codes, minlength=n_bins) / n
+    first, second = _merged(before, now, n_before, n)
+    effect, spread, largest = design_effect(codes, n_bins, query_of_row)
+    noise = column.design_effect / n_before + effect / n
+    most = max(noise, column.largest_effect / n_before + largest / n)
+    psi, low, high, p = _stability(first, second, noise, max(column.effect_spread, spread), most)
+    is_list = isinstance(values, list)
+    outside = 0.0
+    if not is_list and column.low is not None and column.high is not None:
+        outside = float(np.mean((values < column.low) | (values > column.high)))
+    new = sorted({v for v in values if v is not None} - set(column.known)) if is_list else []
+    return ColumnDrift(
+        name, psi, low, high, p, False, float(before[-1]), float(now[-1]), outside, tuple(new)
+    )
+
+
+def _merged(
+    before: Float64Array, now: Float64Array, n_before: int, n: int
+) -> tuple[Float64Array, Float64Array]:
+    """Shares of the bins that are large enough for a chi-square, and of the others together."""
+    pooled = (before * n_before + now * n) / (n_before + n)
+    is_large = pooled * min(n_before, n) >= _FEWEST
+    rest = before[~is_large].sum(), now[~is_large].sum()
+    first, second = before[is_large], now[is_large]
+    if (rest[0] * n_before + rest[1] * n) / (n_before + n) * min(n_before, n) >= _FEWEST:
+        return np.append(first, rest[0]), np.append(second, rest[1])
+    if len(first):  # too small for a bin of their own
+        largest = int(np.argmax(first))
+        first, second = first.copy(), second.copy()
+        first[largest] += rest[0]
+        second[largest] += rest[1]
+    return first, second
+
+
+def _stability(
+    before: Float64Array, now: Float64Array, noise: float, spread: float, most: float
+) -> tuple[float, float, float, float]:
+    """Stability index, its interval, and the p-value of equal shares.
+
+    Parameters
+    ----------
+    noise : float
+        Variance of a difference of shares, in that of a single independent row.
+    spread : float
+        Squared coefficient of variation of the design effects, for Satterthwaite's correction.
+    most : float
+        As ``noise``, for the contrast that varies most: the interval holds in all directions.
+    """
+    if len(before) < 2:
+        return math.nan, math.nan, math.nan, math.nan
+    freedom = len(before) - 1
+    pooled = (before + now) / 2
+    distance = float(((before - now) ** 2 / pooled).sum())
+    p = float(chdtrc(freedom / (1 + spread), distance / noise / (1 + spread)))
+    small = noise / 2  # half a row, so that an empty bin has a logarithm
+    smoothed = (before + small) / (1 + small * len(before)), (now + small) / (1 + small * len(now))
+    psi = float(((smoothed[1] - smoothed[0]) * np.log(smoothed[1] / smoothed[0])).sum())
+    # The index and the chi-square distance measure the same; its noncentrality has an interval.
+    scale = psi / distance if distance > 0 else 1.0
+    t, of_chance = distance / most, freedom * noise / most
+    low = _noncentrality(t, of_chance, 0.975) * most * scale
+    high = _noncentrality(t, of_chance, 0.025) * most * scale
+    estimate = max(0.0, distance - freedom * noise) * scale
+    return estimate, low, max(high, estimate), p
+
+
+def _noncentrality(t: float, freedom: float, level: float) -> float:
+    """Noncentrality with which a chi-square lies below ``t`` with probability ``level``."""
+    if chndtr(t, freedom, 0.0) <= level:
+        return 0.0
+    if t > 1e4:  # beyond the reach of the inverse: a normal
+        return max(0.0, t - freedom - float(norm.ppf(level)) * 2.0 * math.sqrt(t))
+    return float(chndtrinc(t, freedom, level))
+
+
+def _notes(
+    found: list[ColumnDrift], before: RowSummary, sizes: Int64Array, has_queries: bool
+) -> list[str]:
+    notes = []
+    missing = [c.name for c in found if c.missing_now > 0 and c.missing_before == 0]
+    if missing:
+        notes.append(
+            f"missing values in {_listed(missing)}, of which training never had any: what the "
+            "model does with them was never learnt"
+        )
+    for column in found:
+        if column.new_categories:
+            notes.append(
+                f"{len(column.new_categories)} new categories in {column.name}: "
+                f"{_listed(list(column.new_categories))}"
+            )
+    unseen = (sizes < before.smallest_query) | (sizes > before.largest_query)
+    if has_queries and unseen.any():
+        notes.append(
+            f"{int(unseen.sum())} of {len(sizes)} queries have fewer rows than "
+            f"{before.smallest_query} or more than {before.largest_query}, which training never had"
+        )
+    far = [c.name for c in found if c.outside > 0.01]
+    if far:
+        notes.append(f"more than 1 % of the values lie beyond those of training in {_listed(far)}")
+    return notes
+
+
+def _notes_on_ranks(
+    before: RowSummary, now: dict[str, tuple[float, float]], level: float
+) -> list[str]:
+    """Ranks at which the mean score differs, by z tests with Bonferroni's correction."""
+    shared = [rank for rank in now if rank in before.scores_at_rank]
+    notes = []
+    for rank in shared:
+        (old, old_error), (new, error) = before.scores_at_rank[rank], now[rank]
+        spread = math.hypot(old_error, error)
+        critical = float(norm.isf((1 - level) / 2 / len(shared)))
+        if abs(new - old) > critical * spread:
+            notes.append(f"the mean score at rank {rank} is {new:.4g}, and was {old:.4g}")
+    return notes
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

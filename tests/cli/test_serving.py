@@ -1,0 +1,77 @@
+"""``lint --against`` and ``warm-up``: what a model needs around it when it serves."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankwise import LambdaMART, load, save
+from rankwise.datasets import RowSummary, read_letor, write_letor
+from rankwise.persistence import describe
+from rankwise.selection import find_drift
+
+from .conftest import judged_data
+
+
+@pytest.fixture
+def model(rankwise, tmp_path):
+    path = tmp_path / "train.txt"
+    write_letor(judged_data(0, n_queries=60), path)
+    out = tmp_path / "m.rw"
+    run = rankwise("fit", path, "--ranker", "ridge", "--out", out)
+    assert run.code == 0, run.err
+    return out
+
+
+def test_rows_of_the_same_kind_pass(rankwise, model, tmp_path):
+    path = tmp_path / "new.txt"
+    write_letor(judged_data(1, n_queries=60, first_query=100), path)
+    run = rankwise("lint", path, "--against", model, "--json")
+    assert run.code == 0, run.err
+    data = read_letor(path)
+    before = RowSummary.from_dict(describe(model)["rows"])
+    expected = find_drift(before, data.X, data.qid, model=load(model))
+    assert run.json["ok"] is True
+    assert [c["name"] for c in run.json["columns"]] == [c.name for c in expected.columns]
+    assert "0 of 5 columns have moved" in rankwise("lint", path, "--against", model).out
+
+
+def test_rows_that_moved_exit_with_1(rankwise, model, tmp_path):
+    data = judged_data(1, n_queries=60)
+    data.X[:, 0] *= 0.6
+    path = tmp_path / "new.csv"
+    names = [f"f{i}" for i in range(4)]
+    lines = [",".join(["qid", *names])]
+    lines += [",".join(map(str, [q, *row])) for q, row in zip(data.qid, data.X, strict=True)]
+    path.write_text("\n".join(lines))
+    run = rankwise("lint", path, "--against", model)
+    assert run.code == 1, run.err
+    assert "scores of the model" in run.out
+    assert "2 of 5 columns have moved" in run.out
+
+
+def test_what_cannot_be_compared(rankwise, model, tmp_path):
+    plain = save(load(model), tmp_path / "plain.rw")
+    path = tmp_path / "train.txt"
+    run = rankwise("lint", path, "--against", plain)
+    assert run.code == 1
+    assert "has no summary of its training rows" in run.err
+    assert rankwise("lint", path, "--against", tmp_path / "no.rw").code == 2
+    assert rankwise("lint", path, "--against", model, "--cv", "3").code == 2
+
+
+def test_warm_up_fits_rankers_and_scores_with_models(rankwise, model):
+    run = rankwise("warm-up", "ridge", "lambdamart", model, "--json")
+    assert run.code == 0, run.err
+    assert list(run.json["seconds"]) == ["ridge", "lambdamart", str(model)]
+    assert "ridge" in rankwise("warm-up", "ridge").out
+    assert rankwise("warm-up", "no_ranker").code == 2
+
+
+def test_warm_up_of_a_model_that_knows_its_columns(rankwise, tmp_path):
+    import pandas as pd
+
+    data = judged_data(0)
+    frame = pd.DataFrame(data.X, columns=list("abcd"))
+    model = LambdaMART(5).fit(frame, data.y, qid=data.qid)
+    path = save(model, tmp_path / "m.rw")
+    assert rankwise("warm-up", path).code == 0

@@ -1,0 +1,195 @@
+"""Summaries of training rows, and what moved since: rates by simulation, numbers by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+
+from rankwise import LambdaMART, RidgeRanker, load, save
+from rankwise.datasets import RowSummary, summarise_rows
+from rankwise.datasets.linting.row_summary import bin_values, design_effect
+from rankwise.persistence import describe
+from rankwise.selection import find_drift
+
+
+def clustered(rng, n_queries, shift=0.0):
+    """Rows whose features resemble each other within queries, in several kinds of columns."""
+    sizes = rng.integers(5, 30, n_queries)
+    qid = np.repeat(np.arange(n_queries), sizes)
+    X = rng.normal(size=(len(qid), 6)) + rng.normal(size=(n_queries, 6))[qid]
+    X[:, 1] = np.round(X[:, 1])
+    X[:, 2] = X[:, 2] > 1.0
+    X[rng.random(len(qid)) < 0.05, 3] = math.nan
+    X[:, 4] = 7.0
+    X[:, 0] += shift
+    return X, qid
+
+
+def test_rows_from_the_same_source_alarm_at_the_stated_rate(rng):
+    repetitions = 150
+    alarms = independent = 0
+    for _ in range(repetitions):
+        (X, qid), (new, new_qid) = clustered(rng, 120), clustered(rng, 80)
+        alarms += not find_drift(summarise_rows(X, qid), new, new_qid).ok
+        independent += not find_drift(summarise_rows(X), new).ok
+    assert alarms / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
+    assert independent / repetitions > 0.5  # what the queries are for
+
+
+def test_what_moves_is_found_and_first(rng):
+    (X, qid), (new, new_qid) = clustered(rng, 300), clustered(rng, 300, shift=0.6)
+    report = find_drift(summarise_rows(X, qid), new, new_qid)
+    assert not report.ok
+    first = report.columns[0]
+    assert (first.name, first.has_moved) == ("0", True)
+    assert 0 < first.low < first.psi < first.high
+    assert [c.name for c in report.columns if c.has_moved] == ["0"]
+    assert "1 of 6 columns have moved" in str(report)
+    assert json.loads(json.dumps(report.to_dict()))["ok"] is False
+
+
+def index_of_normals(shift):
+    """Stability index of a normal that moves by ``shift`` deviations, in bins between deciles."""
+    cuts = np.concatenate([[-math.inf], stats.norm.ppf(np.arange(1, 10) / 10), [math.inf]])
+    shares = np.diff(stats.norm.cdf(cuts - shift))
+    return ((shares - 0.1) * np.log(shares / 0.1)).sum()
+
+
+@pytest.mark.parametrize("shift", [0.2, 0.6])
+@pytest.mark.parametrize("are_clustered", [False, True])
+def test_intervals_hold_the_true_index(rng, shift, are_clustered):
+    held, repetitions = 0, 100
+    for _ in range(repetitions):
+        if are_clustered:
+            (X, qid), (new, new_qid) = clustered(rng, 150), clustered(rng, 150, shift)
+            before = summarise_rows(X[:, :1], qid)
+            (column,) = find_drift(before, new[:, :1], new_qid).columns
+            truth = index_of_normals(shift / math.sqrt(2))
+        else:
+            before = summarise_rows(rng.normal(size=(2000, 1)))
+            (column,) = find_drift(before, rng.normal(shift, size=(1500, 1))).columns
+            truth = index_of_normals(shift)
+        held += column.low <= truth <= column.high
+    assert held / repetitions >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / repetitions)
+
+
+def naive_design_effects(codes, n_bins, qid):
+    """Eigenvalues of the covariance of shares, query by query, in the metric of independence."""
+    queries = np.unique(qid)
+    shares = np.array([(codes == b).mean() for b in range(n_bins)])
+    used = np.flatnonzero((shares > 0) & (shares < 1))
+    covariance = np.zeros((len(used), len(used)))
+    for query in queries:
+        mine = codes[qid == query]
+        residual = np.array([(mine == b).sum() - len(mine) * shares[b] for b in used])
+        covariance += np.outer(residual, residual)
+    covariance *= len(queries) / (len(queries) - 1) / len(codes)
+    metric = np.diag(1 / np.sqrt(shares[used]))
+    return np.linalg.eigvalsh(metric @ covariance @ metric), len(used) - 1
+
+
+def test_design_effects_are_those_of_the_definition(rng):
+    qid = np.repeat(np.arange(40), rng.integers(3, 12, 40))
+    codes = (rng.normal(size=40)[qid] + rng.normal(size=len(qid)) > 0).astype(int) + (
+        rng.random(len(qid)) < 0.3
+    )
+    values, freedom = naive_design_effects(codes, 4, qid)
+    mean = values.sum() / freedom
+    expected = (mean, (values**2).sum() / freedom / mean**2 - 1, values.max())
+    assert mean > 1
+    assert design_effect(codes, 4, qid) == pytest.approx(expected)
+    assert design_effect(codes, 4, np.arange(len(qid))) == (1.0, 0.0, 1.0)
+    assert design_effect(np.zeros(len(qid), int), 2, qid) == (1.0, 0.0, 1.0)
+
+
+def test_bins_hold_a_tenth_each_and_outer_ones_the_rest(rng):
+    X = rng.random((1000, 1))
+    (column,) = summarise_rows(X).columns.values()
+    assert column.shares == pytest.approx([0.1] * 10 + [0.0], abs=0.002)
+    codes, n_bins = bin_values(np.array([-5.0, 5.0, math.nan, math.inf, -math.inf]), column)
+    assert codes.tolist() == [0, 9, 10, 9, 0]
+    assert n_bins == 11
+    (constant,) = summarise_rows(np.full((50, 1), 3.0)).columns.values()
+    assert (constant.edges, constant.shares) == ([], [1.0, 0.0])
+    (empty,) = summarise_rows(np.full((50, 1), math.nan)).columns.values()
+    assert (empty.low, empty.shares) == (None, [0.0, 1.0])
+
+
+def test_categories_missing_values_and_sizes_that_training_never_had():
+    old = pd.DataFrame({"brand": ["a", "b"] * 200, "price": np.arange(400.0)})
+    new = pd.DataFrame({"price": np.arange(400.0) + 390, "brand": ["a", "z"] * 200})
+    new.loc[3, "price"] = math.nan
+    qid = np.arange(400) // 4
+    report = find_drift(summarise_rows(old, qid), new, np.arange(400) // 10)
+    text = str(report)
+    assert "missing values in price, of which training never had any" in text
+    assert "1 new categories in brand: z" in text
+    assert "40 of 40 queries have fewer rows than 4 or more than 4" in text
+    assert "more than 1 % of the values lie beyond those of training in price" in text
+    by_name = {column.name: column for column in report.columns}
+    assert by_name["brand"].has_moved
+    assert by_name["brand"].new_categories == ("z",)
+
+
+def test_columns_that_are_not_there_or_of_another_kind():
+    old = pd.DataFrame({"brand": ["a", "b"] * 20, "price": np.arange(40.0)})
+    before = summarise_rows(old)
+    with pytest.raises(ValueError, match="lack 1 of 2 columns of the model: 'price'"):
+        find_drift(before, old[["brand"]])
+    with pytest.raises(ValueError, match="'brand' held categories in training, and now numbers"):
+        find_drift(before, old.assign(brand=1.0))
+    with pytest.raises(ValueError, match="must have rows"):
+        summarise_rows(old[:0])
+
+
+def test_sparse_rows_are_those_of_dense_ones(rng):
+    X, qid = clustered(rng, 40)
+    X = np.nan_to_num(X) * (rng.random(X.shape) < 0.3)
+    assert summarise_rows(sparse.csr_array(X), qid) == summarise_rows(X, qid)
+
+
+def test_many_rows_are_a_sample_of_whole_queries(rng, monkeypatch):
+    from rankwise.datasets.linting import row_summary
+
+    monkeypatch.setattr(row_summary, "MOST_ROWS", 500)
+    X, qid = clustered(rng, 100)
+    summary = summarise_rows(X, qid)
+    sizes = np.bincount(qid)
+    assert 300 < summary.n_rows <= 500
+    assert summary.n_queries < 100
+    assert {summary.smallest_query, summary.largest_query} <= set(sizes.tolist())
+    assert summary == summarise_rows(X, qid)
+    assert find_drift(summary, X, qid).ok
+
+
+@pytest.mark.parametrize("ranker", [RidgeRanker(), LambdaMART(10)])
+def test_a_model_keeps_the_summary_of_its_rows(rng, tmp_path, ranker):
+    X, qid = clustered(rng, 60)
+    X = np.nan_to_num(X)
+    y = np.clip(np.round(X[:, 0] + 1), 0, 3)
+    model = ranker.fit(X, y, qid=qid)
+    path = save(model, tmp_path / "m.rw", rows=summarise_rows(X, qid, model=model))
+    before = RowSummary.from_dict(describe(path)["rows"])
+    assert before == summarise_rows(X, qid, model=model)
+    assert set(before.scores_at_rank) == {"1", "3", "10"}
+    scores = model.predict(X)
+    best = [scores[qid == query].max() for query in range(60)]
+    assert before.scores_at_rank["1"][0] == pytest.approx(np.mean(best))
+    report = find_drift(
+        before, X[:, [0, 1, 2, 3, 4, 5]] + [0.8, 0, 0, 0, 0, 0], qid, model=load(path)
+    )
+    moved = {column.name for column in report.columns if column.has_moved}
+    assert {"0", "scores of the model"} <= moved
+    assert "the mean score at rank 1 is" in str(report)
+    assert "rows" not in describe(save(model, tmp_path / "without.rw"))
+
+
+@pytest.mark.parametrize("state", [{}, {"columns": 3}, {"columns": {"a": {"edges": []}}}])
+def test_other_states_are_refused(state):
+    with pytest.raises(ValueError, match="must be a result of"):
+        RowSummary.from_dict(state)

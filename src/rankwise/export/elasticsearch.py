@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.export.feature_names import feature_names
+from rankwise.export.own_model import own_model
 from rankwise.export.parts import LinearPart, compose_scalers, part_of
 from rankwise.export.ranklib import ranklib_text
 from rankwise.runtime.output import write_file
@@ -24,7 +25,7 @@ def to_elasticsearch(
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
         MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
@@ -69,6 +70,7 @@ def to_elasticsearch(
     >>> model["type"], model["definition"]
     ('model/linear', '{"title_query": 0.5}')
     """
+    estimator = own_model(estimator)
     names = feature_names(estimator, features)
     part = part_of(estimator, "to_elasticsearch")
     model: dict[str, Any]

@@ -18,6 +18,7 @@ import numpy as np
 from rankwise.checks.rows import check_folder
 from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN, allowed_names, feature_names
 from rankwise.export.maps import ExportError, Trees
+from rankwise.export.own_model import own_model
 from rankwise.export.tree_part import (
     level_order,
     mean_values,
@@ -44,7 +45,7 @@ def to_lightgbm(
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         LambdaMART, ranking tree or forest, boosted stumps, an adapter of a boosting library, or a
         blend of trees; or a pipeline of scalers and such a model.
     path : path-like, optional
@@ -98,6 +99,7 @@ def to_lightgbm(
     """
     if path is not None:
         check_folder(path)
+    estimator = own_model(estimator)
     names = allowed_names(feature_names(estimator, features), LIGHTGBM_FORBIDDEN, "LightGBM")
     text = lightgbm_text(trees_of(estimator, "to_lightgbm"), names)
     if path is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.export.own_model import own_model
 from rankwise.export.parts import (
     LinearPart,
     ModelPart,
@@ -29,7 +30,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
         MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
@@ -83,7 +84,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     </ensemble>
     <BLANKLINE>
     """
-    text = ranklib_text(part_of(estimator, "to_ranklib"), "RankLib")
+    text = ranklib_text(part_of(own_model(estimator), "to_ranklib"), "RankLib")
     if path is not None:
         write_file(path, text.encode("ascii"))
     return text

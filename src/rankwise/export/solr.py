@@ -17,6 +17,7 @@ import numpy as np
 from rankwise.export.feature_names import feature_names
 from rankwise.export.float32 import subtract_slack
 from rankwise.export.maps import Affine, HiddenNodes, Scaled
+from rankwise.export.own_model import own_model
 from rankwise.export.parts import (
     LinearPart,
     NetworkPart,
@@ -49,7 +50,7 @@ def to_solr(
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Linear model, sum of trees or stumps, or network of sigmoid, tanh, relu or linear nodes; or
         a pipeline of StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
@@ -107,6 +108,7 @@ def to_solr(
     >>> {feature: round(weight, 3) for feature, weight in model["params"]["weights"].items()}
     {'bm25': 0.5, 'isBook': -1.0}
     """
+    estimator = own_model(estimator)
     names = feature_names(estimator, features)
     part = part_of(estimator, "to_solr", tuple(ACTIVATIONS))
     match part:

@@ -138,8 +138,18 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
     if not model:
         return StoredTrees(())
     learner = json.loads(model)["learner"]
+    # Newer versions write a list of one number.
+    base = float(learner["learner_model_param"]["base_score"].strip("[]"))
+    stored = learner["gradient_booster"]["model"]["trees"]
+    return xgboost_learner_trees(stored, float(np.float32(base)), n_categories)
+
+
+def xgboost_learner_trees(
+    stored: list[dict[str, Any]], constant: float, n_categories: NDArray[np.integer]
+) -> StoredTrees:
+    """Trees of an XGBoost model; ``constant`` is the margin that is added to their sum."""
     trees = []
-    for tree in learner["gradient_booster"]["model"]["trees"]:
+    for tree in stored:
         left = np.array(tree["left_children"], dtype=np.int64)
         inner = left >= 0
         nominal = np.array(tree["split_type"], dtype=bool)
@@ -152,7 +162,7 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
             members[node] = sides[::-1]
         conditions = np.array(tree["split_conditions"], dtype=np.float32)
         # x < condition in float32 is x <= the float32 number before it.
-        thresholds = _last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
+        thresholds = last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
         trees.append(
             ScoreTree(
                 np.where(inner, tree["split_indices"], -1).astype(np.int64),
@@ -166,12 +176,10 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
                 gain=np.where(inner, np.array(tree["loss_changes"], dtype=np.float64), 0.0),
             )
         )
-    # Newer versions write a list of one number.
-    base = float(learner["learner_model_param"]["base_score"].strip("[]"))
-    return StoredTrees(tuple(trees), float(np.float32(base)), tells_missing=False)
+    return StoredTrees(tuple(trees), constant, tells_missing=False)
 
 
-def _last_rounded_to(values: Any) -> Float64Array:
+def last_rounded_to(values: Any) -> Float64Array:
     """Largest float64 numbers that libraries round to the given float32 numbers.
 
     Beyond the middle between two float32 numbers, rows are rounded to the larger one; in the
@@ -212,7 +220,7 @@ def _catboost_tree(
     for number, split in enumerate(splits):
         if split["split_type"] == "FloatFeature":
             feature = features["float_features"][split["float_feature_index"]]
-            borders[number] = _last_rounded_to(np.float32(split["border"]))
+            borders[number] = last_rounded_to(np.float32(split["border"]))
             to_right[number] = feature["nan_value_treatment"] == "AsTrue"
         else:
             feature = features["categorical_features"][split["cat_feature_index"]]
@@ -250,6 +258,11 @@ def _codes_of_hashes() -> dict[int, int]:
 
 def _code_of(value: int) -> int:
     return _codes_of_hashes().get(value, _UNKNOWN_CODE)
+
+
+def catboost_code(value: int) -> int | None:
+    """Whole number from -1 to 999 that CatBoost hashes to ``value``; None if there is none."""
+    return _codes_of_hashes().get(value)
 
 
 def catboost_hash(code: int) -> int:

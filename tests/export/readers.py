@@ -145,3 +145,26 @@ def elasticsearch_scores(body, feature_set, X):
     for j, weight in enumerate(weights):
         scores += weight * values[:, j]
     return scores
+
+
+def opensearch_scores(body, names, X):
+    """Scores by the plugin's parser of XGBoost's dumps, of versions that follow ``missing``."""
+    model = body["model"]["model"]
+    assert model["type"] == "model/xgboost+json"
+    columns = {name: X[:, column].astype(F) for column, name in enumerate(names)}
+    splits = json.loads(model["definition"])["splits"]
+    return np.array([_dump_sum(splits, columns, row) for row in range(len(X))])
+
+
+def _dump_sum(splits, columns, row):
+    total = F(0)
+    for node in splits:
+        while "leaf" not in node:
+            value = columns[node["split"]][row]
+            if np.isnan(value):
+                chosen = node["missing"]
+            else:
+                chosen = node["yes"] if F(node["split_condition"]) > value else node["no"]
+            (node,) = (child for child in node["children"] if child["nodeid"] == chosen)
+        total = F(total + F(node["leaf"]))
+    return total

@@ -5,3 +5,5 @@ from .onnx_converters import register_onnx_converters as register_onnx_converter
 from .onnx_model import to_onnx as to_onnx
 from .ranklib import to_ranklib as to_ranklib
 from .solr import to_solr as to_solr
+from .xgboost_json import to_opensearch as to_opensearch
+from .xgboost_json import to_xgboost as to_xgboost

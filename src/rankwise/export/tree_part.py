@@ -114,6 +114,19 @@ def node_weights(tree: ScoreTree) -> Float64Array:
     return weights
 
 
+def positive_weights(tree: ScoreTree) -> Float64Array:
+    """Weights in which leaves without training rows have a millionth of the root's weight.
+
+    Contributions by paths divide by the weights of nodes.
+    """
+    inner, leaves = level_order(tree)
+    weights = node_weights(tree).copy()
+    weights[leaves] = np.maximum(weights[leaves], 1e-6 * (weights[0] or 1.0))
+    for node in reversed(inner):
+        weights[node] = weights[tree.left[node]] + weights[tree.right[node]]
+    return weights
+
+
 def mean_values(tree: ScoreTree, weights: Float64Array) -> Float64Array:
     """Value of each leaf, and the weighted mean of the leaves below each other node."""
     inner, _ = level_order(tree)

@@ -6,5 +6,6 @@ from .onnx_model import to_onnx as to_onnx
 from .python_source import to_python as to_python
 from .ranklib import to_ranklib as to_ranklib
 from .solr import to_solr as to_solr
+from .vespa import to_vespa as to_vespa
 from .xgboost_json import to_opensearch as to_opensearch
 from .xgboost_json import to_xgboost as to_xgboost

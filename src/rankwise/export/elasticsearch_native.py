@@ -55,7 +55,7 @@ def _nodes(tree: ScoreTree) -> list[dict[str, Any]]:
     for node in tree.members:
         raise ExportError(
             f"column {tree.feature[node]} has unordered categories, which ensembles of "
-            "Elasticsearch cannot split. Encode them as columns of 0 and 1, or use to_lightgbm or to_onnx."
+            "Elasticsearch cannot split. Encode them as columns of 0 and 1, or use to_lightgbm."
         )
     inner, leaves = level_order(tree)
     place = {node: number for number, node in enumerate([*inner, *leaves])}

@@ -34,6 +34,8 @@ class ExportedFile:
         Whether the program has no constant, so that all scores differ by one number.
     smallest : float
         Values of at most this size may count as 0.
+    has_slack : bool
+        Whether the program adds Solr's slack to thresholds, and so cannot represent some.
     """
 
     format: str
@@ -44,3 +46,4 @@ class ExportedFile:
     takes_missing: bool = True
     is_shifted: bool = False
     smallest: float = 0.0
+    has_slack: bool = False

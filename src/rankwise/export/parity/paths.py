@@ -37,6 +37,15 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
     a = b = 0
     while model.feature[a] >= 0 and other.feature[b] >= 0:
         column = int(model.feature[a])
+        if np.isinf(model.threshold[a]) and np.isfinite(other.threshold[b]):
+            # Formats without missing values leave out nodes that part them from all others.
+            if np.isnan(row[column]):
+                return (
+                    f"column {column} is missing, which the model tests; the file reads missing "
+                    "values as 0."
+                )
+            a = int(model.left[a] if _left(model, a, row) else model.right[a])
+            continue
         if other.feature[b] != column:
             return f"the file tests column {other.feature[b]} where the model tests {column}."
         left_in_model, left_in_file = _left(model, a, row), _left(other, b, row)

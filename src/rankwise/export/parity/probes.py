@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.export.float32 import SOLR_SLACK, floor_float32, subtract_slack
 from rankwise.export.maps import Trees
+from rankwise.export.parity.exported_file import ExportedFile
 from rankwise.typing import Float64Array
 
 _FEWEST, _MOST = 500, 20_000
@@ -14,7 +16,7 @@ _LARGEST = np.float32(1e38)
 
 
 def probe_rows(
-    trees: Trees, X: Float64Array, rng: Any, *, with_missing: bool, smallest: float
+    trees: Trees, X: Float64Array, rng: Any, exported: ExportedFile, *, with_missing: bool
 ) -> Float64Array:
     """Rows of float32 values at the thresholds of each column and at their neighbours.
 
@@ -25,16 +27,16 @@ def probe_rows(
     X : ndarray of shape (n_samples, n_features)
         Rows whose values fill the columns too.
     rng : RandomState
+    exported : ExportedFile
+        File, whose program may not tell some values apart.
     with_missing : bool
         Whether a tenth of the values is missing.
-    smallest : float
-        Values of at most this size are 0 in the program.
 
     Returns
     -------
     ndarray of shape (n_probes, n_features), float64
     """
-    columns = [_values(trees, column, X[:, column], smallest) for column in range(X.shape[1])]
+    columns = [_values(trees, column, X[:, column], exported) for column in range(X.shape[1])]
     n_probes = int(np.clip(max(map(len, columns), default=0), _FEWEST, _MOST))
     out = np.empty((n_probes, X.shape[1]))
     for column, values in enumerate(columns):
@@ -47,7 +49,7 @@ def probe_rows(
     return out
 
 
-def _values(trees: Trees, column: int, given: Float64Array, smallest: float) -> Float64Array:
+def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFile) -> Float64Array:
     """Values to try in a column."""
     cuts, categories = [], set()
     for tree in trees.trees:
@@ -67,4 +69,15 @@ def _values(trees: Trees, column: int, given: Float64Array, smallest: float) -> 
     zeros = np.array([0.0, -0.0, 1.0, -1.0], dtype=np.float32)
     values = np.concatenate([near, below, above, zeros, given.astype(np.float32)])
     values = values.astype(np.float64)
-    return values[(np.abs(values) > smallest) | (values == 0)]
+    values = values[(np.abs(values) > exported.smallest) | (values == 0)]
+    return values[~_beside_slack(values, thresholds)] if exported.has_slack else values
+
+
+def _beside_slack(values: Float64Array, thresholds: Float64Array) -> Any:
+    """Values between a threshold and the nearest sum with Solr's slack, which it cannot reach."""
+    sums = (subtract_slack(thresholds) + SOLR_SLACK).astype(np.float64)
+    low = np.minimum(floor_float32(thresholds), sums)
+    high = np.maximum(floor_float32(thresholds), sums)
+    apart = low < high
+    inside = (values[:, None] > low[apart]) & (values[:, None] <= high[apart])
+    return inside.any(axis=1)

@@ -37,7 +37,7 @@ def xgboost_score(path: Path) -> tuple[str, Score] | None:
     import xgboost
 
     booster = xgboost.Booster({"nthread": 1})
-    booster.load_model(path)
+    booster.load_model(bytearray(path.read_bytes()))  # a path would need the suffix .json
 
     def score(X: NDArray[Any]) -> Float64Array:
         rows = X.astype(np.float32)

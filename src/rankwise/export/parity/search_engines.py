@@ -41,7 +41,7 @@ def solr_file(model: dict[str, Any], names: list[str]) -> ExportedFile:
         # No sum with the slack equals some thresholds beside 0.
         return ExportedFile(
             "solr", _INTERPRETER, lambda X: sum_trees(trees, X), trees, F, takes_missing=nulls,
-            smallest=float(_SOLR_SLACK),
+            smallest=float(_SOLR_SLACK), has_slack=True,
         )  # fmt: skip
 
     def normed(X: NDArray[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from rankwise.checks.named_columns import frame_for
 from rankwise.checks.rows import materialise
 from rankwise.export.feature_names import feature_names
 from rankwise.export.maps import ExportError, Trees
@@ -104,7 +106,9 @@ def verify(
             size = f"{exported.smallest:g}"
             not_tried.append(f"values beside 0 of at most {size}: the program may read them as 0")
         rng = check_random_state(random_state)
-        probes = probe_rows(trees, rows, rng, with_missing=with_missing, smallest=exported.smallest)
+        if exported.has_slack:
+            not_tried.append("values between thresholds and the nearest that Solr can represent")
+        probes = probe_rows(trees, rows, rng, exported, with_missing=with_missing)
         of_probes = _model_scores(estimator, trees, probes)
     else:
         not_tried.append("values at thresholds: the model is no sum of trees")
@@ -142,11 +146,11 @@ def _model_scores(estimator: Any, trees: Trees, rows: Float64Array) -> Float64Ar
         grown = tuple(EngineTree.of(tree) for tree in trees.trees)
         return sum_trees(grown, rows, trees.constant)
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return scores_of(estimator, rows)
-    from rankwise.checks.named_columns import frame_for
-
-    return scores_of(estimator, frame_for(estimator, rows, [str(name) for name in names]))
+    listed = None if names is None else [str(name) for name in names]
+    with warnings.catch_warnings():
+        # The probes have the columns of the model.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return scores_of(estimator, frame_for(estimator, rows, listed))
 
 
 def _certificate(

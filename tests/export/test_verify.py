@@ -335,3 +335,18 @@ def test_a_certificate_without_difference_holds():
     model = export.ParityCertificate("a", "b", 1, 1, 0, 0.0, 0.0, 0, 0, 0, None)
     assert model.holds
     assert not replace(model, n_changed=1).holds and not replace(model, n_different=1).holds
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_random_models_in_every_format():
+    """The table of the documentation, for one model of each kind and few rows."""
+    from benchmarks import parity
+
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    pytest.importorskip("catboost")
+    counts = parity.measure(len(parity.MODELS), 100)
+    assert list(counts) == list(parity.FORMATS)
+    for count in counts.values():
+        assert (count["models"], count["rows"]) == (len(parity.MODELS), 1100)
+        assert count["changed"] == count["different"] == 0 < count["probes"]

@@ -232,7 +232,7 @@ def test_categories_that_the_file_does_not_list():
     model = rw.read_booster(fitted, categories={"shop": [3, 7, 9], "colour": COLOURS})
     assert list(model.columns_.ordered) == [1]
     np.testing.assert_array_equal(model.predict(ordered), fitted.predict(ordered))
-    with pytest.raises(ValueError, match=r"columns as keys .* got 'none'"):
+    with pytest.raises(BoosterError, match=r"LGBMRanker: categories must .* keys .* got 'none'"):
         rw.read_booster(fitted, categories={"none": []})
 
 
@@ -337,9 +337,33 @@ def test_models_that_are_not_supported(tmp_path):
     with pytest.raises(BoosterError, match="OnlineCtr, a statistic of categories"):
         rw.read_booster(fit_catboost(table, frame_labels(frame()), cat_features=["colour", "shop"],
                                      one_hot_max_size=2, iterations=30))  # fmt: skip
-    with pytest.raises(BoosterError, match=r"'colour' .* keeps only hashes"):
-        rw.read_booster(fit_catboost(table, frame_labels(frame()), cat_features=["colour", "shop"],
-                                     one_hot_max_size=10))  # fmt: skip
+
+
+WORDS = ["", "a", "ab", "abc", "abcd", "é", "nine byte", "sixteen bytes ab", "seventeen bytes ab",
+         "a text of thirty-three bytes here", "x" * 64]  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", ["SymmetricTree", "Lossguide"])
+def test_categories_of_catboost_are_known_by_their_hashes(policy):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"word": rng.choice(WORDS, N), "x": rng.normal(size=N),
+                          "shop": rng.choice([3, 7, 900], N)})  # fmt: skip
+    y = table["word"].map({word: len(word) % 3 for word in WORDS}) + (table["shop"] == 7)
+    peer = fit_catboost(table, y, cat_features=["word", "shop"], one_hot_max_size=50,
+                        grow_policy=policy, iterations=30, max_ctr_complexity=0)  # fmt: skip
+    with pytest.raises(BoosterError, match=r"'word' .* keeps only their hashes. Pass categories"):
+        rw.read_booster(peer)
+    with pytest.raises(BoosterError, match=r"'word' .* neither whole numbers"):
+        rw.read_booster(peer, categories={"word": WORDS[:4]})
+    model = rw.read_booster(peer, categories={"word": WORDS})
+    assert model.columns_.nominal[0].tolist() == WORDS
+    other = table.assign(word=table["word"].where(table["x"] > 0, "never seen"))
+    for Z in (table, other, table.assign(shop=11)):
+        np.testing.assert_allclose(model.predict(Z), peer.predict(Z), atol=1e-13)
+    with pytest.raises(
+        BoosterError, match="CatBoostRanker: categories of CatBoost must have at most"
+    ):
+        rw.read_booster(peer, categories={"word": [*WORDS, "y" * 65]})
 
 
 def test_things_that_are_no_boosters(tmp_path):

@@ -43,7 +43,7 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
     return names
 
 
-def allowed_names(names: Sequence[str], forbidden: re.Pattern[str], format: str) -> list[str]:
+def replace_forbidden(names: Sequence[str], forbidden: re.Pattern[str], format: str) -> list[str]:
     """Distinct names with ``_`` for characters that a format forbids.
 
     Parameters

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.rows import check_folder
-from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN, allowed_names, feature_names
+from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN, feature_names, replace_forbidden
 from rankwise.export.maps import ExportError, Trees
 from rankwise.export.own_model import own_model
 from rankwise.export.tree_part import (
@@ -100,7 +100,7 @@ def to_lightgbm(
     if path is not None:
         check_folder(path)
     estimator = own_model(estimator)
-    names = allowed_names(feature_names(estimator, features), LIGHTGBM_FORBIDDEN, "LightGBM")
+    names = replace_forbidden(feature_names(estimator, features), LIGHTGBM_FORBIDDEN, "LightGBM")
     text = lightgbm_text(trees_of(estimator, "to_lightgbm"), names)
     if path is not None:
         write_file(path, text.encode())

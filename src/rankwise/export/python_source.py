@@ -17,7 +17,7 @@ from rankwise.export.feature_names import feature_names
 from rankwise.export.maps import Affine, ExportError, Scaled, Trees
 from rankwise.export.own_model import own_model
 from rankwise.export.parts import LinearPart, describe_model
-from rankwise.export.ranklib import on_features
+from rankwise.export.ranklib import unscale_weights
 from rankwise.export.tree_part import trees_of
 from rankwise.prediction import innermost
 from rankwise.runtime.output import write_file
@@ -92,7 +92,7 @@ def _body(estimator: Any, n_features: int) -> str:
             all(type(step) is Scaled for step in scaled) and sum.weights.shape[1] == 1
         ):
             part = LinearPart(tuple(scaled), sum)  # type: ignore[arg-type]
-            weights, constant = on_features(part)
+            weights, constant = unscale_weights(part)
             return _LINEAR.format(constant=constant, n=n_features, weights=_array(weights, "<f8"))
         case (*scaled, Trees()) if all(type(step) is Scaled for step in scaled):
             return _trees(trees_of(estimator, "to_python"), n_features)

@@ -93,7 +93,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
 def ranklib_text(part: ModelPart, format: str) -> str:
     """Text of a linear model or of trees; ``format`` is used in warnings."""
     if isinstance(part, LinearPart):
-        weights, constant = on_features(part)
+        weights, constant = unscale_weights(part)
         entries = [f"{number}:{weight!r}" for number, weight in enumerate(weights.tolist(), 1)]
         line = " ".join([f"0:{constant!r}", *entries])
         return f"## Linear Regression\n## Lambda = 0.0\n{line}\n"
@@ -113,7 +113,7 @@ def ranklib_text(part: ModelPart, format: str) -> str:
     return "\n".join([*lines, "</ensemble>", ""])
 
 
-def on_features(part: LinearPart) -> tuple[Float64Array, float]:
+def unscale_weights(part: LinearPart) -> tuple[Float64Array, float]:
     """Weights for the features before scaling, and the constant."""
     weights, constant = part.sum.weights[:, 0], float(part.sum.offset[0])
     for step in reversed(part.scaled):

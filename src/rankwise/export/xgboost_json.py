@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.rows import check_folder
-from rankwise.export.feature_names import allowed_names, feature_names, first_step
+from rankwise.export.feature_names import feature_names, first_step, replace_forbidden
 from rankwise.export.float32 import floor_float32
 from rankwise.export.maps import ExportError, Trees
 from rankwise.export.own_model import own_model
@@ -89,7 +89,7 @@ def to_xgboost(
     names = feature_names(estimator, features)
     trees = _numeric(trees_of(estimator, "to_xgboost"), "XGBoost")
     is_named = features is not None or hasattr(first_step(estimator), "feature_names_in_")
-    listed = allowed_names(names, _FORBIDDEN, "XGBoost") if is_named else []
+    listed = replace_forbidden(names, _FORBIDDEN, "XGBoost") if is_named else []
     grown = [_tree(tree, number, len(names)) for number, tree in enumerate(trees.trees)]
     n_trees = len(grown)
     forest = {

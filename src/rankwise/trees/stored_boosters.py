@@ -12,6 +12,7 @@ has a side for missing ones; CatBoost asks for one category.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -191,15 +192,27 @@ def last_rounded_to(values: Any) -> Float64Array:
     return np.where(middle.astype(np.float32) == values, middle, np.nextafter(middle, -np.inf))
 
 
-def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
-    """Trees of CatBoost's JSON model, written out as ordinary ones; cover: weight of the rows."""
+def catboost_trees(
+    model: bytes,
+    n_categories: NDArray[np.integer],
+    codes: Mapping[int, Mapping[int, int]] | None = None,
+) -> StoredTrees:
+    """Trees of CatBoost's JSON model, written out as ordinary ones; cover: weight of the rows.
+
+    Parameters
+    ----------
+    model : bytes
+    n_categories : ndarray of shape (n_features,)
+    codes : mapping of int to mapping of int to int, optional
+        Codes by column and hash. None: the categories are codes, and -1 is a missing value.
+    """
     if not model:
         return StoredTrees(())
     stored = json.loads(model)
     features = stored["features_info"]
     scale, (bias,) = stored["scale_and_bias"]
     trees = [
-        _catboost_tree(tree, features, float(scale), n_categories)
+        _catboost_tree(tree, features, float(scale), n_categories, codes)
         for tree in stored["oblivious_trees"]
     ]
     has_missing = any(feature["has_nans"] for feature in features["float_features"])
@@ -207,7 +220,7 @@ def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTre
 
 
 def _catboost_tree(
-    tree: dict[str, Any], features: dict[str, Any], scale: float, n_categories: Any
+    tree: dict[str, Any], features: dict[str, Any], scale: float, n_categories: Any, codes: Any
 ) -> ScoreTree:
     splits = (tree["splits"] or [])[::-1]  # the last question decides on the largest step
     depth = len(splits)
@@ -224,7 +237,10 @@ def _catboost_tree(
             to_right[number] = feature["nan_value_treatment"] == "AsTrue"
         else:
             feature = features["categorical_features"][split["cat_feature_index"]]
-            code = _code_of(split["value"])
+            if codes is None:
+                code = _code_of(split["value"])
+            else:
+                code = codes[feature["flat_feature_index"]][split["value"]]
             if code == MISSING_CODE:
                 borders[number], to_right[number] = np.inf, True
             else:
@@ -258,11 +274,6 @@ def _codes_of_hashes() -> dict[int, int]:
 
 def _code_of(value: int) -> int:
     return _codes_of_hashes().get(value, _UNKNOWN_CODE)
-
-
-def catboost_code(value: int) -> int | None:
-    """Whole number from -1 to 999 that CatBoost hashes to ``value``; None if there is none."""
-    return _codes_of_hashes().get(value)
 
 
 def catboost_hash(code: int) -> int:

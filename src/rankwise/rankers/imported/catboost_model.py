@@ -1,38 +1,39 @@
 """CatBoost's JSON model, of symmetric and other trees.
 
 Values above a border go right. A category is known by 32 bits of a hash of its text. The hashes of
-whole numbers from 0 to 999 are recognised; other categories, and statistics of categories (CTRs),
-are refused.
+whole numbers from 0 to 999 are recognised; other categories are those that the caller lists.
+Statistics of categories (CTRs) are refused.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from rankwise.rankers.imported.stored_model import BoosterError, StoredModel
+from rankwise.rankers.imported.city_hash import hash_category
+from rankwise.rankers.imported.stored_model import BoosterError, GivenCategories, StoredModel
 from rankwise.trees.score_tree import ScoreTree
-from rankwise.trees.stored_boosters import (
-    MISSING_CODE,
-    StoredTrees,
-    catboost_code,
-    catboost_trees,
-    last_rounded_to,
-)
+from rankwise.trees.stored_boosters import StoredTrees, catboost_trees, last_rounded_to
 
 _NUMBERS, _NOMINAL = "float_features", "categorical_features"
 
 
-def catboost_model(model: dict[str, Any]) -> StoredModel:
-    """Read the description of a model.
+def catboost_model(
+    model: dict[str, Any],
+    categories: Mapping[Any, Sequence[Any]] | None,
+    features: Sequence[str] | None,
+) -> StoredModel:
+    """Read the description of a model; ``categories`` and ``features`` are what the caller passed.
 
     Raises
     ------
     BoosterError
-        If the model has several scores per row, text or embeddings, or categories other than the
-        whole numbers from 0 to 999.
+        If the model has several scores per row, text or embeddings, or categories that are neither
+        whole numbers from 0 to 999 nor among ``categories``.
     """
     info = model["features_info"]
     for kind in ("text_features", "embedding_features"):
@@ -45,40 +46,61 @@ def catboost_model(model: dict[str, Any]) -> StoredModel:
     if len(bias) != 1:
         raise BoosterError(f"the CatBoost model has {len(bias)} scores per row; 1 is supported.")
     numbers, nominal = info.get(_NUMBERS) or [], info.get(_NOMINAL) or []
-    features = sorted([*numbers, *nominal], key=lambda feature: feature["flat_feature_index"])
-    n_features = features[-1]["flat_feature_index"] + 1
-    categories = {
-        feature["flat_feature_index"]: _codes(feature)
-        for feature in nominal
-        if feature.get("values")
-    }
-    names = [str(column) for column in range(n_features)]
-    for feature in features:
-        names[feature["flat_feature_index"]] = feature.get("feature_id", "")
-    is_numbered = names == [str(column) for column in range(n_features)] or not all(names)
+    columns = {feature["flat_feature_index"]: feature for feature in [*numbers, *nominal]}
+    n_features = max(columns) + 1
+    names = [columns.get(j, {}).get("feature_id", "") for j in range(n_features)]
+    is_numbered = names == [str(j) for j in range(n_features)] or not all(names)
+    own_names = None if is_numbered else names
+    known = own_names if features is None else features
+    given = GivenCategories(categories, known, n_features).by_column
+    listed, codes = {}, {}
+    for feature in nominal:
+        if feature.get("values"):  # others are used by no split
+            column = feature["flat_feature_index"]
+            listed[column], codes[column] = _categories(feature, given.get(column))
     return StoredModel(
         "CatBoost",
         n_features,
-        None if is_numbered else names,
-        set(categories),
-        categories,
-        lambda n_categories: _trees(model, n_categories),
+        own_names,
+        set(listed),
+        listed,
+        lambda n_categories: _trees(model, n_categories, codes),
         in_float32=True,
     )
 
 
-def _codes(feature: dict[str, Any]) -> list[int]:
-    codes = [catboost_code(value) for value in feature["values"]]
-    if any(code is None or code == MISSING_CODE for code in codes):
-        name = feature.get("feature_id") or feature["flat_feature_index"]
-        raise BoosterError(
-            f"column {name!r} of the CatBoost model has categories other than whole numbers from 0 "
-            "to 999, of which the file keeps only hashes. Number the categories before training."
-        )
-    return list(range(max(code for code in codes if code is not None) + 1))
+def _categories(
+    feature: dict[str, Any], given: list[Any] | None
+) -> tuple[list[Any], dict[int, int]]:
+    """Categories of a column, and the code of each hash."""
+    wanted = list(feature["values"])
+    if given is None:
+        known = _hashes_of_numbers()
+        if all(value in known for value in wanted):
+            most = max(known[value] for value in wanted)
+            return list(range(most + 1)), {value: known[value] for value in wanted}
+    else:
+        try:
+            known = {hash_category(str(value)): code for code, value in enumerate(given)}
+        except ValueError as error:
+            raise BoosterError(str(error)) from error
+        if all(value in known for value in wanted):
+            return given, known
+    name = feature.get("feature_id") or feature["flat_feature_index"]
+    n_unknown = sum(value not in known for value in wanted)
+    raise BoosterError(
+        f"column {name!r} of the CatBoost model has {n_unknown} categories that are neither whole "
+        "numbers from 0 to 999 nor among those passed; the file keeps only their hashes. Pass "
+        "categories={column: [...]} with all categories of the column."
+    )
 
 
-def _trees(model: dict[str, Any], n_categories: Any) -> StoredTrees:
+@cache
+def _hashes_of_numbers() -> dict[int, int]:
+    return {hash_category(str(number)): number for number in range(1000)}
+
+
+def _trees(model: dict[str, Any], n_categories: Any, codes: Any) -> StoredTrees:
     info = model["features_info"]
     symmetric = model.get("oblivious_trees")
     if symmetric is not None:
@@ -87,9 +109,9 @@ def _trees(model: dict[str, Any], n_categories: Any) -> StoredTrees:
         for number, tree in enumerate(symmetric):
             if len(tree["leaf_values"]) != 2 ** len(tree["splits"] or []):
                 raise BoosterError(f"tree {number} of the CatBoost model lacks leaves.")
-        return catboost_trees(json.dumps(model).encode("ascii"), n_categories)
+        return catboost_trees(json.dumps(model).encode("ascii"), n_categories, codes)
     scale, (bias,) = model["scale_and_bias"]
-    trees = [_grown(tree, info, float(scale), n_categories) for tree in model["trees"]]
+    trees = [_grown(tree, info, float(scale), n_categories, codes) for tree in model["trees"]]
     has_missing = any(feature["has_nans"] for feature in info[_NUMBERS])
     return StoredTrees(tuple(trees), float(bias), has_missing)
 
@@ -103,7 +125,9 @@ def _check_split(split: dict[str, Any]) -> None:
         )
 
 
-def _grown(root: dict[str, Any], info: Any, scale: float, n_categories: Any) -> ScoreTree:
+def _grown(
+    root: dict[str, Any], info: Any, scale: float, n_categories: Any, codes: Any
+) -> ScoreTree:
     """A tree of the policies Depthwise and Lossguide."""
     nodes, place = [root], 0
     rows: list[tuple[int, float, int, int, bool, float, float]] = []
@@ -124,7 +148,7 @@ def _grown(root: dict[str, Any], info: Any, scale: float, n_categories: Any) -> 
             missing_left = feature["nan_value_treatment"] != "AsTrue"
         else:
             feature = info[_NOMINAL][split["cat_feature_index"]]
-            code = float(catboost_code(split["value"]) or 0)
+            code = float(codes[feature["flat_feature_index"]][split["value"]])
             every = np.arange(float(n_categories[feature["flat_feature_index"]]))
             members[place] = (every[every != code], every[every == code])
             threshold, missing_left = 0.0, True

@@ -21,7 +21,7 @@ from rankwise.rankers.imported.stored_model import (
     BoosterError,
     GivenCategories,
     StoredModel,
-    checked_trees,
+    check_trees,
 )
 from rankwise.rankers.imported.ubjson import read_ubjson
 from rankwise.rankers.imported.xgboost_model import xgboost_model
@@ -185,7 +185,7 @@ def _stored_model(
         if "learner" in content:
             return xgboost_model(content)
         if "features_info" in content:
-            return catboost_model(content)
+            return catboost_model(content, categories, features)
     except BoosterError:
         raise
     except _DAMAGE as error:
@@ -224,9 +224,7 @@ def _ranker(
     )
     model = ImportedBooster()
     try:
-        trees = checked_trees(
-            stored.read(columns.n_categories(stored.n_features)), stored.n_features
-        )
+        trees = check_trees(stored.read(columns.n_categories(stored.n_features)), stored.n_features)
         model.trees_ = TreeEnsemble.of(trees.trees, trees.constant, in_float32=stored.in_float32)
     except BoosterError:
         raise

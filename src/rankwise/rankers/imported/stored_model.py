@@ -14,7 +14,7 @@ from rankwise.trees.stored_boosters import StoredTrees
 
 
 class BoosterError(ValueError):
-    """A stored model is damaged, or has parts that rankwise does not support."""
+    """A stored model is damaged, not supported, or does not fit the arguments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +66,13 @@ class GivenCategories:
         if isinstance(key, int | np.integer) and 0 <= key < self.n_features:
             return int(key)
         known = f"the names {list(self.names)}, or " if self.names is not None else ""
-        raise ValueError(
+        raise BoosterError(
             f"categories must have columns as keys ({known}numbers from 0 to "
             f"{self.n_features - 1}), got {key!r}."
         )
 
 
-def checked_trees(stored: StoredTrees, n_features: int) -> StoredTrees:
+def check_trees(stored: StoredTrees, n_features: int) -> StoredTrees:
     """Trees without nodes that the root does not reach.
 
     Raises

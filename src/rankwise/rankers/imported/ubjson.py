@@ -25,14 +25,14 @@ def read_ubjson(data: bytes) -> Any:
     ValueError
         If the document is cut off, has an unknown type, or nests more than 64 levels.
     """
-    reader = _Reader(data)
+    reader = _DocumentReader(data)
     value = reader.value(reader.take(1), 0)
     if reader.place != len(data):
         raise ValueError(f"UBJSON ends at byte {reader.place} of {len(data)}.")
     return value
 
 
-class _Reader:
+class _DocumentReader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.place = 0

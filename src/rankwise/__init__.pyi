@@ -80,6 +80,8 @@ from .rankers.ensemble.borda_blend import BordaBlend as BordaBlend
 from .rankers.ensemble.reciprocal_rank_blend import ReciprocalRankBlend as ReciprocalRankBlend
 from .rankers.ensemble.score_blend import ScoreBlend as ScoreBlend
 from .rankers.ensemble.stacking_ranker import StackingRanker as StackingRanker
+from .rankers.imported.imported_booster import ImportedBooster as ImportedBooster
+from .rankers.imported.read_booster import read_booster as read_booster
 from .rankers.kernel.clsrrank import CLSRRank as CLSRRank
 from .rankers.kernel.lsrrank import LSRRank as LSRRank
 from .rankers.kernel.lssvr import LSSVRanker as LSSVRanker

@@ -87,6 +87,7 @@ RESULT_TYPES = (
     "rankwise.solvers.boosting.perceptron_ensemble.PerceptronEnsemble",
     "rankwise.solvers.boosting.stump_ensemble.StumpEnsemble",
     "rankwise.ordinal.score_calibration.ScoreCalibration",
+    "rankwise.rankers.imported.imported_booster.ImportedBooster",
     "rankwise.trees.column_table.ColumnTable",
     "rankwise.trees.tree_ensemble.TreeEnsemble",
     "rankwise.trees.linear_models.ModelNodes",

@@ -72,10 +72,10 @@ OPTIONS = {"label": "classes"}
 
 def test_every_parameter_of_the_exporters_is_an_option():
     exporters = [getattr(rw.export, name) for name in dir(rw.export) if name.startswith("to_")]
-    assert len(exporters) == 4
+    assert len(exporters) == 9
     parameters = {name for f in exporters for name in inspect.signature(f).parameters}
     parameters -= {"estimator", "path"}
-    options = set(inspect.signature(export).parameters) - {"model", "out", "to", "json"}
+    options = set(inspect.signature(export).parameters) - {"model", "out", "to", "json", "verify"}
     assert {OPTIONS.get(name, name) for name in parameters} == options
 
 
@@ -91,14 +91,82 @@ def test_onnx(rankwise, saved, letor_file, tmp_path):
     np.testing.assert_array_equal(labels, rw.load(model).predict(X))
 
 
+FORMATS = ["lightgbm", "xgboost", "python", "vespa", "solr", "elasticsearch", "opensearch",
+           "ranklib"]  # fmt: skip
+
+
+@pytest.mark.parametrize("to", [*FORMATS, "native", "onnx"])
+def test_verified(to, rankwise, saved, letor_file, tmp_path):
+    if to == "onnx":
+        pytest.importorskip("skl2onnx")
+        pytest.importorskip("onnxruntime")
+    model, out = saved("ranking_tree", "--set", "max_depth=3"), tmp_path / f"m.{to}"
+    options = ["elasticsearch", "--native"] if to == "native" else [to]
+    run = rankwise("export", model, out, "--format", *options, "--verify", letor_file)
+    assert run.code == 0, run.err
+    assert "the file ranks as the model" in run.out and "96 in 12 queries" in run.out
+    run = rankwise("export", model, out, "--format", *options, "--verify", letor_file, "--json")
+    parity = run.json["parity"]
+    assert (parity["holds"], parity["n_rows"], parity["n_changed"]) == (True, 96, 0)
+
+
+@pytest.mark.filterwarnings("ignore:RankLib reads missing values as 0:UserWarning")
+def test_an_export_that_reorders_fails(rankwise, saved, tmp_path):
+    """Missing values, which RankLib reads as 0."""
+    model = saved("ranking_tree", "--set", "max_depth=3")
+    X = np.random.default_rng(0).random((60, 4))
+    X[::3] = np.nan
+    tree = rw.RankingTree(min_samples_leaf=3).fit(X, np.isnan(X[:, 0]) * 2 + (X[:, 1] > 0.5))
+    tree.save(model)
+    with open(tmp_path / "rows.csv", "w", encoding="utf-8") as file:
+        file.write("qid,a,b,c,d\n")
+        for number, row in enumerate(X):
+            cells = ["" if np.isnan(value) else repr(float(value)) for value in row]
+            file.write(",".join([str(number // 10), *cells]) + "\n")
+    run = rankwise("export", model, tmp_path / "m.txt", "--format", "ranklib",
+                   "--verify", tmp_path / "rows.csv")  # fmt: skip
+    assert run.code == 1, run.err
+    assert "THE FILE DIFFERS" in run.out and "missing values as 0" in run.out
+    run = rankwise("export", model, tmp_path / "m.py", "--verify", tmp_path / "rows.csv")
+    assert run.code == 0, run.out
+
+
+def test_models_of_boosting_libraries(rankwise, letor_file, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    data = read_letor(letor_file)
+    peer = lightgbm.LGBMRanker(n_estimators=4, min_child_samples=3, verbose=-1)
+    peer.fit(data.X, data.y, group=np.full(12, 8))
+    peer.booster_.save_model(tmp_path / "m.txt")
+    run = rankwise("export", tmp_path / "m.txt", tmp_path / "solr.json", "--format", "solr",
+                   "--verify", letor_file)  # fmt: skip
+    assert run.code == 0, run.err + run.out
+    found = json.loads((tmp_path / "solr.json").read_text())
+    names = ["f1", "f2", "f3", "f4"]
+    scores = solr_scores(found, dict(zip(names, data.X.T, strict=True)))
+    np.testing.assert_allclose(scores, peer.predict(data.X), rtol=1e-5, atol=1e-6)
+    (tmp_path / "bad.json").write_text("{}")
+    run = rankwise("export", tmp_path / "bad.json", tmp_path / "m.py")
+    assert run.code == 1 and "no model of XGBoost or CatBoost" in run.err
+
+
+def test_the_wrapper_of_solr(rankwise, saved, tmp_path):
+    run = rankwise("export", saved("ranking_tree"), tmp_path / "big.json", "--format", "solr",
+                   "--resource", "models/big.json")  # fmt: skip
+    assert run.code == 0 and run.out.startswith("Solr DefaultWrapperModel: ")
+    wrapper = json.loads((tmp_path / "big.wrapper.json").read_text())
+    assert wrapper["params"] == {"resource": "models/big.json"}
+
+
 def test_what_is_wrong_is_said(rankwise, saved, tmp_path):
     ridge = saved("ridge")
     for arguments, said in (
-        (("m.json",), "Add --format onnx|solr|elasticsearch|ranklib"),
-        (("m.onnx", "--features", "a"), "--features applies only to --format solr|elasticsearch"),
+        (("m.json",), "Add --format onnx|lightgbm|xgboost|python|vespa|solr|"),
+        (("m.onnx", "--features", "a"), "--features applies only to --format solr|elasticsearch|"),
         (("m.txt", "--format", "ranklib", "--name", "a"), "--name applies only to"),
         (("m.txt", "--format", "ranklib", "--nulls"), "--nulls applies only to --format solr"),
         (("m.json", "--format", "elasticsearch", "--store", "s"), "--store applies only to"),
+        (("m.json", "--format", "vespa", "--native"), "--native applies only to --format elastic"),
+        (("m.json", "--format", "vespa", "--resource", "f"), "--resource applies only to"),
         (("m.json", "--format", "solr", "--classes"), "--classes applies only to --format onnx"),
         (("m.json", "--format", "xml"), "xml"),
     ):

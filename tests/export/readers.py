@@ -145,3 +145,71 @@ def elasticsearch_scores(body, feature_set, X):
     for j, weight in enumerate(weights):
         scores += weight * values[:, j]
     return scores
+
+
+def opensearch_scores(body, names, X):
+    """Scores by the plugin's parser of XGBoost's dumps, of versions that follow ``missing``."""
+    model = body["model"]["model"]
+    assert model["type"] == "model/xgboost+json"
+    columns = {name: X[:, column].astype(F) for column, name in enumerate(names)}
+    splits = json.loads(model["definition"])["splits"]
+    return np.array([_dump_sum(splits, columns, row) for row in range(len(X))])
+
+
+def _dump_sum(splits, columns, row):
+    total = F(0)
+    for node in splits:
+        while "leaf" not in node:
+            value = columns[node["split"]][row]
+            if np.isnan(value):
+                chosen = node["missing"]
+            else:
+                chosen = node["yes"] if F(node["split_condition"]) > value else node["no"]
+            (node,) = (child for child in node["children"] if child["nodeid"] == chosen)
+        total = F(total + F(node["leaf"]))
+    return total
+
+
+def native_scores(body, names, X):
+    """Scores by Elasticsearch's inference ensemble, in float64."""
+    ensemble = body["definition"]["trained_model"]["ensemble"]
+    trees = [model["tree"] for model in ensemble["trained_models"]]
+    weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
+    assert len(weights) == len(trees) and ensemble["feature_names"] == list(names)
+    out = np.zeros(len(X))
+    for weight, tree in zip(weights, trees, strict=True):
+        nodes = tree["tree_structure"]
+        assert [node["node_index"] for node in nodes] == list(range(len(nodes)))
+        out += [weight * _native_leaf(nodes, row) for row in X]
+    return out
+
+
+def _native_leaf(nodes, row):
+    node = nodes[0]
+    while "leaf_value" not in node:
+        value = row[node["split_feature"]]
+        if not np.isfinite(value):
+            left = node["default_left"]
+        else:
+            assert node["decision_type"] == "lte"
+            left = value <= node["threshold"]
+        node = nodes[node["left_child" if left else "right_child"]]
+    return node["leaf_value"]
+
+
+def vespa_scores(model, names, X):
+    """Scores by Vespa's importer of LightGBM's dump: if (feature < threshold, ..., ...)."""
+    assert model["feature_names"] == list(names)
+    return np.array(
+        [sum(_vespa_leaf(tree["tree_structure"], row) for tree in model["tree_info"]) for row in X]
+    )
+
+
+def _vespa_leaf(node, row):
+    while "leaf_value" not in node:
+        value, threshold = row[node["split_feature"]], node["threshold"]
+        assert node["decision_type"] == "<="
+        # default_left is written as !(feature >= threshold), which NaN fulfils.
+        left = not (value >= threshold) if node["default_left"] else value < threshold
+        node = node["left_child" if left else "right_child"]
+    return node["leaf_value"]

@@ -1,14 +1,15 @@
-"""``rankwise export``: write a saved model for ONNX runtimes, Solr, Elasticsearch or RankLib."""
+"""``rankwise export``: write a saved model for other programs, and check what was written."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import FAILED, UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_model_file, check_target, make_folder, print_json
 
@@ -17,32 +18,62 @@ class ExportFormat(StrEnum):
     """Output format of a model."""
 
     onnx = "onnx"
+    lightgbm = "lightgbm"
+    xgboost = "xgboost"
+    python = "python"
+    vespa = "vespa"
     solr = "solr"
     elasticsearch = "elasticsearch"
+    opensearch = "opensearch"
     ranklib = "ranklib"
 
 
-_ENGINES = (ExportFormat.solr, ExportFormat.elasticsearch)
+_F = ExportFormat
+_SUFFIXES = {".onnx": _F.onnx, ".py": _F.python}
+_NAMED = (_F.solr, _F.elasticsearch, _F.opensearch, _F.vespa)
+_WITH_FEATURES = (*_NAMED, _F.lightgbm, _F.xgboost, _F.python)
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of 'rankwise fit'.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="Model file of 'rankwise fit', or of LightGBM (text), XGBoost (JSON, UBJ) or "
+            "CatBoost (JSON).",
+        ),
+    ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help=f"File to write. {MISSING_FOLDERS}")],
     to: Annotated[
         ExportFormat | None,
-        typer.Option("--format", help="Output format (default: onnx if OUT ends in .onnx)."),
+        typer.Option(
+            "--format",
+            help="Output format (default: onnx or python if OUT ends in .onnx or .py).",
+        ),
+    ] = None,
+    verify: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--verify",
+            metavar="ROWS",
+            help="Rows, with or without labels, on which OUT is compared with MODEL: scored by the "
+            "program of the format if it is installed, else by its arithmetic. Exit code 1 if an "
+            "order changes or a value at a threshold goes another way. May be given again.",
+        ),
     ] = None,
     features: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,…|FILE",
-            help="Feature names in Solr's store or Elasticsearch's feature set, in column order, "
-            "or a file with one name per line (default: names from the fit, else f1, f2, …).",
+            help="Feature names in the other program, in column order, or a file with one name per "
+            "line (default: names from the fit, else f1, f2, …).",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(help="Model name in Solr or Elasticsearch (default: the file's)."),
+        typer.Option(
+            help="Model name in Solr, Elasticsearch, OpenSearch or Vespa (default: the file's)."
+        ),
     ] = None,
     store: Annotated[
         str | None,
@@ -52,6 +83,20 @@ def export(
         bool,
         typer.Option("--nulls", help="Let Solr (9.2 or later) distinguish missing values from 0."),
     ] = False,
+    resource: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where Solr finds OUT, for models above the 1 MB that ZooKeeper stores: writes a "
+            "DefaultWrapperModel to upload beside OUT, too.",
+        ),
+    ] = None,
+    native: Annotated[
+        bool,
+        typer.Option(
+            "--native", help="Write for Elasticsearch's own learning to rank, not a plugin."
+        ),
+    ] = False,
     classes: Annotated[
         bool,
         typer.Option("--classes", help="ONNX: add the class of an ordinal model as an output."),
@@ -60,19 +105,21 @@ def export(
 ) -> None:
     """Export a saved model to the format of another program.
 
-    onnx supports most models and pipelines. solr supports linear models, sums of trees and
-    networks. elasticsearch (also read by OpenSearch) and ranklib support linear models and sums
-    of trees.
+    onnx supports most models and pipelines. lightgbm, xgboost, vespa, opensearch and
+    elasticsearch --native take sums of trees; python, ranklib and elasticsearch (the plugin) also
+    linear models; solr networks, too.
     """
-    kind = to or (ExportFormat.onnx if out.suffix == ".onnx" else None)
+    kind = to or _SUFFIXES.get(out.suffix)
     if kind is None:
         raise UsageError(f"{out.name!r} implies no format. Add --format {'|'.join(ExportFormat)}.")
-    named = {"--features": features, "--name": name}
     for option, value, kinds in (
-        *((option, value, _ENGINES) for option, value in named.items()),
-        ("--store", store, (ExportFormat.solr,)),
-        ("--nulls", nulls, (ExportFormat.solr,)),
-        ("--classes", classes, (ExportFormat.onnx,)),
+        ("--features", features, _WITH_FEATURES),
+        ("--name", name, _NAMED),
+        ("--store", store, (_F.solr,)),
+        ("--nulls", nulls, (_F.solr,)),
+        ("--resource", resource, (_F.solr,)),
+        ("--native", native, (_F.elasticsearch,)),
+        ("--classes", classes, (_F.onnx,)),
     ):
         if value and kind not in kinds:
             raise UsageError(
@@ -80,45 +127,84 @@ def export(
             )
     check_model_file(model)
     check_target(out, "OUT")
-    from rankwise.persistence import load
-
-    estimator = load(model)
+    estimator = _load(model)
     make_folder(out)
     given: dict[str, Any] = {}
-    if kind in _ENGINES:
-        given = {"features": _names(features), "name": name or model.stem}
-    if kind is ExportFormat.solr:
-        given |= {"store": store, "nulls": nulls}
-    if kind is ExportFormat.onnx:
-        given = {"label": classes}
+    if kind in _WITH_FEATURES:
+        given["features"] = _names(features)
+    if kind in _NAMED:
+        given["name"] = name or model.stem
+    if kind is _F.solr:
+        given |= {"store": store, "nulls": nulls, "resource": resource}
+    if kind is _F.elasticsearch:
+        given["native"] = native
+    if kind is _F.onnx:
+        given["label"] = classes
     written = _write(kind, estimator, out, given)
+    certificate = None
+    if verify:
+        from rankwise.cli._parity import verify_rows
+
+        certificate = verify_rows(estimator, out, verify, given.get("features"))
     if json:
-        print_json({"model": str(model), "format": kind.value, "out": str(out), "holds": written})
-        return
-    typer.echo(f"{written}: {out}")
+        facts: dict[str, Any] = {
+            "model": str(model),
+            "format": kind.value,
+            "out": str(out),
+            "holds": written,
+        }
+        if certificate is not None:
+            facts["parity"] = {**asdict(certificate), "holds": certificate.holds}
+        print_json(facts)
+    else:
+        typer.echo(f"{written}: {out}")
+        if certificate is not None:
+            typer.echo(str(certificate))
+    if certificate is not None and not certificate.holds:
+        raise typer.Exit(FAILED)
+
+
+def _load(path: Path) -> Any:
+    """Model of this library, or of a boosting library."""
+    from rankwise.persistence import load
+
+    with path.open("rb") as file:
+        start = file.read(5)
+    if start[:1] == b"{" or start == b"tree\n":
+        from rankwise.rankers.imported.read_booster import read_booster
+
+        return read_booster(path)
+    return load(path)
 
 
 def _write(kind: ExportFormat, estimator: Any, out: Path, given: dict[str, Any]) -> str:
     """Write the file, and return a short description of its content."""
-    if kind is ExportFormat.onnx:
-        from rankwise.export import to_onnx
+    from rankwise import export as exporters
 
-        graph = to_onnx(estimator, out, **given).graph
-        return f"ONNX, {len(graph.node)} operators"
-    if kind is ExportFormat.solr:
-        from rankwise.export import to_solr
-
-        model = to_solr(estimator, out, **given)
-        return f"Solr {model['class'].rpartition('.')[2]}, {len(model['features'])} features"
-    if kind is ExportFormat.elasticsearch:
-        from rankwise.export import to_elasticsearch
-
-        body = to_elasticsearch(estimator, out, **given)
-        return f"Elasticsearch {body['model']['model']['type']}"
-    from rankwise.export import to_ranklib
-
-    first, _, _ = to_ranklib(estimator, out).partition("\n")
-    return f"RankLib {first.removeprefix('## ')}"
+    made: Any = getattr(exporters, f"to_{kind.value}")(estimator, out, **given)
+    match kind:
+        case _F.onnx:
+            return f"ONNX, {len(made.graph.node)} operators"
+        case _F.solr:
+            holds = made.get("features", ())
+            listed = f", {len(holds)} features" if holds else ""
+            return f"Solr {made['class'].rpartition('.')[2]}{listed}"
+        case _F.elasticsearch if given["native"]:
+            return "Elasticsearch tree_ensemble"
+        case _F.elasticsearch | _F.opensearch:
+            title = "Elasticsearch" if kind is _F.elasticsearch else "OpenSearch"
+            return f"{title} {made['model']['model']['type']}"
+        case _F.ranklib:
+            return f"RankLib {made.partition(chr(10))[0].removeprefix('## ')}"
+        case _F.lightgbm:
+            return f"LightGBM, {made.count('Tree=')} trees"
+        case _F.xgboost:
+            forest = made["learner"]["gradient_booster"]["model"]
+            return f"XGBoost, {len(forest['trees'])} trees"
+        case _F.vespa:
+            return f"Vespa, {len(made['model']['tree_info'])} trees, and a rank profile"
+        case _F.python:
+            return "Python, needs NumPy"
 
 
 def _names(features: str | None) -> list[str] | None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise._registry import REGISTRY
 from rankwise.export import expansions, tree_sums
 from rankwise.export.maps import Chain, ExportError, Filled, Scaled, Sum, Trees, merge_maps
+from rankwise.export.own_model import own_model
 
 Reader = Callable[[Any], Chain]
 
@@ -108,6 +109,7 @@ _READERS: dict[str, Reader] = {
     "random_nodes": expansions.random_nodes,
 }
 _OF_PATH = {REGISTRY[key].path: reader for key, reader in _READERS.items()}
+_OF_PATH["rankwise.rankers.imported.imported_booster:ImportedBooster"] = tree_sums.grown
 EXPORTABLE = tuple(REGISTRY[key].class_name for key in _READERS)
 
 
@@ -117,8 +119,8 @@ def chain_of(estimator: Any) -> Chain:
     Parameters
     ----------
     estimator : fitted estimator
-        Estimator of this library, a pipeline of scikit-learn's scalers and such estimators, or a
-        search.
+        Estimator of this library, model of LightGBM, XGBoost or CatBoost, a pipeline of
+        scikit-learn's scalers and such estimators, or a search.
 
     Raises
     ------
@@ -132,12 +134,13 @@ def chain_of(estimator: Any) -> Chain:
     if hasattr(estimator, "steps"):
         parts = [chain_of(step) for _, step in estimator.steps if step not in (None, "passthrough")]
         return merge_maps(tuple(step for part in parts for step in part))
+    estimator = own_model(estimator)
     reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
     if reader is None:
         raise ExportError(
             f"{type(estimator).__name__} cannot be exported. Exportable estimators: "
             f"{', '.join(EXPORTABLE)}; in a pipeline, StandardScaler, MinMaxScaler, MaxAbsScaler "
-            "and RobustScaler before them."
+            "and RobustScaler before them; models of LightGBM, XGBoost and CatBoost."
         )
     check_is_fitted(estimator)
     return merge_maps(reader(estimator))

@@ -1,4 +1,4 @@
-"""Export of models to the Learning to Rank plugins of Elasticsearch and OpenSearch."""
+"""Export of models to Elasticsearch: its own ensembles, and the Learning to Rank plugins."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rankwise.export.elasticsearch_native import native_body
 from rankwise.export.feature_names import feature_names
+from rankwise.export.own_model import own_model
 from rankwise.export.parts import LinearPart, compose_scalers, part_of
 from rankwise.export.ranklib import ranklib_text
+from rankwise.export.tree_part import trees_of
 from rankwise.runtime.output import write_file
 
 
@@ -19,12 +22,13 @@ def to_elasticsearch(
     *,
     features: Sequence[str] | None = None,
     name: str = "rankwise",
+    native: bool = False,
 ) -> dict[str, Any]:
-    """Write a fitted model as the body of ``POST _ltr/_featureset/SET/_createmodel``.
+    """Write a fitted model for Elasticsearch: the Learning to Rank plugin's, or its own ensemble.
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
         MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
@@ -33,13 +37,19 @@ def to_elasticsearch(
         Names in the feature set, in the order of the columns (default: names from the fit, or f1,
         f2, ...).
     name : str, default="rankwise"
-        Name of the model.
+        Name of the model in the plugin.
+    native : bool, default=False
+        Whether to write an ensemble for Elasticsearch's own ``learning_to_rank`` rescorer, which
+        takes sums of trees only.
 
     Returns
     -------
     dict
-        A "model/linear", with ``feature_normalizers`` for a scaler, or a "model/ranklib" of trees,
-        which refers to features by their numbers in the feature set.
+        False: body of ``POST _ltr/_featureset/SET/_createmodel``, a "model/linear", with
+        ``feature_normalizers`` for a scaler, or a "model/ranklib" of trees, which refers to
+        features by their numbers in the feature set. True: body of
+        ``PUT _ml/trained_models/NAME``; add the queries of the features to its
+        ``feature_extractors``.
 
     Raises
     ------
@@ -51,12 +61,15 @@ def to_elasticsearch(
     Warns
     -----
     UserWarning
-        If trees had missing values in training, since a feature that does not match is 0.
+        If trees had missing values in training and ``native`` is False, since a feature that does
+        not match is 0.
 
     Notes
     -----
-    The plugins compute in float32. Their linear models have no constant, so all scores are shifted
-    by a constant, which keeps the order. Every float32 value takes the same path through the trees.
+    Native ensembles compute in float64 with the thresholds of the model, and follow missing values
+    as in training. The plugins compute in float32. Their linear models have no constant, so all
+    scores are shifted by a constant, which keeps the order. Every float32 value takes the same path
+    through the trees.
 
     Composition: chain of maps x the plugins' JSON.
 
@@ -69,7 +82,13 @@ def to_elasticsearch(
     >>> model["type"], model["definition"]
     ('model/linear', '{"title_query": 0.5}')
     """
+    estimator = own_model(estimator)
     names = feature_names(estimator, features)
+    if native:
+        ensemble = native_body(trees_of(estimator, "to_elasticsearch(native=True)"), names)
+        if path is not None:
+            write_file(path, json.dumps(ensemble, indent=1).encode())
+        return ensemble
     part = part_of(estimator, "to_elasticsearch")
     model: dict[str, Any]
     if isinstance(part, LinearPart):

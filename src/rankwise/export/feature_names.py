@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
+
+# Blanks end a name in LightGBM's file, and the others end one in its JSON.
+LIGHTGBM_FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f\"',:\[\]{}=]")
 
 
 def first_step(estimator: Any) -> Any:
@@ -36,3 +41,40 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"features must be distinct, got {', '.join(twice)} more than once.")
     return names
+
+
+def replace_forbidden(names: Sequence[str], forbidden: re.Pattern[str], format: str) -> list[str]:
+    """Distinct names with ``_`` for characters that a format forbids.
+
+    Parameters
+    ----------
+    names : sequence of str
+    forbidden : pattern
+        Matches each forbidden character.
+    format : str
+        Name of the format in the warning.
+
+    Warns
+    -----
+    UserWarning
+        If a name changes.
+    """
+    allowed: list[str] = []
+    taken = {name for name in names if name and not forbidden.search(name)}
+    for column, name in enumerate(names):
+        word = name
+        if name not in taken:
+            word = forbidden.sub("_", name) or f"f{column + 1}"
+            while word in taken:
+                word += "_"
+            taken.add(word)
+        allowed.append(word)
+    changed = [pair for pair in zip(names, allowed, strict=True) if pair[0] != pair[1]]
+    if changed:
+        warnings.warn(
+            f"{format} does not accept {len(changed)} of the feature names; the first, "
+            f"{changed[0][0]!r}, becomes {changed[0][1]!r}. Pass features=[...] to choose others.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return allowed

@@ -24,6 +24,7 @@ from rankwise.export.maps import Chain, ExportError, Trees
 from rankwise.export.onnx_graph import DOUBLE, FLOAT, INT64, Graph
 from rankwise.export.onnx_maps import write
 from rankwise.export.onnx_trees import write_trees
+from rankwise.rankers.imported.imported_booster import ImportedBooster
 
 SCORE, LABEL = "score", "label"
 
@@ -49,14 +50,20 @@ def register_onnx_converters(*, loaded_only: bool = False) -> None:
             cls = entry.load()
         except ImportError:  # an optional dependency is missing
             continue
-        update_registered_converter(
-            cls,
-            f"Rankwise{cls.__name__}",
-            _set_shapes,
-            _convert,
-            parser=_parse_features if entry.kind == "transformer" else _parse_scores,
-            options=_options(entry),
-        )
+        _register(cls, is_transformer=entry.kind == "transformer", options=_options(entry))
+    # It is read from a file, not fitted, and so it is not in the registry.
+    _register(ImportedBooster, is_transformer=False, options={})
+
+
+def _register(cls: type, *, is_transformer: bool, options: dict[str, Any]) -> None:
+    update_registered_converter(
+        cls,
+        f"Rankwise{cls.__name__}",
+        _set_shapes,
+        _convert,
+        parser=_parse_features if is_transformer else _parse_scores,
+        options=options,
+    )
 
 
 def convert(

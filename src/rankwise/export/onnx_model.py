@@ -15,6 +15,7 @@ from rankwise.export.chains import chain_of
 from rankwise.export.feature_names import feature_names
 from rankwise.export.labels import class_chain
 from rankwise.export.maps import Chain, Trees
+from rankwise.export.own_model import own_model
 from rankwise.prediction import innermost
 from rankwise.runtime.output import write_file
 
@@ -33,7 +34,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Exportable ranker or ordinal estimator, or a pipeline that ends in one; the steps before it
         may be anything that skl2onnx converts.
     path : path-like, optional
@@ -77,6 +78,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     >>> [output.name for output in model.graph.output]
     ['score']
     """
+    estimator = own_model(estimator)
     check_is_fitted(estimator)
     if path is not None:
         check_folder(path)

@@ -93,7 +93,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
             networks = f", and networks of {', '.join(activations)} nodes" if activations else ""
             raise ExportError(
                 f"{format} takes linear models, sums of trees{networks}, with scalers before them; "
-                f"{_said(estimator, chain)} Use to_onnx."
+                f"{describe_model(estimator, chain)} Use to_onnx."
             )
 
 
@@ -177,7 +177,7 @@ def _is_network(layers: list[Any], activations: Sequence[str]) -> bool:
     return known and type(last) is Affine and last.weights.shape[1] == 1
 
 
-def _said(estimator: Any, chain: Chain) -> str:
+def describe_model(estimator: Any, chain: Chain) -> str:
     """Description of an unsupported model."""
     names = []
     for step in chain:

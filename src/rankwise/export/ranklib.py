@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.export.own_model import own_model
 from rankwise.export.parts import (
     LinearPart,
     ModelPart,
@@ -29,7 +30,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
         MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
@@ -83,7 +84,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     </ensemble>
     <BLANKLINE>
     """
-    text = ranklib_text(part_of(estimator, "to_ranklib"), "RankLib")
+    text = ranklib_text(part_of(own_model(estimator), "to_ranklib"), "RankLib")
     if path is not None:
         write_file(path, text.encode("ascii"))
     return text
@@ -92,7 +93,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
 def ranklib_text(part: ModelPart, format: str) -> str:
     """Text of a linear model or of trees; ``format`` is used in warnings."""
     if isinstance(part, LinearPart):
-        weights, constant = on_features(part)
+        weights, constant = unscale_weights(part)
         entries = [f"{number}:{weight!r}" for number, weight in enumerate(weights.tolist(), 1)]
         line = " ".join([f"0:{constant!r}", *entries])
         return f"## Linear Regression\n## Lambda = 0.0\n{line}\n"
@@ -112,7 +113,7 @@ def ranklib_text(part: ModelPart, format: str) -> str:
     return "\n".join([*lines, "</ensemble>", ""])
 
 
-def on_features(part: LinearPart) -> tuple[Float64Array, float]:
+def unscale_weights(part: LinearPart) -> tuple[Float64Array, float]:
     """Weights for the features before scaling, and the constant."""
     weights, constant = part.sum.weights[:, 0], float(part.sum.offset[0])
     for step in reversed(part.scaled):

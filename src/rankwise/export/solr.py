@@ -17,6 +17,7 @@ import numpy as np
 from rankwise.export.feature_names import feature_names
 from rankwise.export.float32 import subtract_slack
 from rankwise.export.maps import Affine, HiddenNodes, Scaled
+from rankwise.export.own_model import own_model
 from rankwise.export.parts import (
     LinearPart,
     NetworkPart,
@@ -44,12 +45,13 @@ def to_solr(
     name: str = "rankwise",
     store: str | None = None,
     nulls: bool = False,
+    resource: str | None = None,
 ) -> dict[str, Any]:
     """Write a fitted model as JSON for Solr's model store.
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Linear model, sum of trees or stumps, or network of sigmoid, tanh, relu or linear nodes; or
         a pipeline of StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
@@ -65,11 +67,17 @@ def to_solr(
         Whether Solr (9.2 or later) distinguishes missing values, of features with
         ``"defaultValue": "NaN"``, from 0. Trees then treat them as in training. False: missing
         values are 0.
+    resource : str, optional
+        Where Solr finds the file, such as "models/big.json" in the configuration of the
+        collection, for models above the 1 MB that ZooKeeper stores. The returned model is then a
+        small DefaultWrapperModel to upload. The file at ``path`` holds the model itself, and the
+        wrapper stands beside it, with the suffix ``.wrapper.json``.
 
     Returns
     -------
     dict
-        Model whose "class" is LinearModel, MultipleAdditiveTreesModel or NeuralNetworkModel.
+        Model whose "class" is LinearModel, MultipleAdditiveTreesModel or NeuralNetworkModel; or a
+        DefaultWrapperModel.
 
     Raises
     ------
@@ -82,7 +90,7 @@ def to_solr(
     -----
     UserWarning
         If trees had missing values in training and ``nulls`` is False, or if the model is larger
-        than the 1 MB that ZooKeeper, and so SolrCloud, stores by default.
+        than the 1 MB that ZooKeeper, and so SolrCloud, stores by default and ``resource`` is None.
 
     Notes
     -----
@@ -107,6 +115,7 @@ def to_solr(
     >>> {feature: round(weight, 3) for feature, weight in model["params"]["weights"].items()}
     {'bm25': 0.5, 'isBook': -1.0}
     """
+    estimator = own_model(estimator)
     names = feature_names(estimator, features)
     part = part_of(estimator, "to_solr", tuple(ACTIVATIONS))
     match part:
@@ -124,16 +133,33 @@ def to_solr(
     model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used]
     model["params"] = params
     size = len(json.dumps(model))
-    if size > LARGEST_NODE:
+    if size > LARGEST_NODE and resource is None:
         warnings.warn(
             f"the model is {size / 1e6:.2f} MB of JSON, more than the 1 MB that ZooKeeper stores "
-            "by default: SolrCloud refuses it. Keep the file beside Solr and upload a "
-            "DefaultWrapperModel that names it, or fit fewer or smaller trees.",
+            "by default: SolrCloud refuses it. Pass resource= to keep the file beside Solr and "
+            "upload a DefaultWrapperModel that names it, or fit fewer or smaller trees.",
             stacklevel=2,
         )
     if path is not None:
         write_file(path, json.dumps(model, indent=1).encode())
-    return model
+    return model if resource is None else _wrapper(model, path, resource)
+
+
+def _wrapper(model: dict[str, Any], path: str | Path | None, resource: str) -> dict[str, Any]:
+    """Model that names the file of another one."""
+    if not resource.strip() or resource != resource.strip():
+        raise ValueError(f"resource must name the file of the model for Solr, got {resource!r}.")
+    wrapper = {
+        "class": f"{_PACKAGE}.model.DefaultWrapperModel",
+        "name": model["name"],
+        "params": {"resource": resource},
+    }
+    if "store" in model:
+        wrapper["store"] = model["store"]
+    if path is not None:
+        beside = Path(path).with_suffix(".wrapper.json")
+        write_file(beside, json.dumps(wrapper, indent=1).encode())
+    return wrapper
 
 
 def _linear(part: LinearPart, names: list[str]) -> tuple[str, Int64Array, dict[str, Any]]:

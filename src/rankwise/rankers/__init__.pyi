@@ -15,6 +15,8 @@ from .ensemble.borda_blend import BordaBlend as BordaBlend
 from .ensemble.reciprocal_rank_blend import ReciprocalRankBlend as ReciprocalRankBlend
 from .ensemble.score_blend import ScoreBlend as ScoreBlend
 from .ensemble.stacking_ranker import StackingRanker as StackingRanker
+from .imported.imported_booster import ImportedBooster as ImportedBooster
+from .imported.read_booster import read_booster as read_booster
 from .kernel.clsrrank import CLSRRank as CLSRRank
 from .kernel.lsrrank import LSRRank as LSRRank
 from .kernel.lssvr import LSSVRanker as LSSVRanker

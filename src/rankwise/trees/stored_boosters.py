@@ -12,6 +12,7 @@ has a side for missing ones; CatBoost asks for one category.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -138,8 +139,18 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
     if not model:
         return StoredTrees(())
     learner = json.loads(model)["learner"]
+    # Newer versions write a list of one number.
+    base = float(learner["learner_model_param"]["base_score"].strip("[]"))
+    stored = learner["gradient_booster"]["model"]["trees"]
+    return xgboost_learner_trees(stored, float(np.float32(base)), n_categories)
+
+
+def xgboost_learner_trees(
+    stored: list[dict[str, Any]], constant: float, n_categories: NDArray[np.integer]
+) -> StoredTrees:
+    """Trees of an XGBoost model; ``constant`` is the margin that is added to their sum."""
     trees = []
-    for tree in learner["gradient_booster"]["model"]["trees"]:
+    for tree in stored:
         left = np.array(tree["left_children"], dtype=np.int64)
         inner = left >= 0
         nominal = np.array(tree["split_type"], dtype=bool)
@@ -152,7 +163,7 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
             members[node] = sides[::-1]
         conditions = np.array(tree["split_conditions"], dtype=np.float32)
         # x < condition in float32 is x <= the float32 number before it.
-        thresholds = _last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
+        thresholds = last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
         trees.append(
             ScoreTree(
                 np.where(inner, tree["split_indices"], -1).astype(np.int64),
@@ -166,12 +177,10 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
                 gain=np.where(inner, np.array(tree["loss_changes"], dtype=np.float64), 0.0),
             )
         )
-    # Newer versions write a list of one number.
-    base = float(learner["learner_model_param"]["base_score"].strip("[]"))
-    return StoredTrees(tuple(trees), float(np.float32(base)), tells_missing=False)
+    return StoredTrees(tuple(trees), constant, tells_missing=False)
 
 
-def _last_rounded_to(values: Any) -> Float64Array:
+def last_rounded_to(values: Any) -> Float64Array:
     """Largest float64 numbers that libraries round to the given float32 numbers.
 
     Beyond the middle between two float32 numbers, rows are rounded to the larger one; in the
@@ -183,15 +192,27 @@ def _last_rounded_to(values: Any) -> Float64Array:
     return np.where(middle.astype(np.float32) == values, middle, np.nextafter(middle, -np.inf))
 
 
-def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
-    """Trees of CatBoost's JSON model, written out as ordinary ones; cover: weight of the rows."""
+def catboost_trees(
+    model: bytes,
+    n_categories: NDArray[np.integer],
+    codes: Mapping[int, Mapping[int, int]] | None = None,
+) -> StoredTrees:
+    """Trees of CatBoost's JSON model, written out as ordinary ones; cover: weight of the rows.
+
+    Parameters
+    ----------
+    model : bytes
+    n_categories : ndarray of shape (n_features,)
+    codes : mapping of int to mapping of int to int, optional
+        Codes by column and hash. None: the categories are codes, and -1 is a missing value.
+    """
     if not model:
         return StoredTrees(())
     stored = json.loads(model)
     features = stored["features_info"]
     scale, (bias,) = stored["scale_and_bias"]
     trees = [
-        _catboost_tree(tree, features, float(scale), n_categories)
+        _catboost_tree(tree, features, float(scale), n_categories, codes)
         for tree in stored["oblivious_trees"]
     ]
     has_missing = any(feature["has_nans"] for feature in features["float_features"])
@@ -199,7 +220,7 @@ def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTre
 
 
 def _catboost_tree(
-    tree: dict[str, Any], features: dict[str, Any], scale: float, n_categories: Any
+    tree: dict[str, Any], features: dict[str, Any], scale: float, n_categories: Any, codes: Any
 ) -> ScoreTree:
     splits = (tree["splits"] or [])[::-1]  # the last question decides on the largest step
     depth = len(splits)
@@ -212,11 +233,14 @@ def _catboost_tree(
     for number, split in enumerate(splits):
         if split["split_type"] == "FloatFeature":
             feature = features["float_features"][split["float_feature_index"]]
-            borders[number] = _last_rounded_to(np.float32(split["border"]))
+            borders[number] = last_rounded_to(np.float32(split["border"]))
             to_right[number] = feature["nan_value_treatment"] == "AsTrue"
         else:
             feature = features["categorical_features"][split["cat_feature_index"]]
-            code = _code_of(split["value"])
+            if codes is None:
+                code = _code_of(split["value"])
+            else:
+                code = codes[feature["flat_feature_index"]][split["value"]]
             if code == MISSING_CODE:
                 borders[number], to_right[number] = np.inf, True
             else:

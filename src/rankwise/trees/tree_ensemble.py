@@ -138,7 +138,7 @@ class TreeEnsemble:
         constant : float, default=0.0
         in_float32 : bool, default=False
         """
-        trees = [_parents_first(tree) for tree in trees]
+        trees = [parents_first(tree) for tree in trees]
         sizes = [len(tree.feature) for tree in trees]
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -344,7 +344,7 @@ class TreeEnsemble:
                 "be a number at splits of numbers", np.nan)  # fmt: skip
 
 
-def _parents_first(tree: ScoreTree) -> ScoreTree:
+def parents_first(tree: ScoreTree) -> ScoreTree:
     """Reorder the tree so that parents precede children, which stored trees may violate."""
     inner = np.flatnonzero(tree.feature >= 0)
     if (tree.left[inner] > inner).all() and (tree.right[inner] > inner).all():

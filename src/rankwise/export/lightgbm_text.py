@@ -1,0 +1,277 @@
+"""Export of sums of trees to LightGBM's text format.
+
+LightGBM computes in float64. A number goes left if it is at most the threshold; a category goes
+left if it is in the node's set, and missing and unknown categories go right. Values of at most
+1e-35 count as 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.rows import check_folder
+from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN, feature_names, replace_forbidden
+from rankwise.export.maps import ExportError, Trees
+from rankwise.export.own_model import own_model
+from rankwise.export.tree_part import (
+    level_order,
+    mean_values,
+    node_weights,
+    separate_float32,
+    trees_of,
+)
+from rankwise.runtime.output import write_file
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.typing import Float64Array, Int64Array
+
+# Bits of decision_type: a set of categories; missing values go left; NaN is the missing value.
+_CATEGORICAL, _DEFAULT_LEFT, _NAN_MISSING = 1, 2, 8
+_ZERO = float(np.float32(1e-35))
+_LARGEST = float(np.finfo(np.float64).max)
+LARGEST_CATEGORY = 2**20  # a node's set of categories takes a bit for each number up to the largest
+_LARGEST_COUNT = 2**30
+
+
+def to_lightgbm(
+    estimator: Any, path: str | Path | None = None, *, features: Sequence[str] | None = None
+) -> str:
+    """Write a sum of trees as a model file of LightGBM.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
+        LambdaMART, ranking tree or forest, boosted stumps, an adapter of a boosting library, or a
+        blend of trees; or a pipeline of scalers and such a model.
+    path : path-like, optional
+        File to write in addition.
+    features : sequence of str, optional
+        Names of the columns, in order (default: names from the fit, or f1, f2, ...).
+
+    Returns
+    -------
+    str
+        Text that ``lightgbm.Booster(model_file=...)`` loads, scores, explains and saves again. The
+        objective is "lambdarank", so scores are sums of leaves.
+
+    Raises
+    ------
+    ExportError
+        If the model is no sum of trees, if a category is not a whole number from 0 to 2**20, or if
+        a named category cannot be written as JSON.
+    ValueError
+        If the names do not match the columns.
+
+    Warns
+    -----
+    UserWarning
+        If names have characters that LightGBM forbids; these become "_".
+
+    Notes
+    -----
+    Trees are added in the order of the model, so scores of a model that is itself a sum of trees
+    are bit-equal. Forests divide shares of classes, and blends multiply scores; these agree up to
+    rounding in float64.
+
+    A threshold that is a float32 number is moved to the next float64 number. Readers that test
+    ``<`` instead of ``<=`` then agree on float32 rows. Values of at most 1e-35 count as 0.
+
+    Columns of text and of ordered categories are listed in ``pandas_categorical``: pass a data
+    frame with these columns as ``category``, or their positions in the list. Other nominal columns
+    take the category numbers themselves. The weights of the training rows become the counts that
+    ``pred_contrib`` needs; a model that keeps no weights counts each leaf once.
+
+    Composition: sum of trees x LightGBM's text.
+
+    Examples
+    --------
+    >>> from rankwise import RankingTree
+    >>> from rankwise.export import to_lightgbm
+    >>> tree = RankingTree(max_depth=1).fit([[0.0], [1.0], [3.5]], [0, 0, 1])
+    >>> text = to_lightgbm(tree, features=["bm25"])
+    >>> [line for line in text.split("\\n") if line.startswith(("feature_names", "threshold"))]
+    ['feature_names=bm25', 'threshold=2.2500000000000004']
+    """
+    if path is not None:
+        check_folder(path)
+    estimator = own_model(estimator)
+    names = replace_forbidden(feature_names(estimator, features), LIGHTGBM_FORBIDDEN, "LightGBM")
+    text = lightgbm_text(trees_of(estimator, "to_lightgbm"), names)
+    if path is not None:
+        write_file(path, text.encode())
+    return text
+
+
+def lightgbm_text(trees: Trees, names: list[str]) -> str:
+    """Text of trees whose columns have names without blanks."""
+    grown = list(trees.trees)
+    if trees.constant or not grown:
+        # The first tree, as the sum of the model starts from its constant.
+        grown.insert(0, _leaf(trees.constant))
+    seen = _SeenValues(len(names))
+    blocks = [f"Tree={number}\n{_tree(tree, seen)}\n\n" for number, tree in enumerate(grown)]
+    header = {
+        "version": "v4",
+        "num_class": 1,
+        "num_tree_per_iteration": 1,
+        "label_index": 0,
+        "max_feature_idx": len(names) - 1,
+        "objective": "lambdarank",
+        "feature_names": " ".join(names),
+        "feature_infos": " ".join(seen.describe()),
+        "tree_sizes": " ".join(str(len(block.encode())) for block in blocks),
+    }
+    lines = ["tree", *(f"{key}={value}" for key, value in header.items()), "", ""]
+    listed = f"pandas_categorical:{_pandas_categories(trees)}\n"
+    return "\n".join(lines) + "".join(blocks) + f"end of trees\n\n{listed}"
+
+
+def _leaf(value: float) -> ScoreTree:
+    none = np.array([-1])
+    return ScoreTree(none, np.array([np.nan]), none, none, np.array([False]), np.array([value]))
+
+
+@dataclass
+class _SeenValues:
+    """Range of the thresholds, or the categories, of each column."""
+
+    n_features: int
+    ranges: dict[int, tuple[float, float]] = field(default_factory=dict)
+    categories: dict[int, set[int]] = field(default_factory=dict)
+
+    def add_thresholds(self, columns: Int64Array, thresholds: Float64Array) -> None:
+        """Widen the ranges of the columns."""
+        for column, value in zip(columns.tolist(), thresholds.tolist(), strict=True):
+            low, high = self.ranges.get(column, (value, value))
+            self.ranges[column] = min(low, value), max(high, value)
+
+    def describe(self) -> list[str]:
+        """Entries of ``feature_infos``; "none" for columns that no tree tests."""
+        infos = ["none"] * self.n_features
+        for column, (low, high) in self.ranges.items():
+            infos[column] = f"[{low!r}:{high!r}]"
+        for column, known in self.categories.items():
+            infos[column] = ":".join(str(value) for value in sorted(known))
+        return infos
+
+
+def _tree(tree: ScoreTree, seen: _SeenValues) -> str:
+    """Lines of a tree, without its number."""
+    inner, leaves = level_order(tree)
+    nodes, ends = np.array(inner, dtype=np.int64), np.array(leaves, dtype=np.int64)
+    place = np.zeros(len(tree.feature), dtype=np.int64)
+    place[nodes] = np.arange(len(nodes))
+    place[ends] = -1 - np.arange(len(ends))  # leaf 0 is child -1
+    left, right = place[tree.left[nodes]], place[tree.right[nodes]]
+    feature, threshold = tree.feature[nodes], _thresholds(tree.threshold[nodes])
+    kinds = np.where(tree.missing_left[nodes], _DEFAULT_LEFT, 0) | _NAN_MISSING
+    words: list[int] = []
+    boundaries = [0]
+    for number, node in enumerate(inner):
+        if node not in tree.members:
+            continue
+        if tree.missing_left[node]:
+            # Missing values go right, so the sides change places and the set is that of the right.
+            left[number], right[number] = right[number], left[number]
+        to_left, to_right = (
+            _category_numbers(side, feature[number]) for side in tree.members[node]
+        )
+        seen.categories.setdefault(int(feature[number]), set()).update(to_left + to_right)
+        words += _bit_set(to_right if tree.missing_left[node] else to_left)
+        threshold[number], kinds[number] = len(boundaries) - 1, _CATEGORICAL | _NAN_MISSING
+        boundaries.append(len(words))
+    numeric = (kinds & _CATEGORICAL) == 0
+    seen.add_thresholds(feature[numeric], threshold[numeric])
+    entries: dict[str, Any] = {
+        "num_leaves": [len(ends)],
+        "num_cat": [len(boundaries) - 1],
+        "split_feature": feature.tolist(),
+        "split_gain": [0] * len(nodes) if tree.gain is None else tree.gain[nodes].tolist(),
+        "threshold": [
+            value if is_number else int(value)
+            for value, is_number in zip(threshold.tolist(), numeric, strict=True)
+        ],
+        "decision_type": kinds.tolist(),
+        "left_child": left.tolist(),
+        "right_child": right.tolist(),
+        **_statistics(tree, nodes, ends),
+    }
+    if words:
+        entries |= {"cat_boundaries": boundaries, "cat_threshold": words}
+    entries |= {"is_linear": [0], "shrinkage": [1]}
+    return "\n".join(f"{key}={' '.join(map(repr, values))}" for key, values in entries.items())
+
+
+def _statistics(tree: ScoreTree, nodes: Int64Array, ends: Int64Array) -> dict[str, list[Any]]:
+    """Values and weights of nodes and leaves."""
+    weights = node_weights(tree)
+    means = mean_values(tree, weights)
+    counts = _counts(tree, weights, nodes, ends)
+    return {
+        "leaf_value": tree.values[ends].tolist(),
+        "leaf_weight": weights[ends].tolist(),
+        "leaf_count": counts[ends].tolist(),
+        "internal_value": means[nodes].tolist(),
+        "internal_weight": weights[nodes].tolist(),
+        "internal_count": counts[nodes].tolist(),
+    }
+
+
+def _counts(
+    tree: ScoreTree, weights: Float64Array, nodes: Int64Array, ends: Int64Array
+) -> Int64Array:
+    """Weights as int32 counts >= 1, in which every parent is the sum of its children.
+
+    ``pred_contrib`` divides by them, and reads nothing else as the weight of a node.
+    """
+    largest = weights.max(initial=1.0)
+    is_count = (weights == np.rint(weights)).all() and largest <= _LARGEST_COUNT
+    factor = 1.0 if is_count else _LARGEST_COUNT / largest
+    counts = np.zeros(len(weights), dtype=np.int64)
+    counts[ends] = np.maximum(np.rint(weights[ends] * factor), 1)
+    for node in nodes[::-1]:  # children come after their parent
+        counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
+    return counts
+
+
+def _thresholds(thresholds: Float64Array) -> Float64Array:
+    """Finite thresholds that decide as the given ones on values that LightGBM tells from 0."""
+    finite = np.clip(thresholds, -_LARGEST, _LARGEST)
+    near_zero = np.abs(finite) <= _ZERO
+    away = np.where(near_zero, np.where(finite >= 0, _ZERO, -_ZERO), finite)
+    return separate_float32(away)
+
+
+def _category_numbers(values: Float64Array, column: int) -> list[int]:
+    whole = (values == np.floor(values)) & (values >= 0) & (values <= LARGEST_CATEGORY)
+    if not whole.all():
+        raise ExportError(
+            f"categories of column {column} must be whole numbers from 0 to {LARGEST_CATEGORY} for "
+            f"LightGBM, got {values[~whole][0]:g}. Number the categories before training."
+        )
+    return values.astype(np.int64).tolist()
+
+
+def _bit_set(numbers: list[int]) -> list[int]:
+    """Words of 32 bits, the lowest bit first; an empty set is one word of 0."""
+    words = [0] * (max(numbers, default=0) // 32 + 1)
+    for number in numbers:
+        words[number // 32] |= 1 << number % 32
+    return words
+
+
+def _pandas_categories(trees: Trees) -> str:
+    """Categories of the named columns, in the order of the columns, as JSON."""
+    listed = [trees.categories[column].tolist() for column in sorted(trees.categories)]
+    try:
+        return json.dumps(listed, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ExportError(
+            f"categories must be text or numbers for LightGBM: {error}. Convert them to text "
+            "before training."
+        ) from error

@@ -1,0 +1,1 @@
+"""Certificates of parity: exported files scored as the programs that read them do."""

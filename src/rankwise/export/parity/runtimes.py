@@ -1,0 +1,79 @@
+"""Programs that score exported files themselves, where they are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.typing import Float64Array
+
+Score = Callable[[NDArray[Any]], Float64Array]
+
+
+def lightgbm_score(path: Path) -> tuple[str, Score] | None:
+    """Name and score function of LightGBM; None if it is not installed."""
+    if find_spec("lightgbm") is None:
+        return None
+    import lightgbm
+
+    booster = lightgbm.Booster(model_file=path)
+
+    def score(X: NDArray[Any]) -> Float64Array:
+        return np.asarray(booster.predict(X, raw_score=True, num_threads=1), dtype=np.float64)
+
+    return f"LightGBM {lightgbm.__version__}", score
+
+
+def xgboost_score(path: Path) -> tuple[str, Score] | None:
+    """Name and score function of XGBoost; None if it is not installed."""
+    if find_spec("xgboost") is None:
+        return None
+    import xgboost
+
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(path.read_bytes()))  # a path would need the suffix .json
+
+    def score(X: NDArray[Any]) -> Float64Array:
+        rows = X.astype(np.float32)
+        return np.asarray(booster.inplace_predict(rows, predict_type="margin"), dtype=np.float64)
+
+    return f"XGBoost {xgboost.__version__}", score
+
+
+def onnx_score(path: Path) -> tuple[str, Score]:
+    """Name and score function of onnxruntime.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed: ONNX files have no interpreter here.
+    """
+    if find_spec("onnxruntime") is None:
+        raise ImportError(
+            "verify needs onnxruntime to score an ONNX file, which is not installed. Run: "
+            "pip install onnxruntime"
+        )
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def score(X: NDArray[Any]) -> Float64Array:
+        (found,) = session.run(["score"], {"X": X.astype(np.float32)})
+        return np.asarray(found, dtype=np.float64)[:, 0]
+
+    return f"onnxruntime {version('onnxruntime')}", score
+
+
+def python_score(path: Path) -> tuple[str, Score]:
+    """Name and score function of a file of :func:`rankwise.export.to_python`, which is run."""
+    names: dict[str, Any] = {"__name__": path.stem}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    return f"NumPy {np.__version__}", names["score"]

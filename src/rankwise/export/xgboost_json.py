@@ -1,0 +1,284 @@
+"""Export of sums of trees to XGBoost's JSON: model files, and dumps for OpenSearch.
+
+XGBoost computes in float32. A value goes left if it is below the condition, and NaN goes to the
+side of ``default_left``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.checks.rows import check_folder
+from rankwise.export.feature_names import feature_names, first_step, replace_forbidden
+from rankwise.export.float32 import floor_float32
+from rankwise.export.maps import ExportError, Trees
+from rankwise.export.own_model import own_model
+from rankwise.export.parts import warn_of_missing
+from rankwise.export.tree_part import level_order, mean_values, positive_weights, trees_of
+from rankwise.runtime.output import write_file
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.typing import Float64Array
+
+_FORBIDDEN = re.compile(r"[\[\]<\x00-\x1f\x7f]")
+_NO_PARENT = 2**31 - 1
+_LARGEST = np.finfo(np.float32).max
+_VERSION = [3, 0, 0]
+
+
+def to_xgboost(
+    estimator: Any, path: str | Path | None = None, *, features: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Write a sum of trees as a model file of XGBoost.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
+        LambdaMART, ranking tree or forest, boosted stumps, an adapter of a boosting library, or a
+        blend of trees; or a pipeline of scalers and such a model.
+    path : path-like, optional
+        JSON file to write in addition; its name must end in ``.json`` for XGBoost to load it.
+    features : sequence of str, optional
+        Names of the columns, in order (default: names from the fit, else none).
+
+    Returns
+    -------
+    dict
+        Content of the file that ``xgboost.Booster(model_file=...)`` loads. The objective is
+        "rank:pairwise", so scores are sums of leaves.
+
+    Raises
+    ------
+    ExportError
+        If the model is no sum of trees, or splits unordered categories.
+    ValueError
+        If the names do not match the columns.
+
+    Warns
+    -----
+    UserWarning
+        If names have characters that XGBoost forbids; these become "_".
+
+    Notes
+    -----
+    Every float32 row takes the branches of the model, with missing values as in training. XGBoost
+    adds leaves in float32, so scores agree to about 1e-7 times the sum of the largest leaves.
+    ``base_weights`` hold the leaves too, which OpenSearch reads (``model/xgboost+json+raw``).
+    Ordered categories are numbers: pass their positions.
+
+    Composition: sum of trees x XGBoost's JSON.
+
+    Examples
+    --------
+    >>> from rankwise import RankingTree
+    >>> from rankwise.export import to_xgboost
+    >>> tree = RankingTree(max_depth=1).fit([[0.0], [1.0], [3.5]], [0, 0, 1])
+    >>> model = to_xgboost(tree)
+    >>> model["learner"]["gradient_booster"]["model"]["trees"][0]["split_conditions"]
+    [2.250000238418579, 0.0, 1.0]
+    """
+    if path is not None:
+        check_folder(path)
+    estimator = own_model(estimator)
+    names = feature_names(estimator, features)
+    trees = _numeric(trees_of(estimator, "to_xgboost"), "XGBoost")
+    is_named = features is not None or hasattr(first_step(estimator), "feature_names_in_")
+    listed = replace_forbidden(names, _FORBIDDEN, "XGBoost") if is_named else []
+    grown = [_tree(tree, number, len(names)) for number, tree in enumerate(trees.trees)]
+    n_trees = len(grown)
+    forest = {
+        "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(n_trees)},
+        "iteration_indptr": list(range(n_trees + 1)),
+        "tree_info": [0] * n_trees,
+        "trees": grown,
+    }
+    learner = {
+        "attributes": {},
+        "feature_names": listed,
+        "feature_types": ["float"] * len(listed),
+        "gradient_booster": {"model": forest, "name": "gbtree"},
+        "learner_model_param": {
+            "base_score": repr(float(np.float32(trees.constant))),
+            "boost_from_average": "0",
+            "num_class": "0",
+            "num_feature": str(len(names)),
+            "num_target": "1",
+        },
+        "objective": {"lambdarank_param": {}, "name": "rank:pairwise"},
+    }
+    model = {"learner": learner, "version": _VERSION}
+    if path is not None:
+        write_file(path, json.dumps(model).encode())
+    return model
+
+
+def to_opensearch(
+    estimator: Any,
+    path: str | Path | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    name: str = "rankwise",
+) -> dict[str, Any]:
+    """Write a sum of trees for OpenSearch's Learning to Rank plugin, as a dump of XGBoost.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
+        As in :func:`to_xgboost`.
+    path : path-like, optional
+        File to write in addition.
+    features : sequence of str, optional
+        Names in the feature set, in the order of the columns (default: names from the fit, or f1,
+        f2, ...).
+    name : str, default="rankwise"
+        Name of the model.
+
+    Returns
+    -------
+    dict
+        Body of ``POST _ltr/_featureset/SET/_createmodel`` with a "model/xgboost+json".
+
+    Raises
+    ------
+    ExportError
+        If the model is no sum of trees, or splits unordered categories.
+    ValueError
+        If the names do not match the columns.
+
+    Warns
+    -----
+    UserWarning
+        If trees had missing values in training: versions of the plugin before August 2026 read
+        missing values as 0.
+
+    Notes
+    -----
+    The plugin adds leaves in float32 and has no constant: scores are shifted by the constant of
+    the model, which keeps the order. :func:`to_elasticsearch` writes the older RankLib format,
+    which has no missing values at all.
+
+    Composition: sum of trees x the plugin's JSON.
+
+    Examples
+    --------
+    >>> import json
+    >>> from rankwise import RankingTree
+    >>> from rankwise.export import to_opensearch
+    >>> tree = RankingTree(max_depth=1).fit([[0.0], [1.0], [3.5]], [0, 0, 1])
+    >>> model = to_opensearch(tree, features=["bm25"])["model"]["model"]
+    >>> model["type"], json.loads(model["definition"])["splits"][0]["split"]
+    ('model/xgboost+json', 'bm25')
+    """
+    if path is not None:
+        check_folder(path)
+    estimator = own_model(estimator)
+    names = feature_names(estimator, features)
+    trees = _numeric(trees_of(estimator, "to_opensearch"), "OpenSearch")
+    warn_of_missing(trees, "OpenSearch before August 2026")
+    splits = [_dump(tree, names) for tree in trees.trees] or [{"nodeid": 0, "leaf": 0.0}]
+    definition = json.dumps({"objective": "rank:pairwise", "splits": splits})
+    model = {"type": "model/xgboost+json", "definition": definition}
+    body = {"model": {"name": name, "model": model}}
+    if path is not None:
+        write_file(path, json.dumps(body, indent=1).encode())
+    return body
+
+
+def conditions(thresholds: Float64Array) -> NDArray[np.float32]:
+    """Numbers c such that ``x < c`` decides as ``x <= t`` on float32 numbers below the largest."""
+    with np.errstate(over="ignore"):
+        above = np.nextafter(floor_float32(thresholds), np.float32(np.inf))
+    return np.clip(above, -_LARGEST, _LARGEST)
+
+
+def _numeric(trees: Trees, format: str) -> Trees:
+    for tree in trees.trees:
+        for node in tree.members:
+            raise ExportError(
+                f"column {tree.feature[node]} has unordered categories, which files for {format} "
+                "made by other programs cannot split safely. Use to_lightgbm or to_onnx, or encode "
+                "them as columns of 0 and 1."
+            )
+    return trees
+
+
+def _tree(tree: ScoreTree, number: int, n_features: int) -> dict[str, Any]:
+    order = np.array(_breadth_first(tree))
+    place = np.full(len(tree.feature), -1)
+    place[order] = np.arange(len(order))
+    is_inner = tree.feature[order] >= 0
+    left = np.where(is_inner, place[tree.left[order]], -1)
+    right = np.where(is_inner, place[tree.right[order]], -1)
+    parents = np.full(len(order), _NO_PARENT)
+    nodes = np.flatnonzero(is_inner)
+    parents[left[nodes]] = parents[right[nodes]] = nodes
+    weights = positive_weights(tree)
+    values = mean_values(tree, weights)[order]
+    gain = np.zeros(len(order)) if tree.gain is None else tree.gain[order]
+    thresholds = conditions(np.where(is_inner, tree.threshold[order], 0.0))
+    return {
+        "base_weights": _floats(values),
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+        "default_left": (is_inner & tree.missing_left[order]).astype(int).tolist(),
+        "id": number,
+        "left_children": left.tolist(),
+        "loss_changes": _floats(gain),
+        "parents": parents.tolist(),
+        "right_children": right.tolist(),
+        "split_conditions": _floats(np.where(is_inner, thresholds, values)),
+        "split_indices": np.where(is_inner, tree.feature[order], 0).tolist(),
+        "split_type": [0] * len(order),
+        "sum_hessian": _floats(weights[order]),
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(n_features),
+            "num_nodes": str(len(order)),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+def _breadth_first(tree: ScoreTree) -> list[int]:
+    """Nodes level by level; XGBoost takes the node after a left child for its sibling."""
+    order = [0]
+    for node in order:
+        if tree.feature[node] >= 0:
+            order += [int(tree.left[node]), int(tree.right[node])]
+    return order
+
+
+def _floats(values: Any) -> list[float]:
+    """Float32 numbers, as Python numbers of the same value."""
+    return np.asarray(values, dtype=np.float32).astype(np.float64).tolist()
+
+
+def _dump(tree: ScoreTree, names: list[str]) -> dict[str, Any]:
+    """Nested nodes, as in XGBoost's ``dump_model``."""
+    inner, leaves = level_order(tree)
+    threshold = conditions(tree.threshold).astype(np.float64)
+    nodes: dict[int, dict[str, Any]] = {node: {"nodeid": node} for node in (*inner, *leaves)}
+    depth = {0: 0}
+    for node in inner:
+        left, right = int(tree.left[node]), int(tree.right[node])
+        depth[left] = depth[right] = depth[node] + 1
+        nodes[node] |= {
+            "depth": depth[node],
+            "split": names[tree.feature[node]],
+            "split_condition": float(threshold[node]),
+            "yes": left,
+            "no": right,
+            "missing": left if tree.missing_left[node] else right,
+            "children": [nodes[left], nodes[right]],
+        }
+    for node in leaves:
+        nodes[node]["leaf"] = float(np.float32(tree.values[node]))
+    return nodes[0]

@@ -1,0 +1,1 @@
+"""Models that boosting libraries trained, read from their files and objects."""

@@ -1,0 +1,165 @@
+"""CatBoost's JSON model, of symmetric and other trees.
+
+Values above a border go right. A category is known by 32 bits of a hash of its text. The hashes of
+whole numbers from 0 to 999 are recognised; other categories are those that the caller lists.
+Statistics of categories (CTRs) are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rankwise.rankers.imported.city_hash import hash_category
+from rankwise.rankers.imported.stored_model import BoosterError, GivenCategories, StoredModel
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.stored_boosters import StoredTrees, catboost_trees, last_rounded_to
+
+_NUMBERS, _NOMINAL = "float_features", "categorical_features"
+
+
+def catboost_model(
+    model: dict[str, Any],
+    categories: Mapping[Any, Sequence[Any]] | None,
+    features: Sequence[str] | None,
+) -> StoredModel:
+    """Read the description of a model; ``categories`` and ``features`` are what the caller passed.
+
+    Raises
+    ------
+    BoosterError
+        If the model has several scores per row, text or embeddings, or categories that are neither
+        whole numbers from 0 to 999 nor among ``categories``.
+    """
+    info = model["features_info"]
+    for kind in ("text_features", "embedding_features"):
+        if info.get(kind):
+            raise BoosterError(f"the CatBoost model has {kind}, which are not supported.")
+    for tree in model.get("oblivious_trees") or []:
+        for split in tree["splits"] or []:
+            _check_split(split)
+    _, bias = model["scale_and_bias"]
+    if len(bias) != 1:
+        raise BoosterError(f"the CatBoost model has {len(bias)} scores per row; 1 is supported.")
+    numbers, nominal = info.get(_NUMBERS) or [], info.get(_NOMINAL) or []
+    columns = {feature["flat_feature_index"]: feature for feature in [*numbers, *nominal]}
+    n_features = max(columns) + 1
+    names = [columns.get(j, {}).get("feature_id", "") for j in range(n_features)]
+    is_numbered = names == [str(j) for j in range(n_features)] or not all(names)
+    own_names = None if is_numbered else names
+    known = own_names if features is None else features
+    given = GivenCategories(categories, known, n_features).by_column
+    listed, codes = {}, {}
+    for feature in nominal:
+        if feature.get("values"):  # others are used by no split
+            column = feature["flat_feature_index"]
+            listed[column], codes[column] = _categories(feature, given.get(column))
+    return StoredModel(
+        "CatBoost",
+        n_features,
+        own_names,
+        set(listed),
+        listed,
+        lambda n_categories: _trees(model, n_categories, codes),
+        in_float32=True,
+    )
+
+
+def _categories(
+    feature: dict[str, Any], given: list[Any] | None
+) -> tuple[list[Any], dict[int, int]]:
+    """Categories of a column, and the code of each hash."""
+    wanted = list(feature["values"])
+    if given is None:
+        known = _hashes_of_numbers()
+        if all(value in known for value in wanted):
+            most = max(known[value] for value in wanted)
+            return list(range(most + 1)), {value: known[value] for value in wanted}
+    else:
+        try:
+            known = {hash_category(str(value)): code for code, value in enumerate(given)}
+        except ValueError as error:
+            raise BoosterError(str(error)) from error
+        if all(value in known for value in wanted):
+            return given, known
+    name = feature.get("feature_id") or feature["flat_feature_index"]
+    n_unknown = sum(value not in known for value in wanted)
+    raise BoosterError(
+        f"column {name!r} of the CatBoost model has {n_unknown} categories that are neither whole "
+        "numbers from 0 to 999 nor among those passed; the file keeps only their hashes. Pass "
+        "categories={column: [...]} with all categories of the column."
+    )
+
+
+@cache
+def _hashes_of_numbers() -> dict[int, int]:
+    return {hash_category(str(number)): number for number in range(1000)}
+
+
+def _trees(model: dict[str, Any], n_categories: Any, codes: Any) -> StoredTrees:
+    info = model["features_info"]
+    symmetric = model.get("oblivious_trees")
+    if symmetric is not None:
+        for feature in info.get(_NOMINAL) or []:
+            feature.setdefault("values", [])
+        for number, tree in enumerate(symmetric):
+            if len(tree["leaf_values"]) != 2 ** len(tree["splits"] or []):
+                raise BoosterError(f"tree {number} of the CatBoost model lacks leaves.")
+        return catboost_trees(json.dumps(model).encode("ascii"), n_categories, codes)
+    scale, (bias,) = model["scale_and_bias"]
+    trees = [_grown(tree, info, float(scale), n_categories, codes) for tree in model["trees"]]
+    has_missing = any(feature["has_nans"] for feature in info[_NUMBERS])
+    return StoredTrees(tuple(trees), float(bias), has_missing)
+
+
+def _check_split(split: dict[str, Any]) -> None:
+    if split["split_type"] not in ("FloatFeature", "OneHotFeature"):
+        raise BoosterError(
+            f"the CatBoost model splits by {split['split_type']}, a statistic of categories (CTR), "
+            "which is not supported. Train it with one_hot_max_size at least the number of "
+            "categories and max_ctr_complexity=0, or number the categories."
+        )
+
+
+def _grown(
+    root: dict[str, Any], info: Any, scale: float, n_categories: Any, codes: Any
+) -> ScoreTree:
+    """A tree of the policies Depthwise and Lossguide."""
+    nodes, place = [root], 0
+    rows: list[tuple[int, float, int, int, bool, float, float]] = []
+    members: dict[int, Any] = {}
+    while place < len(nodes):
+        node = nodes[place]
+        if "split" not in node:
+            rows.append((-1, np.nan, -1, -1, False, scale * node["value"], node.get("weight", 0.0)))
+            place += 1
+            continue
+        split = node["split"]
+        _check_split(split)
+        left, right = len(nodes), len(nodes) + 1
+        nodes += [node["left"], node["right"]]
+        if split["split_type"] == "FloatFeature":
+            feature = info[_NUMBERS][split["float_feature_index"]]
+            threshold = float(last_rounded_to(np.float32(split["border"])))
+            missing_left = feature["nan_value_treatment"] != "AsTrue"
+        else:
+            feature = info[_NOMINAL][split["cat_feature_index"]]
+            code = float(codes[feature["flat_feature_index"]][split["value"]])
+            every = np.arange(float(n_categories[feature["flat_feature_index"]]))
+            members[place] = (every[every != code], every[every == code])
+            threshold, missing_left = 0.0, True
+        column = feature["flat_feature_index"]
+        rows.append((column, threshold, left, right, missing_left, 0.0, 0.0))
+        place += 1
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    feature, threshold, left, right, missing_left, values, cover = columns
+    for node in range(len(rows) - 1, -1, -1):
+        if feature[node] >= 0:
+            cover[node] = cover[left[node]] + cover[right[node]]
+    return ScoreTree(
+        feature, threshold, left, right, missing_left.astype(bool), values, members, cover=cover
+    )

@@ -1,0 +1,143 @@
+"""LightGBM's text model.
+
+Categories are whole numbers. Those of pandas are listed in ``pandas_categorical``, one list for
+each column of dtype ``category``, without the names of the columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rankwise.rankers.imported.stored_model import BoosterError, GivenCategories, StoredModel
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
+
+_END, _PANDAS = "\nend of trees", "pandas_categorical:"
+_CATEGORICAL = 1
+
+
+def lightgbm_model(
+    text: str, categories: Mapping[Any, Sequence[Any]] | None, features: Sequence[str] | None
+) -> StoredModel:
+    """Read the header of a model; ``categories`` and ``features`` are what the caller passed.
+
+    Raises
+    ------
+    BoosterError
+        If the model has several scores per row, or linear leaves, or categories of data frames
+        that cannot be attributed to columns.
+    """
+    head, first, rest = text.partition("\nTree=")
+    if not first:
+        head = head.partition(_END)[0]
+    header = _entries(head)
+    for key in ("num_class", "num_tree_per_iteration"):
+        if header[key] != "1":
+            raise BoosterError(
+                f"the LightGBM model has {key}={header[key]}. Only models with one score per row "
+                "are supported."
+            )
+    names = header["feature_names"].split(" ")
+    n_features = int(header["max_feature_idx"]) + 1
+    if len(names) != n_features:
+        raise BoosterError(f"feature_names must have {n_features} entries, got {len(names)}.")
+    trees = (first + rest).partition(_END)[0]
+    if "\nis_linear=1" in trees:
+        raise BoosterError(
+            "the LightGBM model has linear leaves (linear_tree=true), which are not supported. "
+            "Train it with linear_tree=false."
+        )
+    codes = _category_codes(header, trees, n_features)
+    listed = _pandas_categories(text)
+    own_names = names if features is None else features
+    given = GivenCategories(categories, own_names, n_features).by_column
+    free = sorted(set(codes) - set(given))
+    if listed and len(listed) != len(codes) and free:
+        raise BoosterError(
+            f"the LightGBM model lists categories of {len(listed)} columns and splits "
+            f"{len(codes)} columns by categories. Pass categories={{column: list}} for "
+            f"{[names[column] for column in free]}, in the order of pandas."
+        )
+    if listed and len(listed) == len(codes):
+        found = dict(zip(sorted(codes), listed, strict=True))
+    else:
+        found = {column: list(range(code + 1)) for column, code in codes.items()}
+    average = "average_output" in header
+    # LightGBM's names of columns without names, and those of to_lightgbm.
+    numbered = names in (
+        [f"Column_{column}" for column in range(n_features)],
+        [f"f{column + 1}" for column in range(n_features)],
+    )
+    return StoredModel(
+        "LightGBM",
+        n_features,
+        None if numbered else names,
+        set(codes),
+        found,
+        lambda n_categories: _trees(trees, n_categories, average),
+    )
+
+
+def _trees(text: str, n_categories: Any, average: bool) -> StoredTrees:
+    if not text:
+        return StoredTrees(())
+    stored = lightgbm_trees(text.encode("ascii"), n_categories)
+    trees = [_without_zero_missing(tree, number) for number, tree in enumerate(stored.trees)]
+    if average:  # boosting=rf
+        trees = [replace(tree, values=tree.values / len(trees)) for tree in trees]
+    return replace(stored, trees=tuple(trees))
+
+
+def _without_zero_missing(tree: ScoreTree, number: int) -> ScoreTree:
+    """Tree in which 0 goes to its side by its threshold, if that is the side of missing values."""
+    if tree.zero_missing is None:
+        return tree
+    nodes = tree.zero_missing
+    if ((tree.threshold[nodes] >= 0) != tree.missing_left[nodes]).any():
+        raise BoosterError(
+            f"tree {number} of the LightGBM model was trained with zero_as_missing=true and sends "
+            "zeros where no threshold sends them. Train it with zero_as_missing=false."
+        )
+    return replace(tree, zero_missing=None)
+
+
+def _entries(block: str) -> dict[str, str]:
+    """Values by their keys, one of each in a line."""
+    lines = [line.partition("=") for line in block.split("\n")]
+    return {key: value for key, _, value in lines}
+
+
+def _category_codes(header: dict[str, str], trees: str, n_features: int) -> dict[int, int]:
+    """Largest category of every column that has categories."""
+    infos = header.get("feature_infos", "").split(" ")
+    codes: dict[int, int] = {}
+    for column, info in enumerate(infos[:n_features]):
+        if info and info != "none" and not info.startswith("["):
+            codes[column] = max(int(code) for code in info.split(":"))
+    for block in trees.split("\nTree=")[1:]:
+        entries = _entries(block)
+        kinds = np.array(entries.get("decision_type", "").split(), dtype=np.int64)
+        if not (kinds & _CATEGORICAL).any():
+            continue
+        columns = np.array(entries["split_feature"].split(), dtype=np.int64)
+        ends = np.array(entries["cat_boundaries"].split(), dtype=np.int64)
+        places = np.array(entries["threshold"].split(), dtype=np.float64)
+        for node in np.flatnonzero(kinds & _CATEGORICAL):
+            place = int(places[node])
+            most = 32 * int(ends[place + 1] - ends[place]) - 1
+            column = int(columns[node])
+            codes[column] = max(codes.get(column, -1), most)
+    return codes
+
+
+def _pandas_categories(text: str) -> list[list[Any]]:
+    """Categories of the data frame of the training rows; none if it was no data frame."""
+    start = text.rfind(_PANDAS)
+    if start < 0:
+        return []
+    return json.loads(text[start + len(_PANDAS) :].strip() or "null") or []

@@ -1,0 +1,249 @@
+"""Read models that LightGBM, XGBoost and CatBoost trained."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.base import Ranker
+from rankwise.metrics.default import GRADED
+from rankwise.rankers.imported.catboost_model import catboost_model
+from rankwise.rankers.imported.imported_booster import ImportedBooster
+from rankwise.rankers.imported.lightgbm_model import lightgbm_model
+from rankwise.rankers.imported.stored_model import (
+    BoosterError,
+    GivenCategories,
+    StoredModel,
+    check_trees,
+)
+from rankwise.rankers.imported.ubjson import read_ubjson
+from rankwise.rankers.imported.xgboost_model import xgboost_model
+from rankwise.structure.model_check import check_model
+from rankwise.structure.rules import StructureError
+from rankwise.trees.column_table import ColumnTable
+from rankwise.trees.tree_ensemble import TreeEnsemble
+
+_LIBRARIES = ("lightgbm", "xgboost", "catboost")
+_UBJSON_SIZES = b"iUIlL$#"
+# Errors of code that reads a damaged file.
+_DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+
+
+def read_booster(
+    source: Any,
+    *,
+    features: Sequence[str] | None = None,
+    categories: Mapping[Any, Sequence[Any]] | None = None,
+) -> ImportedBooster:
+    """Ranker with the trees of a model of LightGBM, XGBoost or CatBoost.
+
+    Parameters
+    ----------
+    source : path-like or fitted model
+        LightGBM's text file, XGBoost's ``.json`` or ``.ubj`` file, CatBoost's JSON file, or a
+        fitted ``Booster``, ``LGBMRanker``, ``XGBRanker``, ``CatBoostRanker`` or other model of
+        these libraries.
+    features : sequence of str, optional
+        Names of the columns (default: those of the model). LightGBM writes "_" for blanks.
+    categories : mapping of str or int to sequence, optional
+        Categories of a column, by name or number, in the order of their codes: for columns whose
+        categories the file does not list. A column that the trees split by thresholds is treated
+        as one of ordered categories.
+
+    Returns
+    -------
+    ImportedBooster
+        Fitted ranker: it predicts, explains, saves, exports and compares like all others.
+
+    Raises
+    ------
+    BoosterError
+        If the file is damaged or of no known kind; or if the model has several scores per row,
+        linear boosters or leaves, zeros as missing values, statistics of categories (CatBoost's
+        CTRs), or categories that neither the file nor ``categories`` lists.
+    TypeError
+        If ``source`` is neither a path nor a model of these libraries.
+    NotFittedError
+        If the model is not fitted.
+    FileNotFoundError
+
+    Notes
+    -----
+    Scores are those before the link function: ``predict(raw_score=True)`` of LightGBM,
+    ``predict(output_margin=True)`` of XGBoost and ``prediction_type="RawFormulaVal"`` of CatBoost.
+    Files are read without the libraries. Models that stopped early keep the trees that their own
+    ``predict`` uses; a file of XGBoost keeps all trees, as its Booster does.
+
+    LightGBM truncates categories to whole numbers, and XGBoost sends unknown codes to the left;
+    here, both are unknown categories and count as missing.
+
+    Composition: trees of a file x ImportedBooster.
+
+    Examples
+    --------
+    >>> from rankwise import RankingTree, read_booster
+    >>> from rankwise.export import to_lightgbm, to_ranklib
+    >>> tree = RankingTree().fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> text = to_lightgbm(tree, "model.txt", features=["bm25"])
+    >>> model = read_booster("model.txt")
+    >>> model.library_, model.feature_names_in_.tolist()
+    ('LightGBM', ['bm25'])
+    """
+    if isinstance(source, Ranker):
+        raise TypeError(
+            f"{type(source).__name__} is a ranker of this library already. Use it as it is."
+        )
+    library = library_of(source)
+    if library is None and not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            "read_booster takes a path or a model of LightGBM, XGBoost or CatBoost, got "
+            f"{type(source).__name__}."
+        )
+    try:
+        content = _read_file(Path(source)) if library is None else _CONTENTS[library](source)
+        stored = _stored_model(content, categories, features)
+        return _ranker(stored, features, categories)
+    except BoosterError as error:
+        raise type(error)(f"{_called(source)}: {error}") from error
+
+
+def library_of(source: Any) -> str | None:
+    """Library whose model an object is: "lightgbm", "xgboost" or "catboost"; None for others."""
+    roots = [cls.__module__.partition(".")[0] for cls in type(source).__mro__]
+    return next((root for root in roots if root in _LIBRARIES), None)
+
+
+def _called(source: Any) -> str:
+    is_path = isinstance(source, str | os.PathLike)
+    return Path(source).name if is_path else type(source).__name__
+
+
+def _read_file(path: Path) -> str | dict[str, Any]:
+    """Text of LightGBM, or the object of the other libraries."""
+    data = path.read_bytes()
+    try:
+        if data.startswith(b"tree\n") or data.startswith(b"tree\r\n"):
+            return data.decode().replace("\r\n", "\n")
+        if data[:1] == b"{":
+            is_binary = data[1:2] in [_UBJSON_SIZES[i : i + 1] for i in range(7)]
+            return read_ubjson(data) if is_binary else json.loads(data)
+    except ValueError as error:
+        raise BoosterError(f"the file is damaged: {error}") from error
+    hints = {b"CBM1": "Save it with save_model(file, format='json').",
+             b"binf": "Save it with save_model('model.json').",
+             b"PK": "Use rankwise.load, if rankwise saved it."}  # fmt: skip
+    hint = next((f" {hints[start]}" for start in hints if data.startswith(start)), "")
+    raise BoosterError(
+        f"this is neither LightGBM's text, XGBoost's JSON or UBJ nor CatBoost's JSON.{hint}"
+    )
+
+
+def _of_lightgbm(model: Any) -> str:
+    if hasattr(model, "booster_") or hasattr(model, "fit"):
+        check_is_fitted(model)
+        model = model.booster_
+    return model.model_to_string()
+
+
+def _of_xgboost(model: Any) -> dict[str, Any]:
+    if hasattr(model, "get_booster"):
+        booster = model.get_booster()
+        try:
+            best = int(model.best_iteration)
+        except AttributeError:  # training did not stop early
+            best = None
+        # predict of the class uses these trees, predict of its Booster all trees.
+        model = booster if best is None else booster[: best + 1]
+    return json.loads(model.save_raw("json"))
+
+
+def _of_catboost(model: Any) -> dict[str, Any]:
+    if not model.is_fitted():
+        check_is_fitted(model, "tree_count_")
+    with TemporaryDirectory() as folder:  # CatBoost writes JSON only to files
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        return json.loads(path.read_bytes())
+
+
+_CONTENTS = {"lightgbm": _of_lightgbm, "xgboost": _of_xgboost, "catboost": _of_catboost}
+
+
+def _stored_model(
+    content: Any, categories: Mapping[Any, Any] | None, features: Sequence[str] | None
+) -> StoredModel:
+    try:
+        if isinstance(content, str):
+            return lightgbm_model(content, categories, features)
+        if "learner" in content:
+            return xgboost_model(content)
+        if "features_info" in content:
+            return catboost_model(content, categories, features)
+    except BoosterError:
+        raise
+    except _DAMAGE as error:
+        raise BoosterError(f"the model is damaged: {error!r}") from error
+    if "tree_info" in content:
+        raise BoosterError("this is LightGBM's dump. Save the model with save_model(file).")
+    raise BoosterError("this JSON is no model of XGBoost or CatBoost.")
+
+
+def _ranker(
+    stored: StoredModel, features: Sequence[str] | None, categories: Mapping[Any, Any] | None
+) -> ImportedBooster:
+    names = stored.names if features is None else [str(name) for name in features]
+    if names is not None and len(names) != stored.n_features:
+        raise ValueError(
+            f"features must have one name for each of the {stored.n_features} columns, got "
+            f"{len(names)}."
+        )
+    given = GivenCategories(categories, names, stored.n_features).by_column
+    listed = {**stored.categories, **given}
+    unknown = sorted(stored.nominal - set(listed))
+    if unknown:
+        called = [column if names is None else names[column] for column in unknown]
+        raise BoosterError(
+            f"columns {called} of the {stored.library} model have categories that the file does "
+            "not list. Pass categories={column: [...]}, in the order of their codes; for codes "
+            "without names, range(n)."
+        )
+    columns = ColumnTable(
+        {column: _array(values) for column, values in listed.items() if column in stored.nominal},
+        {
+            column: _array(values)
+            for column, values in listed.items()
+            if column not in stored.nominal
+        },
+    )
+    model = ImportedBooster()
+    try:
+        trees = check_trees(stored.read(columns.n_categories(stored.n_features)), stored.n_features)
+        model.trees_ = TreeEnsemble.of(trees.trees, trees.constant, in_float32=stored.in_float32)
+    except BoosterError:
+        raise
+    except _DAMAGE as error:
+        raise BoosterError(f"the model is damaged: {error!r}") from error
+    model.library_, model.columns_ = stored.library, columns
+    model.n_features_in_, model.n_estimators_ = stored.n_features, model.trees_.n_trees
+    model.has_missing_ = np.full(stored.n_features, trees.has_missing)
+    model.score_name_ = GRADED
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    try:
+        check_model(model)
+    except StructureError as error:
+        raise BoosterError(f"the model is damaged: {error}") from error
+    return model
+
+
+def _array(values: Sequence[Any]) -> Any:
+    """Categories as numbers if all are numbers, else as objects."""
+    array = np.array(list(values))
+    return array if array.dtype.kind in "biuf" else np.array(list(values), dtype=object)

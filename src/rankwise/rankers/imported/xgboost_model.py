@@ -1,0 +1,113 @@
+"""XGBoost's JSON model, or the same content as UBJSON.
+
+Since version 3.1 a model lists the categories of data frames: ``cats.enc`` has the texts or the
+numbers of each column. Earlier models only have codes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from rankwise.rankers.imported.stored_model import BoosterError, StoredModel
+from rankwise.trees.stored_boosters import StoredTrees, xgboost_learner_trees
+
+# Objectives by the function that makes a margin of base_score.
+_IDENTITY = (
+    "rank:", "reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:pseudohubererror",
+    "reg:squaredlogerror", "reg:quantileerror",
+)  # fmt: skip
+_LOGIT = ("binary:logistic", "reg:logistic")
+_LOG = ("count:poisson", "reg:gamma", "reg:tweedie")
+
+
+def xgboost_model(model: dict[str, Any]) -> StoredModel:
+    """Read the description of a model.
+
+    Raises
+    ------
+    BoosterError
+        If the booster is linear, has several scores per row, or an unknown objective.
+    """
+    learner = model["learner"]
+    booster, shape = learner["gradient_booster"], learner["learner_model_param"]
+    kind = booster["name"]
+    if kind not in ("gbtree", "dart"):
+        raise BoosterError(f"the XGBoost model is a {kind!r} booster; only trees are supported.")
+    if int(shape["num_class"]) > 1 or int(shape.get("num_target", "1")) > 1:
+        raise BoosterError(
+            f"the XGBoost model has num_class={shape['num_class']} and "
+            f"num_target={shape.get('num_target', '1')}. Only models with one score per row are "
+            "supported."
+        )
+    n_features = int(shape["num_feature"])
+    forest = (booster["gbtree"] if kind == "dart" else booster)["model"]
+    listed = _listed_categories(forest.get("cats") or {})
+    nominal = set(listed)
+    for tree in forest["trees"]:
+        nominal.update(tree["split_indices"][node] for node in tree.get("categories_nodes", []))
+    names = learner.get("feature_names") or None
+    weights = booster["weight_drop"] if kind == "dart" else None
+    constant = _margin(shape["base_score"], learner["objective"]["name"])
+    return StoredModel(
+        "XGBoost",
+        n_features,
+        names,
+        nominal,
+        listed,
+        lambda n_categories: _trees(forest, constant, weights, n_categories),
+        in_float32=True,
+    )
+
+
+def _trees(forest: Any, constant: float, weights: Any, n_categories: Any) -> StoredTrees:
+    for number, tree in enumerate(forest["trees"]):
+        if int(tree["tree_param"].get("size_leaf_vector", "1")) > 1:
+            raise BoosterError(f"tree {number} of the XGBoost model has several scores per leaf.")
+        if "split_type" not in tree:  # before categories were known
+            tree["split_type"] = [0] * len(tree["left_children"])
+            tree["categories_nodes"] = []
+    stored = xgboost_learner_trees(forest["trees"], constant, n_categories)
+    if weights is None:
+        return stored
+    # XGBoost multiplies in float32.
+    scaled = [
+        replace(tree, values=(np.float32(weight) * tree.values.astype(np.float32)).astype("f8"))
+        for tree, weight in zip(stored.trees, weights, strict=True)
+    ]
+    return replace(stored, trees=tuple(scaled))
+
+
+def _margin(base_score: Any, objective: str) -> float:
+    """Constant of the scores before the link function, in float32."""
+    text = str(base_score).strip("[]")
+    base = np.float32(text)
+    if objective.startswith(_IDENTITY):
+        return float(base)
+    if objective in _LOGIT and 0 < base < 1:
+        return float(-np.log(np.float32(1.0) / base - np.float32(1.0)))
+    if objective in _LOG and base > 0:
+        return float(np.log(base))
+    raise BoosterError(
+        f"objective {objective!r} of the XGBoost model is not supported: what base_score={text} "
+        "adds to the scores is not known. Use a ranking, regression or logistic objective."
+    )
+
+
+def _listed_categories(cats: dict[str, Any]) -> dict[int, list[Any]]:
+    """Categories of each column, if the file lists them."""
+    found: dict[int, list[Any]] = {}
+    for column, entry in enumerate(cats.get("enc") or []):
+        values = entry["values"]
+        if not values:
+            continue
+        if "offsets" in entry:
+            ends = entry["offsets"]
+            raw = bytes(value % 256 for value in values)
+            found[column] = [raw[start:end].decode() for start, end in pairwise(ends)]
+        else:
+            found[column] = list(values)
+    return found

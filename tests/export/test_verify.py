@@ -1,0 +1,352 @@
+"""Certificates of parity: they hold for every format, and a changed file is found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+import rankwise as rw
+from rankwise import export
+from rankwise.export.parity import read_file, runtimes
+from rankwise.export.parity.engine_trees import EngineTree, sum_trees
+from rankwise.export.parity.tree_files import lightgbm_trees, xgboost_trees
+from rankwise.export.parity.verification import count_orders
+from rankwise.groups import QueryGroups
+from rankwise.prediction import scores_of
+from tests.export.readers import (
+    elasticsearch_scores,
+    native_scores,
+    opensearch_scores,
+    ranklib_scores,
+    solr_scores,
+    vespa_scores,
+)
+from tests.export.tree_models import (
+    EXACT,
+    NEAR,
+    fitted,
+    fitted_on_frame,
+    frame,
+    labels,
+    probes,
+    rows,
+)
+
+pytest.importorskip("lightgbm")
+pytest.importorskip("xgboost")
+WRITERS = {
+    "lightgbm": (export.to_lightgbm, "m.txt", {}),
+    "xgboost": (export.to_xgboost, "m.json", {}),
+    "python": (export.to_python, "m.py", {}),
+    "vespa": (export.to_vespa, "m.json", {}),
+    "elasticsearch native": (export.to_elasticsearch, "m.json", {"native": True}),
+    "opensearch": (export.to_opensearch, "m.json", {}),
+    "solr": (export.to_solr, "m.json", {}),
+    "ranklib": (export.to_ranklib, "m.txt", {}),
+    "elasticsearch": (export.to_elasticsearch, "m.json", {}),
+    "onnx": (export.to_onnx, "m.onnx", {}),
+}
+KEEP_MISSING = ["lightgbm", "xgboost", "python", "vespa", "elasticsearch native", "onnx"]
+KEEP_CATEGORIES = ["lightgbm", "python", "onnx"]
+QID = np.arange(300) // 10
+NAMES = [f"f{column + 1}" for column in range(5)]
+
+
+def written(format, model, folder):
+    """File of a format."""
+    if format == "onnx":
+        pytest.importorskip("onnxruntime")
+        pytest.importorskip("skl2onnx")
+    write, name, options = WRITERS[format]
+    write(model, folder / name, **options)
+    return folder / name
+
+
+@pytest.mark.parametrize("name", ["leaf", "symmetric", "rank_boost", "forest", "xgboost"])
+@pytest.mark.parametrize("format", WRITERS)
+def test_every_format_holds(format, name, tmp_path):
+    model, X = fitted(name), rows(1)
+    path = written(format, model, tmp_path)
+    found = export.verify(model, path, X, qid=QID)
+    assert (found.format, found.n_rows, found.n_queries) == (format, 300, 30)
+    assert found.holds and found.n_changed == found.n_different == 0, str(found)
+    assert found.first is None and found.n_probes >= 500
+    assert found.largest_difference <= found.tolerance < 1e-4
+    has_runtime = format in ("lightgbm", "xgboost", "onnx", "python")
+    assert (found.reader == "interpreter") != has_runtime
+    assert "the file ranks as the model" in str(found)
+
+
+@pytest.mark.parametrize("format", KEEP_MISSING)
+@pytest.mark.parametrize("name", ["leaf", "tree", "lightgbm"])
+def test_missing_values(format, name, tmp_path):
+    model = fitted(name, True)
+    found = export.verify(model, written(format, model, tmp_path), rows(1, missing=True), qid=QID)
+    assert found.holds, str(found)
+
+
+@pytest.mark.parametrize("format", ["solr", "ranklib", "elasticsearch"])
+def test_missing_values_of_formats_that_read_zeros(format, tmp_path):
+    model = fitted("leaf", True)
+    with pytest.warns(UserWarning, match="missing values as 0"):
+        path = written(format, model, tmp_path)
+    found = export.verify(model, path, rows(1, missing=True), qid=QID)
+    assert not found.holds and found.n_changed > 0 and found.n_different > 0
+    assert "has the value nan" in found.first.cause
+    assert "reads" not in found.first.cause or "missing values as 0" in found.first.cause
+    assert "THE FILE DIFFERS" in str(found) and "cause" in str(found)
+
+
+@pytest.mark.parametrize("format", KEEP_CATEGORIES)
+@pytest.mark.parametrize("name", ["nominal", "nominal forest", "nominal lightgbm"])
+def test_categories(format, name, tmp_path):
+    model = fitted(name, True)
+    X = rows(1, missing=True)
+    X[::8, 4] = 77  # unknown
+    found = export.verify(model, written(format, model, tmp_path), X, qid=QID)
+    assert found.holds, str(found)
+
+
+@pytest.mark.parametrize("format", KEEP_CATEGORIES)
+def test_named_categories(format, tmp_path):
+    model = fitted_on_frame(True)
+    found = export.verify(model, written(format, model, tmp_path), frame(2, missing=True), qid=QID)
+    assert found.holds, str(found)
+
+
+@pytest.mark.parametrize("format", WRITERS)
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()])
+def test_pipelines(format, scaler, tmp_path):
+    X = rows(0)
+    model = make_pipeline(scaler, rw.LambdaMART(6, min_samples_leaf=3)).fit(X, labels(X))
+    found = export.verify(model, written(format, model, tmp_path), rows(1), qid=QID)
+    assert found.holds, str(found)
+
+
+@pytest.mark.parametrize("format", ["solr", "ranklib", "elasticsearch", "python", "onnx"])
+def test_linear_models(format, tmp_path):
+    X = rows(0)
+    model = make_pipeline(StandardScaler(), rw.RidgeRanker()).fit(X, labels(X))
+    found = export.verify(model, written(format, model, tmp_path), X, qid=QID)
+    assert found.holds and found.n_probes == 0, str(found)
+    assert any("no sum of trees" in reason for reason in found.not_tried)
+
+
+def test_models_of_other_libraries(tmp_path):
+    import lightgbm
+
+    X = rows(0)
+    peer = lightgbm.LGBMRanker(n_estimators=8, min_child_samples=3, verbose=-1)
+    peer.fit(X, labels(X), group=np.full(30, 10))
+    peer.booster_.save_model(tmp_path / "own.txt")
+    assert export.verify(peer, tmp_path / "own.txt", X, qid=QID).holds
+    assert export.verify(peer, written("solr", peer, tmp_path), X, qid=QID).holds
+
+
+# A changed file is found --------------------------------------------------------------------------
+
+
+def nudge(text, format):
+    """File text with one number changed: a threshold for trees."""
+    if format in ("lightgbm",):
+        start = text.index("\nthreshold=") + len("\nthreshold=")
+        end = text.index(" ", start)
+        return text[:start] + repr(float(text[start:end]) + 0.25) + text[end:]
+    if format == "ranklib":
+        start = text.index("<threshold> ") + len("<threshold> ")
+        end = text.index(" ", start)
+        return text[:start] + str(float(text[start:end]) + 0.25) + text[end:]
+    model = json.loads(text)
+    if format == "xgboost":
+        tree = model["learner"]["gradient_booster"]["model"]["trees"][0]
+        tree["split_conditions"][0] += 0.25
+    elif format == "vespa":
+        model["tree_info"][0]["tree_structure"]["threshold"] += 0.25
+    elif format == "elasticsearch native":
+        ensemble = model["definition"]["trained_model"]["ensemble"]
+        ensemble["trained_models"][0]["tree"]["tree_structure"][0]["threshold"] += 0.25
+    elif format == "solr":
+        root = model["params"]["trees"][0]["root"]
+        root["threshold"] = str(float(root["threshold"]) + 0.25)
+    elif format == "opensearch":
+        inner = model["model"]["model"]
+        definition = json.loads(inner["definition"])
+        definition["splits"][0]["split_condition"] += 0.25
+        inner["definition"] = json.dumps(definition)
+    else:
+        inner = model["model"]["model"]
+        inner["definition"] = nudge(inner["definition"], "ranklib")
+    return json.dumps(model)
+
+
+@pytest.mark.parametrize("format", [name for name in WRITERS if name not in ("python", "onnx")])
+def test_a_moved_threshold_is_found(format, tmp_path):
+    model = fitted("leaf")
+    path = written(format, model, tmp_path)
+    path.write_text(nudge(path.read_text(), format))
+    found = export.verify(model, path, rows(1), qid=QID)
+    assert not found.holds and found.n_different > 0
+    assert found.first.cause.startswith("tree 0: column")
+    assert "so it goes" in found.first.cause
+
+
+def test_one_float32_step_is_found_at_the_thresholds(tmp_path):
+    model = fitted("tree")
+    path = written("ranklib", model, tmp_path)
+    text = path.read_text()
+    start = text.index("<threshold> ") + len("<threshold> ")
+    end = text.index(" ", start)
+    moved = np.nextafter(np.float32(text[start:end]), np.float32(np.inf))
+    path.write_text(text[:start] + str(moved) + text[end:])
+    far = np.full((4, 5), 50.0)
+    found = export.verify(model, path, far)
+    assert (found.n_changed, found.holds) == (0, False)
+    assert found.first.row == -1 and "a row tried besides" in str(found)
+
+
+def test_other_leaves_and_other_features_are_found(tmp_path):
+    model = fitted("tree")
+    path = written("vespa", model, tmp_path)
+    file = json.loads(path.read_text())
+    root = file["tree_info"][0]["tree_structure"]
+    root["split_feature"] = (root["split_feature"] + 1) % 5
+    path.write_text(json.dumps(file))
+    found = export.verify(model, path, rows(1), qid=QID)
+    assert "the file tests column" in found.first.cause
+    other = fitted("leaf")
+    found = export.verify(other, written("vespa", model, tmp_path), rows(1), qid=QID)
+    assert not found.holds
+
+
+def test_files_that_cannot_be_verified(tmp_path):
+    model, X = fitted("leaf"), rows(1)
+    for content in (b"hello", b"{}", b'{"model": 1}', b"\xff\xfe", b"tree\n\nTree=0\nx=1"):
+        (tmp_path / "m").write_bytes(content)
+        with pytest.raises(ValueError, match="m cannot be verified"):
+            export.verify(model, tmp_path / "m", X)
+    export.to_solr(model, tmp_path / "s.json", resource="big.json")
+    with pytest.raises(ValueError, match=r"names another file: verify that one \(big.json\)"):
+        export.verify(model, tmp_path / "s.wrapper.json", X)
+    export.to_solr(model, tmp_path / "s.json", features=list("abcde"))
+    with pytest.raises(ValueError, match="cannot be verified"):
+        export.verify(model, tmp_path / "s.json", X)
+    assert export.verify(model, tmp_path / "s.json", X, features=list("abcde")).holds
+
+
+# Interpreters -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("name", {**EXACT, **NEAR})
+def test_interpreters_are_the_programs(name, missing, tmp_path):
+    """Without the libraries, and against the readers of the tests."""
+    model = fitted(name, missing)
+    X = np.concatenate(
+        [rows(1, missing=True), probes(model, 5, categories=[4] if "nom" in name else [])]
+    )
+    path = written("lightgbm", model, tmp_path)
+    _, score = runtimes.lightgbm_score(path)
+    np.testing.assert_array_equal(sum_trees(lightgbm_trees(path.read_text()), X), score(X))
+    if "nominal" in name:
+        return
+    path = written("xgboost", model, tmp_path)
+    _, score = runtimes.xgboost_score(path)
+    trees, constant = xgboost_trees(json.loads(path.read_text()))
+    np.testing.assert_allclose(sum_trees(trees, X, constant), score(X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*missing:UserWarning")
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("name", ["leaf", "rank_boost", "forest"])
+def test_interpreters_of_engines(name, nulls, tmp_path):
+    model = fitted(name, True)
+    X = np.concatenate([rows(1, missing=True), probes(model, 5)])
+    columns = dict(zip(NAMES, X.T.astype(np.float32), strict=True))
+
+    def read(path):
+        return read_file.read_exported(path, NAMES).score(X)
+
+    file = export.to_solr(model, tmp_path / "s.json", nulls=nulls)
+    np.testing.assert_array_equal(read(tmp_path / "s.json"), solr_scores(file, columns))
+    file = export.to_ranklib(model, tmp_path / "r.txt")
+    np.testing.assert_array_equal(read(tmp_path / "r.txt"), ranklib_scores(file, X))
+    file = export.to_elasticsearch(model, tmp_path / "e.json")
+    np.testing.assert_array_equal(read(tmp_path / "e.json"), elasticsearch_scores(file, NAMES, X))
+    file = export.to_elasticsearch(model, tmp_path / "n.json", native=True)
+    np.testing.assert_allclose(read(tmp_path / "n.json"), native_scores(file, NAMES, X), atol=1e-14)
+    file = export.to_vespa(model, tmp_path / "v.json")["model"]
+    np.testing.assert_allclose(read(tmp_path / "v.json"), vespa_scores(file, NAMES, X), atol=1e-14)
+    file = export.to_opensearch(model, tmp_path / "o.json")
+    np.testing.assert_array_equal(read(tmp_path / "o.json"), opensearch_scores(file, NAMES, X))
+
+
+def test_programs_that_are_not_installed(monkeypatch, tmp_path):
+    model = fitted("leaf")
+    path = written("lightgbm", model, tmp_path)
+    monkeypatch.setattr(runtimes, "find_spec", lambda name: None)
+    found = export.verify(model, path, rows(1), qid=QID)
+    assert found.reader == "interpreter" and found.holds
+    (tmp_path / "m.onnx").write_bytes(b"")
+    with pytest.raises(ImportError, match="pip install onnxruntime"):
+        read_file.read_exported(tmp_path / "m.onnx", NAMES)
+
+
+def test_trees_of_the_model_score_as_the_model():
+    for name in ("nominal", "leaf"):
+        model = fitted(name, True)
+        from rankwise.export.tree_part import trees_of
+
+        trees = trees_of(model, "tests")
+        X = probes(model, 5, categories=[4] if name == "nominal" else [])
+        grown = tuple(EngineTree.of(tree) for tree in trees.trees)
+        np.testing.assert_array_equal(sum_trees(grown, X, trees.constant), scores_of(model, X))
+
+
+def naive_orders(wanted, found, qid, margin):
+    changed = rounded = 0
+    for query in np.unique(qid):
+        s, f = wanted[qid == query], found[qid == query]
+        far = any(a > b + margin and c <= d for a, c in zip(s, f, strict=True)
+                  for b, d in zip(s, f, strict=True))  # fmt: skip
+        near = list(np.argsort(-s, kind="stable")) != list(np.argsort(-f, kind="stable"))
+        changed, rounded = changed + far, rounded + (near and not far)
+    return changed, rounded
+
+
+def test_orders_are_counted_as_by_all_pairs():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = rng.integers(1, 40)
+        qid, wanted = rng.integers(0, 6, n), rng.integers(0, 8, n) / 8.0
+        found = wanted + rng.choice([0.0, 0.0, 0.05, 0.2, -0.2], n)
+        groups = QueryGroups.from_qid(qid, n)
+        margin = float(rng.choice([0.0, 0.0625, 0.2]))
+        assert count_orders(wanted, found, groups, margin) == naive_orders(
+            wanted, found, qid, margin
+        )
+
+
+def test_a_certificate_without_difference_holds():
+    model = export.ParityCertificate("a", "b", 1, 1, 0, 0.0, 0.0, 0, 0, 0, None)
+    assert model.holds
+    assert not replace(model, n_changed=1).holds and not replace(model, n_different=1).holds
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_random_models_in_every_format():
+    """The table of the documentation, for one model of each kind and few rows."""
+    from benchmarks import parity
+
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    pytest.importorskip("catboost")
+    counts = parity.measure(len(parity.MODELS), 100)
+    assert list(counts) == list(parity.FORMATS)
+    for count in counts.values():
+        assert (count["models"], count["rows"]) == (len(parity.MODELS), 1100)
+        assert count["changed"] == count["different"] == 0 < count["probes"]

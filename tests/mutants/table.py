@@ -393,6 +393,18 @@ TABLE = [
         "trees/test_ensemble_scores.py",
     ),
     Mutation(
+        "kernels/sparse_histograms.py",
+        "+= total - sums[column]",
+        "+= total",
+        "kernels/test_sparse_histograms.py trees/boosted/test_sparse_rows.py",
+    ),
+    Mutation(
+        "trees/boosted/sparse_rows.py",
+        "goes_left[EVERY_CODE ^ zero]",
+        "goes_left[EVERY_CODE]",
+        "trees/boosted/test_sparse_rows.py",
+    ),
+    Mutation(
         "trees/frontier.py",
         "gains >= gains.max(axis=0) - ties",
         "gains > gains.max(axis=0) - ties",

@@ -16,6 +16,7 @@ import catboost
 import lightgbm
 import numpy as np
 import xgboost
+from scipy import sparse
 
 from benchmarks._timing import synthetic_ranking
 from rankwise import LambdaMART
@@ -33,7 +34,7 @@ LIGHTGBM_MODES = ("LightGBM col-wise", "LightGBM row-wise")
 class Rows:
     """Rows of queries of ``DOCS`` rows each, float32."""
 
-    X: np.ndarray
+    X: Any
     y: np.ndarray
     qid: np.ndarray
 
@@ -44,7 +45,8 @@ class Rows:
 
 @cache
 def rows_of(kind: str, n_rows: int) -> Rows:
-    """Rows of a kind: "continuous" (136 features), "narrow" (40), or "mslr": the slices, tiled."""
+    """Rows of a kind: "continuous" (136 features), "narrow" (40), "mslr": the slices, tiled, or
+    "sparse" (CSR, 1 % of 5,000 features)."""
     if kind == "mslr":
         data = load_dataset("mslr-slices", fold=1)
         parts = (data.train, data.vali, data.test)
@@ -56,6 +58,14 @@ def rows_of(kind: str, n_rows: int) -> Rows:
         times = -(-n_rows // len(y))
         tiled = (np.arange(times)[:, None] * (qid.max() + 1) + qid).ravel()[:n_rows]
         return Rows(np.tile(X, (times, 1))[:n_rows], np.tile(y, times)[:n_rows], tiled)
+    if kind == "sparse":
+        rng = np.random.default_rng(0)
+        X = sparse.random_array(
+            (n_rows, 5000), density=0.01, rng=rng, format="csr", dtype=np.float32
+        )
+        utility = X @ rng.standard_normal(5000) + 0.3 * rng.standard_normal(n_rows)
+        y = np.digitize(utility, np.quantile(utility, [0.5, 0.8, 0.92, 0.98])).astype(np.float64)
+        return Rows(X, y, np.arange(n_rows) // DOCS)
     width = 136 if kind == "continuous" else 40
     return Rows(*synthetic_ranking(n_queries=n_rows // DOCS, docs=DOCS, n_features=width))
 
@@ -129,7 +139,7 @@ def _mebibytes(field: str) -> float:
 
 def _main() -> None:
     side, kind, n_rows, n_trees = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    small = rows_of("narrow", 12_000)
+    small = rows_of("sparse" if kind == "sparse" else "narrow", 12_000)
     trainer(side, small, 2, 2)()  # compiled code and pools of threads are there
     fit = trainer(side, rows_of(kind, n_rows), n_trees, 2)
     gc.collect()

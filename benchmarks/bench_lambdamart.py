@@ -2,11 +2,12 @@
 
     RANKWISE_DATA=... python -m benchmarks.bench_lambdamart [part ...] [--trees N]
         [--repeats N] [--threads N ...] [--others NAME ...]
+        [--kinds NAME ...]
 
-Parts: continuous, mslr, million, narrow (whole fits from float32 rows), binning, memory, scoring,
-shapley, quality; all without a name. All grow 31 leaves (CatBoost symmetric trees of depth 5) from
-255 bins at a rate of 0.1. LightGBM counts in its faster mode of two. Sides take turns; ratios are
-of medians, first of wall time, then of CPU time, which other programs disturb less.
+Parts: continuous, mslr, million, narrow, sparse (whole fits from float32 rows), binning, memory,
+scoring, shapley, quality; all without a name. All grow 31 leaves (CatBoost symmetric trees of depth
+5) from 255 bins at a rate of 0.1. LightGBM counts in its faster mode of two. Sides take turns;
+ratios are of medians, first of wall time, then of CPU time, which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ TRAINING = {
     "mslr": ("mslr", 240_000, 0.65),
     "million": ("continuous", 1_000_000, 0.5),
     "narrow": ("narrow", 5_000_000, 0.5),
+    "sparse": ("sparse", 100_000, 1.0),
 }
 OTHERS = {"XGBoost": 0.45, "CatBoost": 0.45}
 MEMORY = (
@@ -47,6 +49,7 @@ MEMORY = (
     ("mslr", 240_000),
     ("continuous", 1_000_000),
     ("narrow", 5_000_000),
+    ("sparse", 100_000),
 )
 
 
@@ -108,9 +111,9 @@ def binning(repeats: int) -> None:
             compare(what, both_times(sides, repeats), {"LightGBM": 0.3})
 
 
-def memory(others: list[str]) -> None:
+def memory(others: list[str], kinds: list[str]) -> None:
     """What fits hold at most beside their rows; LightGBM in its leaner mode."""
-    for kind, n_rows in MEMORY:
+    for kind, n_rows in (part for part in MEMORY if part[0] in kinds):
         sides = ("LambdaMART", *LIGHTGBM_MODES, *others)
         peaks = {side: peak_memory(side, kind, n_rows, 5) for side in sides}
         least = min(peaks[side] for side in LIGHTGBM_MODES)
@@ -174,12 +177,13 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--kinds", nargs="*", default=[kind for kind, _ in MEMORY])
     parser.add_argument("--others", nargs="*", choices=list(OTHERS), default=list(OTHERS))
     given = parser.parse_args()
     parts: dict[str, Callable[[], None]] = {
         **{name: partial(training, name, given) for name in TRAINING},
         "binning": partial(binning, given.repeats),
-        "memory": partial(memory, given.others),
+        "memory": partial(memory, given.others, given.kinds),
         "scoring": partial(scoring, given.repeats),
         "shapley": partial(shapley, given.repeats),
         "quality": quality,

@@ -375,6 +375,36 @@ TABLE = [
         "text/test_search.py text/test_text_index.py",
     ),
     Mutation(
+        "trees/leaf_masks.py",
+        "goes_left[starts + sizes - 1] = trees.missing_left[nodes]",
+        "goes_left[starts + sizes - 2] = trees.missing_left[nodes]",
+        "trees/test_ensemble_scores.py",
+    ),
+    Mutation(
+        "kernels/leaf_masks.py",
+        "every if values[i] <= cut else kept",
+        "kept if values[i] > cut else every",
+        "kernels/test_leaf_masks.py trees/test_ensemble_scores.py",
+    ),
+    Mutation(
+        "trees/ensemble_scores.py",
+        "np.add.accumulate(terms)[-1]",
+        "terms[::-1].sum(axis=0)",
+        "trees/test_ensemble_scores.py",
+    ),
+    Mutation(
+        "kernels/sparse_histograms.py",
+        "+= total - sums[column]",
+        "+= total",
+        "kernels/test_sparse_histograms.py trees/boosted/test_sparse_rows.py",
+    ),
+    Mutation(
+        "trees/boosted/sparse_rows.py",
+        "goes_left[EVERY_CODE ^ zero]",
+        "goes_left[EVERY_CODE]",
+        "trees/boosted/test_sparse_rows.py",
+    ),
+    Mutation(
         "trees/frontier.py",
         "gains >= gains.max(axis=0) - ties",
         "gains > gains.max(axis=0) - ties",

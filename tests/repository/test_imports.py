@@ -58,12 +58,18 @@ print(kernels, compiled)
 
 
 @pytest.mark.parametrize(
-    "name", ["RidgeRanker", "RankSVM", "RankingTree", "RankingForest", "RankBoost"]
+    ("name", "n_rows"),
+    [
+        *((name, 60) for name in ("RidgeRanker", "RankSVM", "RankingTree", "RankingForest")),
+        *((name, 60) for name in ("RankBoost", "McRank", "ORBoost", "FRank", "AdaRank")),
+        ("LambdaMART", 10),
+    ],
 )
-def test_a_loaded_model_scores_a_few_rows_without_numba(name, tmp_path):
+def test_a_loaded_model_scores_a_few_rows_without_numba(name, n_rows, tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 4))
     estimator = getattr(rankwise, name)().fit(X, (X[:, 0] > 0).astype(int), qid=np.arange(60) // 10)
     estimator.save(tmp_path / "model")
+    X = X[:n_rows]
     np.save(tmp_path / "X.npy", X)
     code = f"""
 import sys

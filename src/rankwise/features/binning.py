@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from rankwise.kernels.binning import find_cuts, write_codes
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
+from rankwise.typing import (
+    Float64Array,
+    FloatArray,
+    Int64Array,
+    Matrix,
+    SparseMatrix,
+    is_sparse,
+)
 
 MAX_BINS = 255  # codes are one byte, and one code is reserved for missing values
 CHUNK_ROWS = 1024
@@ -132,8 +139,9 @@ def find_bins(
 
     Notes
     -----
-    Threads sort the columns, each in O(n_samples log n_samples). The result does not depend on the
-    order of the rows, and repeating a row is equivalent to weighting it.
+    Threads sort the columns, each in O(n log n) for n rows, or stored values of a sparse column.
+    The result does not depend on the order of the rows, and repeating a row is equivalent to
+    weighting it.
 
     Composition: sort x :func:`rankwise.kernels.binning.find_cuts`.
 
@@ -165,16 +173,21 @@ def find_bins(
     if is_sparse(X):
         X, rows = (X if rows is None else X[rows]).tocsc(), None
     table = X
+    whole = 0.0 if weight is None else weight.sum()
 
     def cut(first: int) -> list[Float64Array]:
-        block = _columns(table, rows, slice(first, first + CHUNK_COLUMNS))
+        columns = slice(first, first + CHUNK_COLUMNS)
+        if is_sparse(table):
+            block = [_stored(table, j, weight, whole) for j in range(n_features)[columns]]
+        else:
+            block = [(column, weight) for column in _columns(table, rows, columns)]
         cuts = []
-        for j, column in enumerate(block, start=first):
+        for j, (column, weights) in enumerate(block, start=first):
             if nominal[j]:
                 codes = np.arange(float(nominal[j]))
                 cuts.append(np.stack([codes[:-1] + 0.5, codes[:-1], codes[1:]]))
             else:
-                cuts.append(_cuts_of_column(column, weight, max_bins))
+                cuts.append(_cuts_of_column(column, weights, max_bins))
         return cuts
 
     blocks = thread_map(cut, range(0, n_features, CHUNK_COLUMNS), n_threads)
@@ -184,10 +197,26 @@ def find_bins(
     return Binning(cuts, indptr, below, above)
 
 
-def _columns(X: Matrix, rows: Int64Array | None, columns: slice) -> FloatArray:
+def _stored(
+    X: SparseMatrix, j: int, weight: Float64Array | None, whole: float
+) -> tuple[FloatArray, Float64Array]:
+    """Values of a column of a CSC matrix with their weights; all values not stored are one 0."""
+    part = slice(*X.indptr[j : j + 2])
+    values = X.data[part]
+    if weight is None:
+        weights, rest = np.ones(len(values)), float(X.shape[0] - len(values))
+    else:
+        weights = weight[X.indices[part]]
+        rest = whole - weights.sum()
+    if len(values) == X.shape[0]:
+        return values.copy(), weights
+    return np.append(values, values.dtype.type(0)), np.append(weights, rest)
+
+
+def _columns(X: FloatArray, rows: Int64Array | None, columns: slice) -> FloatArray:
     """Copy of some columns of some rows, each column contiguous."""
-    if rows is None or is_sparse(X):
-        return np.array(densify(X[:, columns]).T, order="C")
+    if rows is None:
+        return np.array(X[:, columns].T, order="C")
     block = X[:, columns]
     out = np.empty((block.shape[1], len(rows)), dtype=X.dtype)
     for j in range(len(out)):

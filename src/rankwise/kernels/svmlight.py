@@ -21,15 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.runtime.jit import Intrinsic, njit
-
-_NUMBERS = "numba.cpython.unsafe.numbers"
-leading_zeros = Intrinsic(
-    _NUMBERS, "leading_zeros", lambda word: np.uint64(64 - int(word).bit_length())
-)
-trailing_zeros = Intrinsic(
-    _NUMBERS, "trailing_zeros", lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1)
-)
+from rankwise.runtime.jit import leading_zeros, njit, trailing_zeros
 
 # Fields of ``plan`` (what to do) and ``state`` (what happened), both int64.
 START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID, ROW_STOP, NO_LABEL = range(9)

@@ -12,6 +12,7 @@ coverage and ``print`` see every line.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from importlib import import_module
@@ -108,6 +109,15 @@ class Intrinsic:
         return self._py_func(value)
 
 
+_NUMBERS = "numba.cpython.unsafe.numbers"
+leading_zeros = Intrinsic(
+    _NUMBERS, "leading_zeros", lambda word: np.uint64(64 - int(word).bit_length())
+)
+trailing_zeros = Intrinsic(
+    _NUMBERS, "trailing_zeros", lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1)
+)
+
+
 @overload
 def njit(func: Callable[P, Any], /) -> Callable[P, Any]: ...
 
@@ -137,3 +147,8 @@ def njit(
 def is_ready(kernel: Callable[..., Any]) -> bool:
     """Whether a kernel was called before, so that a call does not import Numba."""
     return "dispatcher" in vars(kernel)
+
+
+def numba_is_imported() -> bool:
+    """Whether this process has paid for Numba's import already."""
+    return "numba" in sys.modules

@@ -15,9 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.model_width import check_columns_read
-from rankwise.kernels.ensemble_scores import add_nominal_trees, add_trees
-from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.runtime.threads import available_threads
 from rankwise.structure.rules import (
     Array,
     Number,
@@ -29,19 +27,10 @@ from rankwise.structure.rules import (
     integers,
     require,
 )
+from rankwise.trees.ensemble_scores import add_scores
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.tree import Tree
-from rankwise.typing import (
-    Float64Array,
-    FloatArray,
-    Int64Array,
-    Matrix,
-    is_sparse,
-)
-
-CHUNK_ROWS = 1024
-CHUNK_CELLS = 2**20  # number of sparse rows converted to dense at a time
-SMALL = 30_000  # rows times trees, up to which one thread is faster
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,19 +229,6 @@ class TreeEnsemble:
             members[node] = (left, np.setdiff1d(every, left))
         return members
 
-    def _add(self, X: FloatArray, trees: slice, out: Float64Array) -> None:
-        """Add the scores of rows under the trees with the given numbers."""
-        arrays = (
-            self.indptr[trees], self.feature, self.threshold, self.left, self.right,
-            self.missing_left, self.values,
-        )  # fmt: skip
-        X = np.ascontiguousarray(X)
-        if self.nominal.any():
-            sets = self.nominal, self.category_indptr, self.categories
-            add_nominal_trees(X, *arrays, *sets, out)
-        else:
-            add_trees(X, *arrays, out)
-
     def score(self, X: Matrix, n_threads: int | None = None) -> Float64Array:
         """Score of every row.
 
@@ -269,34 +245,12 @@ class TreeEnsemble:
 
         Notes
         -----
-        O(depth) per row and tree; a nominal node takes the logarithm of its number of categories.
-        For sparse rows, only the columns that the nodes test become dense, block by block.
+        See :func:`rankwise.trees.ensemble_scores.add_scores`.
         """
         assert not self.zero_missing.any()
         out = np.full(X.shape[0], self.constant)
-        if self.n_trees == 0:
-            return out
-        n_threads = available_threads() if n_threads is None else n_threads
-        # The sum over trees is in their order for every row, so threads do not change it.
-        if X.shape[0] * self.n_trees <= SMALL:
-            n_threads = 1
-        n_rows = max(1, min(CHUNK_ROWS, -(-X.shape[0] // n_threads)))
-        # Columns that no node tests stay sparse.
-        used, trees = np.unique(self.feature[self.feature >= 0]), self
-        check_columns_read(used[-1:], X.shape[1])
-        if is_sparse(X):
-            places = np.searchsorted(used, self.feature)
-            feature = np.where(self.feature >= 0, places, -1).astype(np.int32)
-            trees = replace(self, feature=feature)
-            n_rows = max(1, min(n_rows, CHUNK_CELLS // max(1, len(used))))
-
-        def add(start: int) -> None:
-            rows = slice(start, start + n_rows)
-            block = X[rows]
-            block = block[:, used].toarray() if is_sparse(block) else block
-            trees._add(block, slice(None), out[rows])
-
-        thread_map(add, range(0, X.shape[0], n_rows), n_threads)
+        if self.n_trees and X.shape[0]:
+            add_scores(self, X, available_threads() if n_threads is None else n_threads, out)
         return out
 
     def staged_scores(self, X: Matrix) -> Iterator[Float64Array]:

@@ -34,7 +34,6 @@ from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
 from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
 from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats, integers
-from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.growth_rules import (
     Growth,
@@ -42,6 +41,7 @@ from rankwise.trees.boosted.growth_rules import (
     automatic_leaves,
     automatic_penalty,
 )
+from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
 from rankwise.trees.ordered_rows import OrderedRows
@@ -208,7 +208,8 @@ class LambdaMART(TreeScores):
     -----
     Binning N rows of d features costs O(N d), a balanced tree O(N d log(max_leaf_nodes)), and the
     gradients with a cut-off k O(N k). Memory besides X: two bytes per value and about 30 bytes per
-    row. CSR rows are binned and scored in blocks, and only one block is dense at a time.
+    row. CSR rows of which at most a tenth is stored cost only their stored values instead, ten
+    bytes each, with the same trees; others are binned in blocks. They are scored in dense blocks.
 
     Labels may be any numbers. If the gain of nDCG is 2**y - 1 and a label is not a whole number
     from 0 to 30, the gain of a label is its distance from the smallest. ERR needs labels on its
@@ -448,7 +449,7 @@ class LambdaMART(TreeScores):
 
         if loss.has_pairs:
             n_categories = self.columns_.n_categories(self.n_features_in_)
-            binned = BinnedRows.of(rows, self.max_bins, n_threads, weight, n_categories)
+            binned = bin_rows(rows, self.max_bins, n_threads, weight, n_categories)
             has_missing = has_missing | binned.has_missing
             start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)
             del rows

@@ -20,8 +20,9 @@ from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rows.merged_rows import distinct_rows_of_queries
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.tree_boosting import Start, Validation
-from rankwise.trees.boosted.binned_rows import BinnedRows, sample_step
+from rankwise.trees.boosted.binned_rows import sample_step
 from rankwise.trees.boosted.shares import Shares
+from rankwise.trees.boosted.sparse_rows import encode_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.ordered_rows import OrderedRows
@@ -114,7 +115,7 @@ def fit_share(
         (share.block(sample), None if weight is None else weight[sample]),
         lambda samples: _cuts(samples, ranker.max_bins),
     )
-    binned = BinnedRows.encode(share, binning, n_threads)
+    binned = encode_rows(share, binning, n_threads)
     has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
     boosting = ranker._boosting(seed)
     start = Start.of(trees, share, n_threads, boosting.dropout)

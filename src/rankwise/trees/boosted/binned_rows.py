@@ -10,14 +10,48 @@ from numpy.typing import NDArray
 
 from rankwise.features.binning import Binning, find_bins
 from rankwise.kernels.binning import write_codes
-from rankwise.kernels.boosted_trees import WORD, transpose_codes
+from rankwise.kernels.boosted_trees import (
+    WORD,
+    add_leaf_values,
+    add_rows,
+    part,
+    transpose_codes,
+)
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
 SAMPLE_ROWS = 200_000  # approximate number of rows read to find cuts
 CHUNK_ROWS = 1024
 CHUNK_CELLS = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class WordCodes:
+    """Codes of some columns, row by row, for histograms.
+
+    Attributes
+    ----------
+    words : ndarray of shape (n_samples, n_words), int64
+        Eight codes per word, padded with zeros.
+    """
+
+    words: Int64Array
+
+    @property
+    def n_words(self) -> int:
+        """Words of eight columns in a histogram."""
+        return self.words.shape[1]
+
+    @property
+    def work(self) -> int:
+        """Words that a row adds."""
+        return max(1, self.n_words)
+
+    def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
+        """Add rows to a histogram of shape (n_words, 2048)."""
+        add_rows(self.words, rows, packed, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +73,16 @@ class BinnedRows:
     columns: NDArray[np.uint8]
     words: Int64Array
     nominal: NDArray[np.bool_]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.columns.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.columns.shape[0]
 
     @property
     def has_missing(self) -> NDArray[np.bool_]:
@@ -75,12 +119,7 @@ class BinnedRows:
         -----
         Two bytes per value. O(n_samples n_features).
         """
-        sample = slice(None, None, sample_step(rows.n_rows))
-        order = np.arange(rows.n_rows) if rows.order is None else rows.order
-        # Rows are in the order of their content, so every k-th of them is the same sample for any
-        # order of the input.
-        sampled = None if weight is None else weight[sample]
-        binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
+        binning = find_row_bins(rows, max_bins, n_threads, weight, n_categories)
         return cls.encode(rows, binning, n_threads, n_categories)
 
     @classmethod
@@ -109,6 +148,65 @@ class BinnedRows:
         thread_map(write, range(0, n, n_block), n_threads)
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
         return cls(binning, columns, codes.view(np.int64), nominal)
+
+    def all_codes(self) -> WordCodes:
+        """Codes of all columns."""
+        return WordCodes(self.words)
+
+    def take_codes(
+        self, features: Int64Array, n_threads: int, earlier: WordCodes | None = None
+    ) -> WordCodes:
+        """Codes of some columns; ``earlier`` ones of equally many columns are overwritten."""
+        n, n_words = self.n_rows, -(-len(features) // WORD)
+        if earlier is None or earlier.n_words != n_words:
+            earlier = WordCodes(np.zeros((n, n_words), dtype=np.int64))
+        # Padding stays 0, because trees draw equally many columns.
+        codes = earlier.words.view(np.uint8)
+
+        def write(start: int) -> None:
+            rows = slice(start, start + CHUNK_ROWS)
+            transpose_codes(self.columns[features, rows], codes[rows])
+
+        thread_map(write, range(0, n, CHUNK_ROWS), n_threads)
+        return earlier
+
+    def part(
+        self,
+        rows: NDArray[np.int32],
+        feature: int,
+        goes_left: NDArray[np.bool_],
+        spare: NDArray[np.int32],
+    ) -> int:
+        """Partition rows stably by the code of a column; return the number that go left."""
+        return part(rows, self.columns[feature], goes_left, spare)
+
+    def add_leaf_values(
+        self,
+        tree: ScoreTree,
+        goes_left: NDArray[np.bool_],
+        scores: Float64Array,
+        rows: NDArray[np.int32],
+    ) -> None:
+        """Add to the scores of rows the values of the leaves that they reach."""
+        add_leaf_values(
+            scores, rows, self.columns, tree.feature, goes_left, tree.left, tree.right, tree.values
+        )
+
+
+def find_row_bins(
+    rows: OrderedRows,
+    max_bins: int,
+    n_threads: int | None = None,
+    weight: Float64Array | None = None,
+    n_categories: NDArray[Any] | None = None,
+) -> Binning:
+    """Cuts of the columns; parameters of :meth:`BinnedRows.of`."""
+    sample = slice(None, None, sample_step(rows.n_rows))
+    order = np.arange(rows.n_rows) if rows.order is None else rows.order
+    # Rows are in the order of their content, so every k-th of them is the same sample for any
+    # order of the input.
+    sampled = None if weight is None else weight[sample]
+    return find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
 
 
 def sample_step(n_rows: int) -> int:

@@ -29,13 +29,14 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
-from rankwise.kernels.boosted_trees import BINS, LOWER, add_rows, part, sum_packed
+from rankwise.kernels.boosted_trees import BINS, LOWER, sum_packed
 from rankwise.runtime.threads import thread_map
-from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.binned_rows import WordCodes
 from rankwise.trees.boosted.column_choice import ColumnChoice
 from rankwise.trees.boosted.growth_rules import GrowthRules
 from rankwise.trees.boosted.nodes import GradientTree, Nodes
 from rankwise.trees.boosted.shares import Shares
+from rankwise.trees.boosted.sparse_rows import CodedRows, EntryCodes
 from rankwise.typing import Float64Array, Int64Array
 
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
@@ -83,8 +84,8 @@ class TreeColumns:
     ----------
     features : ndarray of shape (n_columns,), int64
         Column numbers among all columns.
-    words : ndarray of shape (n_samples, n_words), int64
-        Codes of the columns, eight per word.
+    codes : WordCodes or EntryCodes
+        Codes of the columns, of which histograms are built.
     n_bins : ndarray of shape (n_columns,), int64
     nominal : ndarray of shape (n_columns,), bool
         Whether bins are categories, which have no order.
@@ -93,16 +94,16 @@ class TreeColumns:
     """
 
     features: Int64Array
-    words: Int64Array
+    codes: WordCodes | EntryCodes
     n_bins: Int64Array
     nominal: NDArray[np.bool_]
     signs: Int64Array
 
-    def take(self, features: Int64Array, words: Int64Array) -> TreeColumns:
-        """Select columns, whose codes are ``words``."""
+    def take(self, features: Int64Array, codes: WordCodes | EntryCodes) -> TreeColumns:
+        """Select columns with the given codes."""
         return TreeColumns(
             features,
-            words,
+            codes,
             self.n_bins[features],
             self.nominal[features],
             self.signs[features],
@@ -139,7 +140,7 @@ class GrowingTree:
 
     Parameters
     ----------
-    binned : BinnedRows
+    binned : BinnedRows or SparseBinnedRows
     rules : GrowthRules
     memory : TreeMemory
     columns : TreeColumns
@@ -157,7 +158,7 @@ class GrowingTree:
 
     def __init__(
         self,
-        binned: BinnedRows,
+        binned: CodedRows,
         rules: GrowthRules,
         memory: TreeMemory,
         columns: TreeColumns,
@@ -270,7 +271,7 @@ class GrowingTree:
         if self._threshold_rng is not None:
             seeds = self._threshold_rng.integers(1, 2**63, len(asking), dtype=np.uint64)
         self._fill_histograms(tasks)
-        n_words = self._columns.words.shape[1]
+        n_words = self._columns.codes.n_words
         n_parts = self._n_threads if len(leaves) * n_words * BINS > SMALL else 1
         # Threads search separate words of eight columns, in the order of the columns.
         edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
@@ -294,7 +295,7 @@ class GrowingTree:
 
     def _fill_histograms(self, tasks: list[_HistogramTask]) -> None:
         """Sum the histograms of the smaller siblings, and subtract them from the parents'."""
-        histograms = self._memory.histograms[:, : self._columns.words.shape[1]]
+        histograms = self._memory.histograms[:, : self._columns.codes.n_words]
         for start, end, small, _ in tasks:
             self._sum_rows(start, end, histograms[small])
         if self._shares is not None:
@@ -313,8 +314,10 @@ class GrowingTree:
 
         Each thread sums a histogram of its own, over one piece of the rows after another.
         """
-        # Rows of about SMALL words: enough for a thread, few enough to balance threads that wait.
-        n_rows, piece = end - start, max(1, SMALL // len(out))
+        # Rows of about SMALL words or entries: enough for a thread, few enough to balance threads
+        # that wait.
+        codes = self._columns.codes
+        n_rows, piece = end - start, max(1, SMALL // codes.work)
         n_parts = max(1, min(self._n_threads, n_rows // piece))
         parts = [out, *self._memory.parts[: n_parts - 1, : len(out)]]
         step = piece if n_parts > 1 else max(1, n_rows)
@@ -328,7 +331,7 @@ class GrowingTree:
                 except IndexError:  # another thread took the last one
                     return
                 rows = self._rows[first : min(first + step, end)]
-                add_rows(self._columns.words, rows, self._memory.packed, sums)
+                codes.add(rows, self._memory.packed, sums)
 
         thread_map(add, parts, n_parts)
         for sums in parts[1:]:
@@ -376,10 +379,8 @@ class GrowingTree:
             # alone.
             if min(left_sum & LOWER, right_sum & LOWER) < leaf.least:
                 continue
-            n_left = part(
-                self._rows[leaf.start : leaf.end], self._binned.columns[feature], goes_left,
-                self._memory.spare,
-            )  # fmt: skip
+            node_rows = self._rows[leaf.start : leaf.end]
+            n_left = self._binned.part(node_rows, feature, goes_left, self._memory.spare)
             gain = leaf.gain
             if len(leaves) > 1:
                 # The gain of a shared split is a sum over the leaves; a node stores its own part.

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.boosted_trees import (
-    BINS,
-    WORD,
-    absolute_sums,
-    add_leaf_values,
-    pack,
-    transpose_codes,
-)
+from rankwise.kernels.boosted_trees import BINS, WORD, absolute_sums, pack
 from rankwise.runtime.threads import thread_map
-from rankwise.trees.boosted.binned_rows import CHUNK_ROWS as CODED_ROWS
-from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.column_choice import ColumnChoice
 from rankwise.trees.boosted.growing_tree import GrowingTree, TreeColumns, TreeMemory
 from rankwise.trees.boosted.growth_rules import GrowthRules
 from rankwise.trees.boosted.nodes import GradientTree
 from rankwise.trees.boosted.shares import Shares
+from rankwise.trees.boosted.sparse_rows import CodedRows
 from rankwise.typing import Float64Array
 
 # A fixed number, whatever the number of threads: the sums of chunks are added in their order.
@@ -38,7 +31,7 @@ class TreeGrower:
 
     Parameters
     ----------
-    binned : BinnedRows
+    binned : BinnedRows or SparseBinnedRows
     rules : GrowthRules
     n_threads : int
         Number of threads; the trees do not depend on it.
@@ -50,7 +43,7 @@ class TreeGrower:
 
     def __init__(
         self,
-        binned: BinnedRows,
+        binned: CodedRows,
         rules: GrowthRules,
         n_threads: int,
         weight: Float64Array | None = None,
@@ -58,8 +51,8 @@ class TreeGrower:
     ) -> None:
         self._binned, self._rules, self._n_threads = binned, rules, n_threads
         self._weight, self._shares = weight, shares
-        n_features, n = binned.columns.shape
-        n_words = binned.words.shape[1]
+        n_features, n, codes = binned.n_features, binned.n_rows, binned.all_codes()
+        n_words = codes.n_words
         n_in_all = n if shares is None else int(shares.sum(np.array([n]))[0])
         shape = (_most_leaves(rules, n_in_all), n_words, WORD * BINS)
         if math.prod(shape) > MOST_CELLS:
@@ -79,15 +72,13 @@ class TreeGrower:
         )
         n_bins = binned.binning.n_cuts + 1
         signs = np.array(rules.signs or [0] * n_features, dtype=np.int64)
-        self._columns = TreeColumns(
-            np.arange(n_features), binned.words, n_bins, binned.nominal, signs
-        )
-        self._drawn_codes = np.zeros((0, 0), dtype=np.uint8)
+        self._columns = TreeColumns(np.arange(n_features), codes, n_bins, binned.nominal, signs)
+        self._drawn: Any = None  # codes of the columns of the last tree that drew some
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return len(self._binned.columns)
+        return self._binned.n_features
 
     def derivatives(self) -> tuple[Float64Array, Float64Array]:
         """Buffers for gradients and second derivatives, which :meth:`grow` overwrites.
@@ -164,31 +155,18 @@ class TreeGrower:
         self, grown: GradientTree, scores: Float64Array, others: NDArray[np.int32]
     ) -> None:
         """Add the leaf values to the scores of rows that the tree was not grown on."""
-        tree = grown.tree
 
         def add(start: int) -> None:
-            add_leaf_values(
-                scores, others[start : start + CHUNK_ROWS], self._binned.columns, tree.feature,
-                grown.goes_left, tree.left, tree.right, tree.values,
-            )  # fmt: skip
+            rows = others[start : start + CHUNK_ROWS]
+            self._binned.add_leaf_values(grown.tree, grown.goes_left, scores, rows)
 
         thread_map(add, range(0, len(others), CHUNK_ROWS), self._n_threads)
 
     def _select(self, columns: NDArray[np.bool_]) -> TreeColumns:
         """Select columns and pack their codes, so that histograms are built only for these."""
         features = np.flatnonzero(columns)
-        codes, n_words = self._binned.columns, -(-len(features) // WORD)
-        n = codes.shape[1]
-        # Trees draw equally many columns, so the buffer is made once; its padding stays 0.
-        if self._drawn_codes.shape[1] != n_words * WORD:
-            self._drawn_codes = np.zeros((n, n_words * WORD), dtype=np.uint8)
-
-        def write(start: int) -> None:
-            rows = slice(start, start + CODED_ROWS)
-            transpose_codes(codes[features, rows], self._drawn_codes[rows])
-
-        thread_map(write, range(0, n, CODED_ROWS), self._n_threads)
-        return self._columns.take(features, self._drawn_codes.view(np.int64))
+        self._drawn = self._binned.take_codes(features, self._n_threads, self._drawn)
+        return self._columns.take(features, self._drawn)
 
     def _pack(
         self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32] | None

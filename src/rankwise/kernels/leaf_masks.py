@@ -1,0 +1,115 @@
+"""Scores of rows under a sum of trees, by bit masks of the leaves that each split leaves open.
+
+The leaves of a tree are numbered from left to right, a bit each. A split that sends a row right
+closes the leaves below its left child. Once all splits have closed theirs, in any order, the first
+leaf still open is the row's (Lucchese et al., "QuickScorer", SIGIR 2015). Nothing branches on a
+value, so every split takes many rows at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.runtime.jit import njit, trailing_zeros
+
+
+@njit
+def number_leaves(indptr, feature, left, right, first, count):
+    """Write the first leaf below each node, numbered within its tree, and the number of leaves.
+
+    Node arrays as in :class:`rankwise.trees.tree_ensemble.TreeEnsemble`.
+    """
+    for t in range(len(indptr) - 1):
+        root = indptr[t]
+        for node in range(indptr[t + 1] - 1, root - 1, -1):
+            if feature[node] < 0:
+                count[node] = 1
+            else:
+                count[node] = count[root + left[node]] + count[root + right[node]]
+        first[root] = 0
+        for node in range(root, indptr[t + 1]):
+            if feature[node] >= 0:
+                first[root + left[node]] = first[node]
+                first[root + right[node]] = first[node] + count[root + left[node]]
+
+
+@njit
+def read_columns(X, features, indptr, listed, out):
+    """Write columns of ``X`` as rows of ``out``.
+
+    A column with listed values, ``listed[indptr[j]:indptr[j + 1]]``, ascending, becomes the places
+    of its values in the list: the length of the list for other values, one more for missing ones.
+    Rows beyond those of ``X`` become 0.
+    """
+    n_rows = X.shape[0]
+    for j in range(len(features)):
+        column, start, end = features[j], indptr[j], indptr[j + 1]
+        for i in range(n_rows):
+            out[j, i] = X[i, column]
+        for i in range(n_rows, out.shape[1]):
+            out[j, i] = 0.0
+        if end > start:
+            for i in range(n_rows):
+                value = out[j, i]
+                low, high = start, end
+                while low < high:
+                    middle = (low + high) >> 1
+                    if listed[middle] < value:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if value != value:
+                    out[j, i] = end - start + 1
+                elif low < end and listed[low] == value:
+                    out[j, i] = low - start
+                else:
+                    out[j, i] = end - start
+
+
+@njit
+def add_open_leaves(
+    table, column, threshold, mask, word, bounds, goes_left, leaf_indptr, leaf_values, bits, out
+):
+    """Add to ``out`` the values of the leaves that each row reaches, over all trees.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_columns, width), float64
+        From :func:`read_columns`; at least as many rows as ``out`` has.
+    column, threshold, mask, word : ndarrays of shape (n_masks,)
+        What rows that go right at a split leave open of a word of leaves. At nominal splits, the
+        threshold is the place of the split's first entry in ``goes_left``.
+    bounds : ndarray of shape (n_trees, 4), int64
+        Ends of the masks of a tree: numeric splits that send missing values right, numeric splits
+        that send them left, and nominal splits.
+    goes_left : ndarray, bool
+        Of a nominal split, by the place of a value.
+    leaf_indptr, leaf_values : ndarrays
+        Values of tree t: ``leaf_values[leaf_indptr[t]:leaf_indptr[t + 1]]``.
+    bits : ndarray of shape (n_words, width), uint32 or uint64, overwritten
+    out : ndarray of shape (n_rows,), float64
+    """
+    width, word_size = bits.shape[1], 8 * bits.itemsize
+    every = ~bits.dtype.type(0)
+    for t in range(len(bounds)):
+        for w in range((leaf_indptr[t + 1] - leaf_indptr[t] + word_size - 1) // word_size):
+            for i in range(width):
+                bits[w, i] = every
+        for k in range(bounds[t, 0], bounds[t, 1]):
+            values, cut, kept, opened = table[column[k]], threshold[k], mask[k], bits[word[k]]
+            for i in range(width):
+                opened[i] &= every if values[i] <= cut else kept
+        for k in range(bounds[t, 1], bounds[t, 2]):
+            values, cut, kept, opened = table[column[k]], threshold[k], mask[k], bits[word[k]]
+            for i in range(width):
+                opened[i] &= kept if values[i] > cut else every
+        for k in range(bounds[t, 2], bounds[t, 3]):
+            values, start, kept, opened = table[column[k]], threshold[k], mask[k], bits[word[k]]
+            for i in range(width):
+                opened[i] &= every if goes_left[int(start + values[i])] else kept
+        for i in range(len(out)):
+            w = 0
+            while bits[w, i] == 0:
+                w += 1
+            leaf = leaf_indptr[t] + w * word_size + np.int64(trailing_zeros(bits[w, i]))
+            out[i] += leaf_values[leaf]

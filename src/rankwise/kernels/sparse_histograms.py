@@ -1,0 +1,91 @@
+"""Codes and histograms of rows whose values are mostly 0.
+
+Only stored entries are read. The cell of a column's code of 0 is what the node's total leaves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.runtime.jit import njit
+
+
+@njit
+def write_entry_codes(values, features, cuts, indptr, out):
+    """Write the number of cuts below each entry of a CSR matrix; NaN: the number of cuts + 1.
+
+    The ascending cuts of column j are ``cuts[indptr[j]:indptr[j + 1]]``.
+    """
+    for k in range(len(values)):
+        value, start = np.float64(values[k]), indptr[features[k]]
+        low, high = start, indptr[features[k] + 1]
+        if value != value:
+            out[k] = high - start + 1
+            continue
+        while low < high:
+            middle = (low + high) >> 1
+            if cuts[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        out[k] = low - start
+
+
+@njit
+def add_entries(indptr, features, codes, places, zero_codes, rows, packed, sums, out):
+    """Add some rows to a histogram.
+
+    Parameters
+    ----------
+    indptr, features, codes : ndarrays
+        CSR matrix of the codes of all rows, uint8.
+    places : ndarray of shape (n_features,), int32
+        Column of the histogram; -1: none.
+    zero_codes : ndarray of shape (n_columns,), uint8
+        Code of 0 in each column of the histogram.
+    rows : ndarray of shape (n_rows,), int32
+    packed : ndarray of shape (n_samples,), int64
+    sums : ndarray of shape (n_columns,), int64, overwritten
+    out : ndarray of shape (n_columns or more, 256), int64
+    """
+    total = np.int64(0)
+    sums[:] = 0
+    for i in range(len(rows)):
+        row = rows[i]
+        term = packed[row]
+        total += term
+        for k in range(indptr[row], indptr[row + 1]):
+            column = places[features[k]]
+            if column >= 0:
+                out[column, codes[k]] += term
+                sums[column] += term
+    # Exact, because packed sums are whole numbers.
+    for column in range(len(sums)):
+        out[column, zero_codes[column]] += total - sums[column]
+
+
+@njit
+def add_leaf_values_of_entries(
+    scores, rows, indptr, features, codes, zero_codes, feature, goes_left, left, right, values
+):
+    """Add to the score of each row the value of the leaf that it reaches.
+
+    The entries of a row are in the order of their columns, see :func:`add_entries`;
+    ``goes_left`` tells for each node whether a code goes left.
+    """
+    for i in range(len(rows)):
+        row, node = rows[i], 0
+        while feature[node] >= 0:
+            column = feature[node]
+            low, end = indptr[row], indptr[row + 1]
+            high = end
+            while low < high:
+                middle = (low + high) >> 1
+                if features[middle] < column:
+                    low = middle + 1
+                else:
+                    high = middle
+            stored = low < end and features[low] == column
+            code = codes[low] if stored else zero_codes[column]
+            node = left[node] if goes_left[node, code] else right[node]
+        scores[row] += values[node]

@@ -1,0 +1,221 @@
+"""Sparse rows as codes, the input of gradient trees where most values are 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.features.binning import Binning
+from rankwise.kernels.boosted_trees import BINS, WORD, part
+from rankwise.kernels.sparse_histograms import (
+    add_entries,
+    add_leaf_values_of_entries,
+    write_entry_codes,
+)
+from rankwise.runtime.threads import thread_map
+from rankwise.trees.boosted.binned_rows import BinnedRows, find_row_bins
+from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.typing import Float64Array, Int64Array, is_sparse
+
+# Share of stored values up to which reading them takes less time than reading all codes.
+MOST_STORED = 0.1
+CHUNK_ROWS = 8192
+EVERY_CODE = np.arange(BINS)
+
+
+@dataclass(frozen=True, eq=False)
+class EntryCodes:
+    """Codes of the stored entries of all rows, for histograms of some columns.
+
+    Attributes
+    ----------
+    indptr, features, codes : ndarrays
+        CSR matrix of the codes.
+    places : ndarray of shape (n_features,), int32
+        Column of the histogram; -1: none.
+    zero_codes : ndarray of shape (n_columns,), uint8
+    """
+
+    indptr: Int64Array
+    features: NDArray[np.int32]
+    codes: NDArray[np.uint8]
+    places: NDArray[np.int32]
+    zero_codes: NDArray[np.uint8]
+
+    @property
+    def n_words(self) -> int:
+        """Words of eight columns in a histogram."""
+        return -(-len(self.zero_codes) // WORD)
+
+    @property
+    def work(self) -> int:
+        """Average number of entries of a row, rounded up."""
+        return max(1, -(-len(self.codes) // max(1, len(self.indptr) - 1)))
+
+    def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
+        """Add rows to a histogram of shape (n_words, 2048)."""
+        sums = np.empty(len(self.zero_codes), dtype=np.int64)
+        add_entries(
+            self.indptr, self.features, self.codes, self.places, self.zero_codes, rows, packed,
+            sums, out.reshape(-1, BINS),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SparseBinnedRows:
+    """Codes of the stored entries, row by row and column by column.
+
+    Attributes
+    ----------
+    binning : Binning
+    entries : EntryCodes
+        Codes by row, of all columns; used to build histograms.
+    column_indptr : ndarray of shape (n_features + 1,), int64
+    column_rows : ndarray of shape (n_entries,), int32
+    column_codes : ndarray of shape (n_entries,), uint8
+        Codes by column, used to partition the rows of a node.
+    nominal : ndarray of shape (n_features,), bool
+    marks : ndarray of shape (n_samples,), uint8
+        Scratch space, 0 between two calls.
+
+    Notes
+    -----
+    Ten bytes per stored value.
+    """
+
+    binning: Binning
+    entries: EntryCodes
+    column_indptr: Int64Array
+    column_rows: NDArray[np.int32]
+    column_codes: NDArray[np.uint8]
+    nominal: NDArray[np.bool_]
+    marks: NDArray[np.uint8]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.marks)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.nominal)
+
+    @property
+    def has_missing(self) -> NDArray[np.bool_]:
+        """Whether each column has missing values, shape (n_features,)."""
+        column = np.repeat(np.arange(self.n_features), np.diff(self.column_indptr))
+        missing = self.column_codes == self.binning.missing_code[column]
+        return np.bincount(column[missing], minlength=self.n_features) > 0
+
+    @classmethod
+    def encode(
+        cls,
+        rows: OrderedRows,
+        binning: Binning,
+        n_threads: int | None = None,
+        n_categories: NDArray[Any] | None = None,
+    ) -> SparseBinnedRows:
+        """Encode the rows with known cuts."""
+        X: Any = rows.X if rows.order is None else rows.X[rows.order]
+        X = X if X.has_sorted_indices else X.sorted_indices()
+        n, n_features = X.shape
+        codes = np.empty(X.nnz, dtype=np.uint8)
+        indptr, features = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        step = max(1, -(-X.nnz // (4 * (n_threads or 1))))
+
+        def write(start: int) -> None:
+            some = slice(start, start + step)
+            cuts, bounds = binning.cuts, binning.indptr
+            write_entry_codes(X.data[some], features[some], cuts, bounds, codes[some])
+
+        thread_map(write, range(0, X.nnz, step), n_threads)
+        below = np.concatenate([[0], np.cumsum(binning.cuts < 0)])
+        zero_codes = np.diff(below[binning.indptr]).astype(np.uint8)
+        every = np.arange(n_features, dtype=np.int32)
+        entries = EntryCodes(indptr, features, codes, every, zero_codes)
+        by_column: Any = sparse.csr_array((codes, features, X.indptr), shape=X.shape).tocsc()
+        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
+        return cls(
+            binning, entries, by_column.indptr.astype(np.int64),
+            by_column.indices.astype(np.int32, copy=False), by_column.data, nominal,
+            np.zeros(n, dtype=np.uint8),
+        )  # fmt: skip
+
+    def all_codes(self) -> EntryCodes:
+        """Codes of all columns."""
+        return self.entries
+
+    def take_codes(self, features: Int64Array, n_threads: int, earlier: Any = None) -> EntryCodes:
+        """Codes of some columns."""
+        entries = self.entries
+        places = np.full(self.n_features, -1, dtype=np.int32)
+        places[features] = np.arange(len(features))
+        return EntryCodes(
+            entries.indptr, entries.features, entries.codes, places, entries.zero_codes[features]
+        )
+
+    def part(
+        self,
+        rows: NDArray[np.int32],
+        feature: int,
+        goes_left: NDArray[np.bool_],
+        spare: NDArray[np.int32],
+    ) -> int:
+        """Partition rows stably by the code of a column; return the number that go left."""
+        start, end = self.column_indptr[feature : feature + 2].tolist()
+        stored, zero = self.column_rows[start:end], self.entries.zero_codes[feature]
+        # Marks are codes counted from that of 0, so that rows without an entry have theirs already.
+        self.marks[stored] = self.column_codes[start:end] ^ zero
+        n_left = part(rows, self.marks, goes_left[EVERY_CODE ^ zero], spare)
+        self.marks[stored] = 0
+        return n_left
+
+    def add_leaf_values(
+        self,
+        tree: ScoreTree,
+        goes_left: NDArray[np.bool_],
+        scores: Float64Array,
+        rows: NDArray[np.int32],
+    ) -> None:
+        """Add to the scores of rows the values of the leaves that they reach."""
+        entries = self.entries
+        add_leaf_values_of_entries(
+            scores, rows, entries.indptr, entries.features, entries.codes, entries.zero_codes,
+            tree.feature, goes_left, tree.left, tree.right, tree.values,
+        )  # fmt: skip
+
+
+CodedRows = BinnedRows | SparseBinnedRows
+
+
+def bin_rows(
+    rows: OrderedRows,
+    max_bins: int,
+    n_threads: int | None = None,
+    weight: Float64Array | None = None,
+    n_categories: NDArray[Any] | None = None,
+) -> CodedRows:
+    """Find the cuts of the columns and encode the rows; parameters of :meth:`BinnedRows.of`."""
+    binning = find_row_bins(rows, max_bins, n_threads, weight, n_categories)
+    return encode_rows(rows, binning, n_threads, n_categories)
+
+
+def encode_rows(
+    rows: OrderedRows,
+    binning: Binning,
+    n_threads: int | None = None,
+    n_categories: NDArray[Any] | None = None,
+) -> CodedRows:
+    """Encode the rows, in the form that suits their share of stored values."""
+    X: Any = rows.X
+    encode: Callable[..., CodedRows] = BinnedRows.encode
+    if is_sparse(X) and X.nnz <= MOST_STORED * X.shape[0] * X.shape[1]:
+        encode = SparseBinnedRows.encode
+    return encode(rows, binning, n_threads, n_categories)

@@ -13,7 +13,7 @@ the parameters as fields with defaults (a field called ``cutoff`` is written ``@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -100,7 +100,7 @@ class Measure:
         params = [
             f"{field.name}={_literal(getattr(self, field.name))}"
             for field in fields(self)
-            if field.name != "cutoff"
+            if field.name != "cutoff" and _is_printed(field, getattr(self, field.name))
         ]
         cutoff = getattr(self, "cutoff", None)
         return (
@@ -108,6 +108,11 @@ class Measure:
             + (f"({','.join(params)})" if params else "")
             + ("" if cutoff is None else f"@{cutoff}")
         )
+
+
+def _is_printed(field: Field[Any], value: Any) -> bool:
+    """False for an option that came later and is off: the names of stored results stay valid."""
+    return not (field.metadata.get("only_if_set") and value == field.default)
 
 
 def _literal(value: Any) -> str:

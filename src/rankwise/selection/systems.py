@@ -230,9 +230,8 @@ def _of_runs(
         if n := int((~np.isin(own, asked)).sum()):
             notes.append(f"{n} of {len(own)} queries of the run are not judged and do not count")
         empty, scores = FoldResult(name, _ALL, DONE), Predictions(told.scores)
-        cells.append(
-            measurement.fill(empty, table, scores, told.retrieved, told.judged, [*notes, *left_out])
-        )
+        masks = (told.retrieved, told.judged, told.pooled)
+        cells.append(measurement.fill(empty, table, scores, *masks, [*notes, *left_out]))
     return _info(qids, len(counted), 0), cells
 
 

@@ -60,6 +60,16 @@ class Measure:
         """Approximate time per row; little work is left to one thread."""
         return 30.0
 
+    @property
+    def reads_judgements(self) -> bool:
+        """Whether rows without a judgement count otherwise than rows that are not relevant."""
+        return False
+
+    @property
+    def reads_sizes(self) -> bool:
+        """Whether rows without gain count even if they were not retrieved."""
+        return False
+
     def prepare(self, scored: ScoredGroups) -> None:
         """Announce shared work (the depth of a ranking) before any measure is computed."""
 

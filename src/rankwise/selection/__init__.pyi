@@ -1,5 +1,7 @@
 from .comparison import compare as compare
 from .fold_result import FoldResult as FoldResult
+from .judging.difference_bounds import DifferenceBounds as DifferenceBounds
+from .judging.difference_bounds import difference_bounds as difference_bounds
 from .leaderboard import Leaderboard as Leaderboard
 from .learning_curve import LearningCurve as LearningCurve
 from .learning_curve import learning_curve as learning_curve

@@ -41,6 +41,10 @@ class BinaryPreference(BinaryMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
 
+    @property
+    def reads_judgements(self) -> bool:
+        return True
+
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         judged = self.read_judged(scored)
         relevant = judged & (scored.y >= self.rel)

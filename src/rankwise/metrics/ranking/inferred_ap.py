@@ -54,6 +54,10 @@ class InferredAveragePrecision(BinaryMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
 
+    @property
+    def reads_judgements(self) -> bool:
+        return True
+
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         judged = self.read_judged(scored)
         pooled = judged if scored.pooled is None else scored.pooled

@@ -42,6 +42,10 @@ class Judged(TopMeasure):
     ties: str = "mean"
     cutoff: int | None = None
 
+    @property
+    def reads_judgements(self) -> bool:
+        return True
+
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         return self.fill_empty(self.share(scored), scored.retrieved_sizes)
 

@@ -112,6 +112,10 @@ class NDCG(GainMeasure):
         super().__post_init__()
         check_choice(self.name, "short", self.short, ("pad", "zero"))
 
+    @property
+    def reads_sizes(self) -> bool:
+        return self.short == "zero"
+
     def prepare(self, scored: ScoredGroups) -> None:
         super().prepare(scored)
         scored.need("ideal", self.cutoff)
@@ -150,6 +154,10 @@ class MeanNDCG(GainMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
     judged_only: bool = judged_only_field()
+
+    @property
+    def reads_sizes(self) -> bool:
+        return True
 
     def prepare(self, scored: ScoredGroups) -> None:
         super().prepare(scored)

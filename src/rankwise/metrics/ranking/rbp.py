@@ -91,6 +91,10 @@ class RankBiasedResidual(TopMeasure):
         super().__post_init__()
         check_number(self.name, "p", self.p, 0, 1, open_ends=True)
 
+    @property
+    def reads_judgements(self) -> bool:
+        return True
+
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         unjudged = (~self.read_judged(scored)).astype(np.float64)
         ranked, top = scored.rank(unjudged, self.ties, self.depth)

@@ -67,6 +67,10 @@ class TopMeasure(Measure):
         few = self.cutoff is not None and self.cutoff <= 20 and self.ties in ("mean", "stable")
         return 4.0 if few else 16.0
 
+    @property
+    def reads_judgements(self) -> bool:
+        return self.judged_only
+
     def prepare(self, scored: ScoredGroups) -> None:
         if self.judged_only:
             self.read_judged(scored)

@@ -2,6 +2,8 @@ from .comparison import compare as compare
 from .fold_result import FoldResult as FoldResult
 from .judging.difference_bounds import DifferenceBounds as DifferenceBounds
 from .judging.difference_bounds import difference_bounds as difference_bounds
+from .judging.next_judgements import NextJudgement as NextJudgement
+from .judging.next_judgements import next_judgements as next_judgements
 from .leaderboard import Leaderboard as Leaderboard
 from .learning_curve import LearningCurve as LearningCurve
 from .learning_curve import learning_curve as learning_curve

@@ -51,10 +51,14 @@ class Completions:
         return self._weights(self.first) - self._weights(self.second)
 
     @cached_property
+    def is_read(self) -> NDArray[np.bool_]:
+        """Documents to which one of the systems gives weight."""
+        return (self._weights(self.first) > 0) | (self._weights(self.second) > 0)
+
+    @cached_property
     def is_open(self) -> NDArray[np.bool_]:
         """Unjudged documents to which one of the systems gives weight."""
-        has_weight = (self._weights(self.first) > 0) | (self._weights(self.second) > 0)
-        return ~self.pool.judged & has_weight
+        return ~self.pool.judged & self.is_read
 
     @cached_property
     def n_counted(self) -> int:

@@ -14,6 +14,7 @@ from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
+from rankwise.selection.judging.certainty import expect_difference
 from rankwise.selection.judging.completions import Completions
 from rankwise.selection.judging.judged_pool import JudgedPool, pool_runs
 
@@ -34,6 +35,12 @@ class DifferenceBounds:
         Lowest and highest difference over the completions of the judgements.
     n_open : int
         Number of unjudged documents that either system ranks within the cut-off.
+    expected : float
+        Expected difference if unjudged documents are relevant as often as the judged ones that the
+        two systems rank, query by query.
+    certainty : float
+        Estimated chance that complete judgements give the difference the sign of ``expected``; 1 if
+        the sign is settled.
     """
 
     first: str
@@ -43,6 +50,8 @@ class DifferenceBounds:
     low: float
     high: float
     n_open: int
+    expected: float
+    certainty: float
 
     @property
     def is_settled(self) -> bool:
@@ -99,7 +108,14 @@ def difference_bounds(
     tried, as with a cut-off of 10. For other measures (AP, RR, ERR), completions that favour one
     system by the weights of its ranks are tried, and the extremes may lie further out. Documents
     count by their rank in trec_eval's order, also where ties are averaged. Queries are independent,
-    so their extremes add up. Time is O(n) per completion for n documents of a pair.
+    so their extremes add up.
+
+    ``certainty`` supposes that documents are relevant independently, given the share of their
+    query, and that a judgement moves the difference by a fixed amount. ``python -m
+    benchmarks.study_judging`` shows how often the sign is right. The certainty is too low for long
+    runs, whose deep documents are seldom relevant.
+
+    Time is O(n) per completion for n documents of a pair.
 
     References
     ----------
@@ -189,11 +205,15 @@ def bound_difference(
     """Bounds of the difference between two systems of a pool."""
     completions = Completions(pool, measure, first, second)
     n_open = int(completions.is_open.sum())
-    difference = low = high = _mean(completions)
+    difference = _mean(completions)
+    ends = difference, difference, 0, difference, 1.0
     if n_open:
-        ends = completions.extremes()
-        low, high = (float(end.sum()) / completions.n_counted for end in ends)
-    return DifferenceBounds(first, second, str(measure), difference, low, high, n_open)
+        by_query = completions.extremes()
+        low, high = (float(end.sum()) / completions.n_counted for end in by_query)
+        expected, certainty = expect_difference(completions, *by_query)
+        is_settled = low > 0 or high < 0 or low == high
+        ends = low, high, n_open, expected, 1.0 if is_settled else certainty
+    return DifferenceBounds(first, second, str(measure), difference, *ends)
 
 
 def _mean(completions: Completions) -> float:

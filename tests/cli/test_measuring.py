@@ -84,6 +84,11 @@ def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng
     assert (
         means["Judged@5"] + means["unjudged@5"] == pytest.approx(1) and 0.3 < means["Judged@5"] < 1
     )
+    beside = rankwise(*arguments, "--measures", "P@5,AP(judged_only=True)").json["measures"]
+    assert beside["P@5"]["unjudged"] == pytest.approx(means["unjudged@5"])
+    assert beside["AP(judged_only=True)"]["unjudged"] is None
+    shown = rankwise(*arguments[:-1], "--measures", "P@5,AP(judged_only=True)").out
+    assert f"{means['unjudged@5']:.1%}" in shown and "unjudged" in shown
     refused = rankwise(*arguments, "--preset", "trec_eval", "--measures", "num_ret")
     assert refused.code == 2 and "'set_P' is num_rel_ret / num_ret" in refused.err
     refused = rankwise(*arguments, "--measures", "P_5")

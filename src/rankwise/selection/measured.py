@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure, TiedScoresWarning, UndefinedMeasureWarning, evaluate, parse
+from rankwise.metrics.ranking.judged import unjudged_beside
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.prediction import Predictions
 from rankwise.selection.fold_result import DONE, FoldResult
@@ -71,16 +72,21 @@ class Measurement:
         pooled: NDArray[np.bool_] | None = None,
         notes: Sequence[str] = (),
     ) -> FoldResult:
-        """The result with values per query, notes and the scores of rows that all have one."""
+        """The result with values per query, notes and the scores of rows that all have one.
+
+        If ``judged`` is known, the values include the share of unjudged rows beside each measure.
+        """
         ties = self._tie_notes(test, told, retrieved)
         unread = [str(measure.name) for measure in self.measures if measure.reads_labels]
         if unread and told.labels is None:
             ties.append(f"it predicts no classes: {', '.join(unread)} of its scores as they are")
+        beside = [] if judged is None else map(unjudged_beside, self.named.values())
+        measures = dict.fromkeys([*self.measures, *(m for m in beside if m is not None)])
         return replace(
             empty,
             status=DONE,
             notes=[*notes, *ties],
-            values=values_by_query(test, told, self.measures, retrieved, judged, pooled),
+            values=values_by_query(test, told, [*measures], retrieved, judged, pooled),
             scores=told.scores if retrieved is None else None,
         )
 

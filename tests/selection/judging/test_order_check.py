@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.datasets import Qrels, Run, judge
+from rankwise.datasets import Qrels, RankingData, Run, judge
 from rankwise.metrics import parse
 from rankwise.selection import Leaderboard, difference_bounds, evaluate_systems
 from rankwise.selection.judging import order_check
@@ -43,6 +43,31 @@ def test_notes_name_the_neighbours_that_are_not_settled(rng, spec, preset):
             pair = f"{b.first} and {b.second} ({b.difference:+.4f}, between {b.low:+.4f} and "
             assert found[system][0].startswith(f"{spec}: unjudged documents")
             assert pair in found[system][0]
+
+
+@pytest.mark.parametrize("preset", [None, "trec_eval"])
+def test_the_share_of_unjudged_documents_stands_beside_every_measure(rng, preset):
+    runs, qrels = random_case(rng)
+    specs = ["nDCG@5", "AP", "Bpref", "unjudged@5", "Unjudged"]
+    board = evaluate_systems(runs, qrels, measures=specs, preset=preset)
+    means = {row["ranker"]: row["measures"] for row in board.rows()}
+    for system in runs:
+        for name, beside in (("nDCG@5", "unjudged@5"), ("AP", "Unjudged")):
+            share = board.unjudged(system, name)
+            assert share == pytest.approx(means[system][beside]["mean"]) and 0.2 < share < 0.6
+            assert means[system][name]["unjudged"] == share
+        assert board.unjudged(system, "Bpref") is None
+    shares = [board.unjudged(system) for system in runs]
+    line = (
+        f"count as not relevant: nDCG@5 {min(shares):.1%} to {max(shares):.1%} of the first 5, AP"
+    )
+    assert line in str(board)
+    again = Leaderboard.from_dict(board.to_dict())
+    assert [again.unjudged(system) for system in runs] == shares
+    rows = judge(runs["s0"], qrels)
+    table = RankingData(np.array(rows.y)[:, None], rows.y, rows.qid, rows.doc_ids)
+    of_rows = evaluate_systems({"s0": rows.y}, table)
+    assert of_rows.unjudged("s0") is None and "Unjudged" not in str(of_rows)
 
 
 def test_the_first_ranks_suffice_where_all_measures_have_a_cutoff(rng):

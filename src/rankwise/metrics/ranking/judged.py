@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.kernels.topk import add_discounted
-from rankwise.metrics.conventions import Empty
+from rankwise.metrics.conventions import TIES, Empty
+from rankwise.metrics.measure import Measure
 from rankwise.metrics.ranking.gains import NO_TABLE
 from rankwise.metrics.ranking.top import TopMeasure
 from rankwise.metrics.scored import ScoredGroups
@@ -78,3 +79,15 @@ class Unjudged(Judged):
 
     def share(self, scored: ScoredGroups) -> Float64Array:
         return 1.0 - super().share(scored)
+
+
+def unjudged_beside(measure: Measure) -> Unjudged | None:
+    """Share of unjudged rows among those that a measure reads and takes as not relevant.
+
+    None if the measure reads no ranking from its top, or treats unjudged rows otherwise.
+    """
+    if not measure.reads_from_top or measure.reads_judgements:
+        return None
+    rule = getattr(measure, "ties", "mean")
+    cutoff = getattr(measure, "cutoff", None)
+    return Unjudged(ties=rule if rule in TIES else "mean", cutoff=cutoff)

@@ -63,7 +63,7 @@ def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng
     for (q, d), score in zip(found, ranks.tolist(), strict=True):
         results.setdefault(q, {})[d] = score
     peer = pytrec_eval.RelevanceEvaluator(
-        judgments, {"map", "ndcg_cut.10", "bpref", "P.5", "recall.5", "recip_rank"}
+        judgments, {"map", "ndcg_cut.10", "bpref", "infAP", "P.5", "recall.5", "recip_rank"}
     ).evaluate(results)
     arguments = ("evaluate", tmp_path / "r.run", tmp_path / "q.qrels", "--json")
     run = rankwise(*arguments, "--preset", "trec_eval")
@@ -73,11 +73,22 @@ def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng
         assert run.json["measures"][spec]["mean"] == pytest.approx(expected, abs=1e-12)
         assert "docid" in run.json["measures"][spec]["convention"]
     assert run.json["queries"] == len(peer) == 11
-    names = ["map", "ndcg_cut_10", "bpref", "P_5", "recall_5", "recip_rank"]
+    names = ["map", "ndcg_cut_10", "bpref", "infAP", "P_5", "recall_5", "recip_rank"]
     own = rankwise(*arguments, "--preset", "trec_eval", "--measures", ",".join(names))
     for name in names:
         expected = np.mean([of[name] for of in peer.values()])
         assert own.json["measures"][name]["mean"] == pytest.approx(expected, abs=1e-12)
+    condensed = rankwise(*arguments, "--measures", "AP(judged_only=True,rel=2),Judged@5,unjudged@5")
+    means = {name: found["mean"] for name, found in condensed.json["measures"].items()}
+    assert list(means) == ["AP(judged_only=True,rel=2)", "Judged@5", "unjudged@5"]
+    assert (
+        means["Judged@5"] + means["unjudged@5"] == pytest.approx(1) and 0.3 < means["Judged@5"] < 1
+    )
+    beside = rankwise(*arguments, "--measures", "P@5,AP(judged_only=True)").json["measures"]
+    assert beside["P@5"]["unjudged"] == pytest.approx(means["unjudged@5"])
+    assert beside["AP(judged_only=True)"]["unjudged"] is None
+    shown = rankwise(*arguments[:-1], "--measures", "P@5,AP(judged_only=True)").out
+    assert f"{means['unjudged@5']:.1%}" in shown and "unjudged" in shown
     refused = rankwise(*arguments, "--preset", "trec_eval", "--measures", "num_ret")
     assert refused.code == 2 and "'set_P' is num_rel_ret / num_ret" in refused.err
     refused = rankwise(*arguments, "--measures", "P_5")

@@ -136,6 +136,9 @@ def test_a_baseline_of_the_same_name_takes_no_others_place(rankwise, letor_file,
 def test_a_single_model_or_column(rankwise, letor_file, candidates):
     run, model = candidates
     by_run = rankwise("evaluate", run, letor_file, "--json").json
+    for found in by_run["measures"].values():
+        assert found["unjudged"] == 0
+        found["unjudged"] = None  # rows do not say which are judged
     assert rankwise("evaluate", "column:1", letor_file, "--json").json == by_run
     assert rankwise("evaluate", model, letor_file, "--json").code == 0
 

@@ -26,7 +26,7 @@ def assert_equal(got, wanted, what, tolerance=1e-12):
 @pytest.mark.parametrize("levels", LEVELS)
 def test_trec_eval(rng, levels):
     y, f, qid = ragged(rng, levels=levels, n_queries=60, most=25)
-    names = ["ndcg", "map", "recip_rank", "Rprec", "bpref", "set_P", "set_recall"]
+    names = ["ndcg", "map", "recip_rank", "Rprec", "bpref", "infAP", "set_P", "set_recall"]
     pairs = {name: name for name in names} | {"ndcg": "nDCG", "map": "AP", "recip_rank": "RR"}
     for k in (1, 2, 3, 5, 10, 40):
         pairs |= {
@@ -44,8 +44,62 @@ def test_trec_eval(rng, levels):
 
 @pytest.mark.parametrize("levels", LEVELS)
 @pytest.mark.parametrize("rel", [1, 2])
-def test_bpref_of_unjudged_and_missed_documents(rng, levels, rel):
+@pytest.mark.parametrize("name", ["bpref", "infAP"])
+def test_unjudged_and_missed_documents(rng, levels, rel, name):
     pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = incomplete_case(rng, levels)
+    peer = pytrec_eval.RelevanceEvaluator(qrels, {name}, relevance_level=rel).evaluate(run)
+    spec = f"{name}(rel={rel})"
+    result = evaluate(run, qrels, spec, preset="trec_eval")
+    wanted = [peer[q][name] for q in result.qids.tolist()]
+    assert_equal(result.per_query[spec], wanted, spec)
+    assert 0 < np.mean(wanted) < 1
+    board = evaluate_systems({"a": run}, qrels, measures=spec, preset="trec_eval")
+    assert_equal(board.per_query()["a"], wanted, "board")
+
+
+CONDENSED = {
+    "map": "AP(judged_only=True)",
+    "ndcg": "nDCG(judged_only=True)",
+    "ndcg_cut_5": "nDCG(judged_only=True)@5",
+    "P_5": "P(judged_only=True)@5",
+    "recall_5": "R(judged_only=True)@5",
+    "recip_rank": "RR(judged_only=True)",
+    "Rprec": "Rprec(judged_only=True)",
+    "success_1": "Success(judged_only=True)@1",
+    "set_P": "P(judged_only=True)",
+}
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+def test_condensed_lists_are_those_of_trec_eval_with_its_option_j(rng, levels):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = incomplete_case(rng, levels)
+    names = {name.replace("_5", ".5").replace("_1", ".1") for name in CONDENSED}
+    peer = pytrec_eval.RelevanceEvaluator(qrels, names, judged_docs_only_flag=True).evaluate(run)
+    ours = evaluate(run, qrels, [*CONDENSED.values()], preset="trec_eval")
+    for name, spec in CONDENSED.items():
+        wanted = [peer[q][name] for q in ours.qids.tolist()]
+        assert_equal(ours.per_query[spec], wanted, spec)
+
+
+@pytest.mark.parametrize("theirs", ["infAP", "infAP(rel=2)", "Judged@1", "Judged@5", "Judged@50",
+                                    "Judged", "Bpref(rel=2)", "AP(judged_only=True)",
+                                    "P(judged_only=True,rel=2)@5", "nDCG(judged_only=True)@5",
+                                    "RR(judged_only=True)"])  # fmt: skip
+def test_ir_measures_of_unjudged_documents(rng, theirs):
+    library = pytest.importorskip("ir_measures")
+    run, qrels = incomplete_case(rng, None)
+    if theirs.startswith("Judged"):  # negative grades are judgements there
+        qrels = {q: {d: g for d, g in grades.items() if g >= 0} for q, grades in qrels.items()}
+    parsed = library.parse_measure(theirs)
+    peer = {m.query_id: m.value for m in library.iter_calc([parsed], qrels, run)}
+    ours = evaluate(run, qrels, theirs, preset="trec_eval")
+    assert_equal(ours.per_query[theirs], [peer[q] for q in ours.qids.tolist()], theirs)
+
+
+def incomplete_case(rng, levels):
+    """(run, qrels) with unjudged, missed and negatively graded documents."""
     run, qrels = {}, {}
     for q in map(str, range(60)):
         names = rng.permutation([f"d{number}" for number in range(30)]).tolist()
@@ -55,14 +109,7 @@ def test_bpref_of_unjudged_and_missed_documents(rng, levels, rel):
         lowest, most = [(-2, 4), (0, 1), (1, 3), (-1, 2)][int(q) % 4]
         qrels[q] = dict(zip(names[30 - n :], rng.integers(lowest, most, n).tolist(), strict=True))
         qrels[q][names[0]] = 0  # a run without a judged document is refused
-    peer = pytrec_eval.RelevanceEvaluator(qrels, {"bpref"}, relevance_level=rel).evaluate(run)
-    for spec in (f"Bpref(rel={rel})", f"bpref(rel={rel})"):
-        result = evaluate(run, qrels, spec, preset="trec_eval")
-        wanted = [peer[q]["bpref"] for q in result.qids.tolist()]
-        assert_equal(result.per_query[spec], wanted, spec)
-    assert 0 < np.mean(wanted) < 1
-    board = evaluate_systems({"a": run}, qrels, measures=spec, preset="trec_eval")
-    assert_equal(board.per_query()["a"], wanted, "board")
+    return run, qrels
 
 
 def test_trec_eval_sees_the_ties_of_float32():

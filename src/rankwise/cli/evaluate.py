@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Found:
-    """One measure: mean over ``counted`` queries, with its 95 % ``interval`` (Student's t)."""
+    """One measure: mean over ``counted`` queries, with its 95 % ``interval`` (Student's t).
+
+    ``unjudged``: share of unjudged documents among those that it takes as not relevant, if known.
+    """
 
     spec: str
     convention: str
@@ -44,6 +47,7 @@ class _Found:
     interval: tuple[float, float] | None
     counted: int
     values: Any
+    unjudged: float | None
 
 
 @reads_tables
@@ -155,7 +159,7 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     (cell,) = board.cells
     notes = cell.notes + none_counts(board)
     found = [
-        _found(spec, measure, values)
+        _found(spec, measure, values, board.unjudged(cell.ranker, spec))
         for spec, measure in wanted.items()
         for values in [cell.values[str(measure)]]
     ]
@@ -224,7 +228,7 @@ def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
         return load(*arguments, **words)
 
 
-def _found(spec: str, measure: Any, values: Any) -> _Found:
+def _found(spec: str, measure: Any, values: Any, unjudged: float | None) -> _Found:
     import numpy as np
 
     from rankwise.metrics.significance import t_intervals
@@ -236,7 +240,7 @@ def _found(spec: str, measure: Any, values: Any) -> _Found:
         lowest, highest = measure.bounds  # a mean cannot lie beyond them
         interval = max(float(low), lowest), min(float(high), highest)
     mean = measure.aggregate(values)
-    return _Found(spec, str(measure), mean, interval, len(known), values)
+    return _Found(spec, str(measure), mean, interval, len(known), values, unjudged)
 
 
 def _as_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:
@@ -247,6 +251,7 @@ def _as_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:
                 "mean": result.mean,
                 "interval": result.interval,
                 "counted": result.counted,
+                "unjudged": result.unjudged,
                 "convention": result.convention,
             }
             for result in found
@@ -277,4 +282,8 @@ def _print(found: list[_Found], qids: Any, per_query: bool) -> None:
         for result in found
     ]
     columns = ["measure", "mean", "95 % interval", "queries", "convention"]
-    print_table(columns, lines, right=columns[1:4])
+    if any(result.unjudged is not None for result in found):
+        columns.insert(4, "unjudged")
+        for line, result in zip(lines, found, strict=True):
+            line.insert(4, "–" if result.unjudged is None else f"{result.unjudged:.1%}")
+    print_table(columns, lines, right=columns[1:-1])

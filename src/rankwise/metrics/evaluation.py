@@ -40,6 +40,7 @@ def evaluate(
     doc_ids: ArrayLike | None = None,
     retrieved: ArrayLike | None = None,
     judged: ArrayLike | None = None,
+    pooled: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> EvaluationResult:
     """Evaluate scores against labels, per query and on average.
@@ -77,8 +78,12 @@ def evaluate(
         They count in the ideal (ideal gain, number of relevant rows) but are not part of the
         ranking; their scores are not read. None: every row has a score.
     judged : array-like of shape (n_samples,), bool, optional
-        False for rows without a judgement, which Bpref leaves out and other measures take as they
-        are; required by Bpref, see :func:`rankwise.datasets.judge`.
+        False for rows without a judgement; see :func:`rankwise.datasets.judge`. Required by Bpref,
+        infAP, Judged, Unjudged, RBPResidual and ``judged_only=True``; other measures take the rows
+        as they are.
+    pooled : array-like of shape (n_samples,), bool, optional
+        True for rows that were to be judged, with or without a judgement, which infAP tells from
+        others. None: the judged rows.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Required if y or predicted labels are text, unless one of them
         is an ordered categorical.
@@ -124,8 +129,8 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    y, scores, qid, measures, doc_ids, retrieved, judged = unpack_rows(
-        Given(y, scores, qid, measures, doc_ids, retrieved, judged)
+    y, scores, qid, measures, doc_ids, retrieved, judged, pooled = unpack_rows(
+        Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
     )
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
@@ -148,8 +153,9 @@ def evaluate(
     if any(measure.reads_from_top for measure in parsed.values()):
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
-    known = None if judged is None else _mask("judged", judged, len(y))
-    rows = ScoredRows(y, scores, groups, may_miss=retrieved is not None, judged=known)
+    rows = ScoredRows(
+        y, scores, groups, retrieved is not None, *_judgement_masks(judged, pooled, len(y))
+    )
     if doc_ids is None:
         refuse_ties_without_ids(parsed, rows, preset)
     per_query = {}
@@ -239,6 +245,27 @@ def _with_missing(
     scores[mask & (scores == -np.inf)] = np.nan  # a bad score, not a missing one
     scores[~mask] = -np.inf
     return scores
+
+
+def _judgement_masks(
+    judged: ArrayLike | None, pooled: ArrayLike | None, n_samples: int
+) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+    """Masks of the judged rows and of those that were to be judged."""
+    if judged is None:
+        if pooled is not None:
+            raise ValueError("pooled needs judged. Pass which rows have a judgement, too.")
+        return None, None
+    known = _mask("judged", judged, n_samples)
+    if pooled is None:
+        return known, None
+    chosen = _mask("pooled", pooled, n_samples)
+    if (known & ~chosen).any():
+        row = int(np.argmax(known & ~chosen))
+        raise ValueError(
+            f"pooled must be True for every judged row, got False at row {row}. Judged rows were "
+            "in the pool."
+        )
+    return known, chosen
 
 
 def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:

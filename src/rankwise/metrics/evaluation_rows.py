@@ -25,6 +25,7 @@ class Given(NamedTuple):
     doc_ids: Any
     retrieved: Any
     judged: Any
+    pooled: Any = None
 
 
 def unpack_rows(given: Given) -> Given:
@@ -41,7 +42,7 @@ def unpack_rows(given: Given) -> Given:
     if isinstance(y, JudgedRun):
         measures = _measures(given, scores if given.qid is None else given.qid)
         _refuse_extra(given, "a judged run")
-        return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved, y.judged)
+        return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved, y.judged, y.pooled)
     if isinstance(y, Qrels) or isinstance(scores, Run):
         raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
     if _is_run(y, scores):
@@ -95,6 +96,6 @@ def _measures(given: Given, moved: Any) -> Any:
 
 
 def _refuse_extra(given: Given, what: str) -> None:
-    for name in ("doc_ids", "retrieved", "judged"):
+    for name in ("doc_ids", "retrieved", "judged", "pooled"):
         if getattr(given, name) is not None:
             raise TypeError(f"{what} has its own {name}. Leave out {name}.")

@@ -13,7 +13,7 @@ the parameters as fields with defaults (a field called ``cutoff`` is written ``@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -60,6 +60,16 @@ class Measure:
         """Approximate time per row; little work is left to one thread."""
         return 30.0
 
+    @property
+    def reads_judgements(self) -> bool:
+        """Whether rows without a judgement count otherwise than rows that are not relevant."""
+        return False
+
+    @property
+    def reads_sizes(self) -> bool:
+        """Whether rows without gain count even if they were not retrieved."""
+        return False
+
     def prepare(self, scored: ScoredGroups) -> None:
         """Announce shared work (the depth of a ranking) before any measure is computed."""
 
@@ -100,7 +110,7 @@ class Measure:
         params = [
             f"{field.name}={_literal(getattr(self, field.name))}"
             for field in fields(self)
-            if field.name != "cutoff"
+            if field.name != "cutoff" and _is_printed(field, getattr(self, field.name))
         ]
         cutoff = getattr(self, "cutoff", None)
         return (
@@ -108,6 +118,11 @@ class Measure:
             + (f"({','.join(params)})" if params else "")
             + ("" if cutoff is None else f"@{cutoff}")
         )
+
+
+def _is_printed(field: Field[Any], value: Any) -> bool:
+    """False for an option that came later and is off: the names of stored results stay valid."""
+    return not (field.metadata.get("only_if_set") and value == field.default)
 
 
 def _literal(value: Any) -> str:

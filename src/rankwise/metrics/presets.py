@@ -11,8 +11,8 @@ from typing import Any
 
 Params = dict[str, Any]
 
-_NAMES = ("DCG", "nDCG", "MeanNDCG", "AP", "P", "R", "Rprec", "Success", "RR", "Bpref", "ERR",
-          "RBP")  # fmt: skip
+_NAMES = ("DCG", "nDCG", "MeanNDCG", "AP", "P", "R", "Rprec", "Success", "RR", "Bpref", "infAP",
+          "Judged", "Unjudged", "ERR", "RBP", "RBPResidual")  # fmt: skip
 # CatBoost's border is 0.5, exclusive.
 _ABOVE_HALF = 0.5000000000000001
 
@@ -55,6 +55,7 @@ PRESETS: dict[str, dict[str, Params]] = {
         R={"empty": 0},
         Rprec={"empty": 0},
         Bpref={"empty": 0},
+        infAP={"empty": 0},
     ),
     # gdeval.pl prints nothing for a query without relevant documents.
     "gdeval": _preset(ties="docid", nDCG={"empty": "skip"}, ERR={"max_grade": 4, "empty": "skip"}),

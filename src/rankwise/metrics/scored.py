@@ -63,6 +63,8 @@ class ScoredGroups:
         True for rows that a run did not retrieve, whose score is minus infinity.
     judged : ndarray of shape (n_rows,), bool, or None
         True for rows with a judgement; None if that is unknown.
+    pooled : ndarray of shape (n_rows,), bool, or None
+        True for rows that were to be judged, with or without a judgement; None: the judged ones.
     """
 
     def __init__(self, y: Float64Array, scores: Float64Array, indptr: Int64Array) -> None:
@@ -71,6 +73,7 @@ class ScoredGroups:
         self.indptr = indptr
         self.missing: NDArray[np.bool_] | None = None
         self.judged: NDArray[np.bool_] | None = None
+        self.pooled: NDArray[np.bool_] | None = None
         self._depth: dict[str, int] = {}
         self._ranked: dict[str, Ranked] = {}
         self._tops: dict[int, Int64Array] = {}
@@ -114,9 +117,20 @@ class ScoredGroups:
         """The same rows with other scores; cached results that depend only on labels are kept."""
         other = ScoredGroups(self.y, scores, self.indptr)
         other._depth, other._tops, other.judged = self._depth, self._tops, self.judged
+        other.pooled = self.pooled
         other._ranked = {what: self._ranked[what] for what in self._ranked if what == "ideal"}
         for name in _BY_LABELS & self.__dict__.keys():
             other.__dict__[name] = self.__dict__[name]
+        return other
+
+    @cached_property
+    def condensed(self) -> ScoredGroups:
+        """The judged rows."""
+        assert self.judged is not None  # checked by the measure that reads them
+        kept, down_to = self.judged, np.append(0, np.cumsum(self.judged))
+        other = ScoredGroups(self.y[kept], self.scores[kept], down_to[self.indptr])
+        other.judged = other.pooled = np.ones(len(other.y), dtype=bool)
+        other.missing = None if self.missing is None else self.missing[kept]
         return other
 
     def need(self, what: str, depth: int | None) -> None:
@@ -293,11 +307,13 @@ def compute(
     *,
     may_miss: bool = False,
     judged: NDArray[np.bool_] | None = None,
+    pooled: NDArray[np.bool_] | None = None,
 ) -> list[Float64Array]:
     """Values per query of every measure, from rows in input order.
 
     ``n_threads=None`` uses one thread for little work and all threads for more. ``judged`` is False
-    for rows without a judgement, and None if that is unknown.
+    for rows without a judgement, and None if that is unknown. ``pooled`` is True for rows that
+    were to be judged, and None if these are the judged ones.
 
     Raises
     ------
@@ -330,11 +346,17 @@ def compute(
             scored.missing = scored.scores == -np.inf
         if judged is not None:
             scored.judged = judged[rows]
+            scored.pooled = scored.judged if pooled is None else pooled[rows]
         if not _finite(scored):
             return None
-        for measure in measures:
+        for measure in measures:  # all of them first: they rank the rows once, to the deepest rank
             measure.prepare(scored)
-        return [measure.from_groups(scored) for measure in measures]
+            if _reads_judged_only(measure):
+                measure.prepare(scored.condensed)
+        return [
+            measure.from_groups(scored.condensed if _reads_judged_only(measure) else scored)
+            for measure in measures
+        ]
 
     if n_threads is None:
         slowest = max((measure.nanoseconds_per_row for measure in measures), default=0.0)
@@ -349,6 +371,10 @@ def compute(
     if len(done) < len(parts):
         _raise_not_finite(y, scores)
     return [np.concatenate(columns) for columns in zip(*done, strict=True)]
+
+
+def _reads_judged_only(measure: GroupMeasure) -> bool:
+    return bool(getattr(measure, "judged_only", False))
 
 
 def _finite(scored: ScoredGroups) -> bool:

@@ -39,6 +39,8 @@ class ScoredRows:
         Whether a score of minus infinity marks a row that was not retrieved.
     judged : ndarray of shape (n_samples,), bool, or None
         Whether each row has a judgement; None if that is unknown.
+    pooled : ndarray of shape (n_samples,), bool, or None
+        Whether each row was to be judged; None: the judged ones were.
     """
 
     y: NDArray[Any]
@@ -46,13 +48,14 @@ class ScoredRows:
     groups: QueryGroups
     may_miss: bool = False
     judged: NDArray[np.bool_] | None = None
+    pooled: NDArray[np.bool_] | None = None
 
     def values(self, measures: Collection[Measure]) -> list[Float64Array]:
         """Values per query of every measure."""
         from rankwise.metrics.scored import compute  # loads numba
 
         measures = list(measures)
-        words: Any = {"may_miss": self.may_miss, "judged": self.judged}
+        words: Any = {"may_miss": self.may_miss, "judged": self.judged, "pooled": self.pooled}
         return compute(measures, self.y, self.scores, self.groups, **words)
 
     def by_id(self, doc_ids: ArrayLike) -> ScoredRows:

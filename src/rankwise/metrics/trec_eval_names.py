@@ -11,6 +11,7 @@ WHOLE: dict[str, str] = {
     "recip_rank": "RR",
     "Rprec": "Rprec",
     "bpref": "Bpref",
+    "infAP": "infAP",
     "set_P": "P",
     "set_recall": "R",
 }
@@ -30,7 +31,6 @@ _OTHERS: dict[str, str] = {
     "num_nonrel_judged_ret": "'bpref' compares with these documents",
     "gm_map": "'map' has the values of which it is the geometric mean, see --per-query",
     "gm_bpref": "'bpref' has the values of which it is the geometric mean, see --per-query",
-    "infAP": "'bpref' and 'map' are near",
     "iprec_at_recall": "'map' and 'P_10' are near",
     "11pt_avg": "'map' is near",
     "Rndcg": "'ndcg' is near",

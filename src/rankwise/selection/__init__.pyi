@@ -4,6 +4,10 @@ from .drift import find_drift as find_drift
 from .fold_result import FoldResult as FoldResult
 from .gate import Regression as Regression
 from .gate import find_regressions as find_regressions
+from .judging.difference_bounds import DifferenceBounds as DifferenceBounds
+from .judging.difference_bounds import difference_bounds as difference_bounds
+from .judging.next_judgements import NextJudgement as NextJudgement
+from .judging.next_judgements import next_judgements as next_judgements
 from .leaderboard import Leaderboard as Leaderboard
 from .learning_curve import LearningCurve as LearningCurve
 from .learning_curve import learning_curve as learning_curve

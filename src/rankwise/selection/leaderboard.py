@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwise.metrics import parse
 from rankwise.metrics.significance import detectable_difference
+from rankwise.metrics.ranking.judged import unjudged_beside
 from rankwise.metrics.undefined_means import why_undefined
 from rankwise.runtime.json_values import convert_to_json
 from rankwise.runtime.output import write_file
@@ -134,6 +135,24 @@ class Leaderboard:
         """
         return self._counted[self._name(measure)]
 
+    def unjudged(self, ranker: str, measure: str | None = None) -> float | None:
+        """Share of unjudged documents among those that a measure reads, mean over the queries.
+
+        None if it is not known which rows are judged, or the measure does not take unjudged
+        documents as not relevant.
+
+        Parameters
+        ----------
+        ranker : str
+        measure : str, optional
+            Name among ``measures``; None: the first.
+        """
+        beside = unjudged_beside(parse(self.specs[self._name(measure)]))
+        if beside is None:
+            return None
+        values = self.values(ranker, str(beside))
+        return None if np.isnan(values).all() else beside.aggregate(values)
+
     def why_undefined(self, measure: str | None = None) -> str | None:
         """Reason why no query counts for a measure; None if some do.
 
@@ -218,11 +237,11 @@ class Leaderboard:
         list of dict
             ``rank`` (1-based; None if a fold is missing), ``ranker``, ``status``, ``message``;
             ``measures``: by name a dict of ``counted`` (queries that count), ``undefined`` (why
-            none counts), ``mean``, ``low``, ``high``, ``folds`` (mean of every fold), ``diff`` (to
-            this measure's best), ``diff_low``, ``diff_high``, ``p``, ``p_corrected``,
-            ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, ``rank_low``, ``rank_high``,
-            ``letters``, all as in ``rankwise.selection.standing.Standing``; the same at the top
-            level for ``measure``;
+            none counts), ``unjudged`` (see :meth:`unjudged`), ``mean``, ``low``, ``high``,
+            ``folds`` (mean of every fold), ``diff`` (to this measure's best), ``diff_low``,
+            ``diff_high``, ``p``, ``p_corrected``, ``separable``, ``effect``, ``wins``, ``ties``,
+            ``losses``, ``rank_low``, ``rank_high``, ``letters``, all as in
+            ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
             ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
             empty if no baseline finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
             (medians over folds), ``n_settings`` (settings tried in a fold), ``chosen`` (by fold),
@@ -309,7 +328,7 @@ class Leaderboard:
                 f"{name} {what}": value
                 for name, summary in row["measures"].items()
                 for what, value in summary.items()
-                if what not in ("undefined", "folds")
+                if what not in ("undefined", "unjudged", "folds")
             }
             kept = ("rank", "ranker", "status")
             costs = ("fit_seconds", "predict_seconds", "memory_bytes")
@@ -402,6 +421,7 @@ class Leaderboard:
             name: {
                 "counted": self.n_counted(name),
                 "undefined": self.why_undefined(name),
+                "unjudged": self.unjudged(ranker, name),
                 **asdict(self._standings[name][ranker]),
             }
             for name in self.measures

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rankwise.metrics import parse
 from rankwise.selection.provenance import Settings
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
     text += none_counts(board)
+    text += _unjudged_shares(board)
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
     for row in rows:
@@ -83,6 +85,23 @@ def merge_notes(
         (f"all {contestant}s" if len(names) == len(rows) > 2 else ", ".join(names), note)
         for note, names in rankers.items()
     ]
+
+
+def _unjudged_shares(board: Leaderboard) -> list[str]:
+    """A line on the unjudged documents behind each measure, if there are any."""
+    shares = []
+    for name in board.measures:
+        found = [board.unjudged(ranker, name) for ranker in board.rankers]
+        known = [share for share in found if share is not None]
+        if max(known, default=0.0) > 0:
+            low, high = min(known), max(known)
+            between = f"{low:.1%}" if len(known) == 1 else f"{low:.1%} to {high:.1%}"
+            cutoff = getattr(parse(board.specs[name]), "cutoff", None)
+            read = "all ranks" if cutoff is None else f"the first {cutoff}"
+            shares.append(f"{name} {between} of {read}")
+    if not shares:
+        return []
+    return [f"Unjudged documents count as not relevant: {', '.join(shares)}."]
 
 
 def is_fitted(settings: Settings) -> bool:

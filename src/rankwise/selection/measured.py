@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure, TiedScoresWarning, UndefinedMeasureWarning, evaluate, parse
+from rankwise.metrics.ranking.judged import unjudged_beside
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.prediction import Predictions
 from rankwise.selection.fold_result import DONE, FoldResult
@@ -68,18 +69,24 @@ class Measurement:
         told: Predictions,
         retrieved: NDArray[np.bool_] | None = None,
         judged: NDArray[np.bool_] | None = None,
+        pooled: NDArray[np.bool_] | None = None,
         notes: Sequence[str] = (),
     ) -> FoldResult:
-        """The result with values per query, notes and the scores of rows that all have one."""
+        """The result with values per query, notes and the scores of rows that all have one.
+
+        If ``judged`` is known, the values include the share of unjudged rows beside each measure.
+        """
         ties = self._tie_notes(test, told, retrieved)
         unread = [str(measure.name) for measure in self.measures if measure.reads_labels]
         if unread and told.labels is None:
             ties.append(f"it predicts no classes: {', '.join(unread)} of its scores as they are")
+        beside = [] if judged is None else map(unjudged_beside, self.named.values())
+        measures = dict.fromkeys([*self.measures, *(m for m in beside if m is not None)])
         return replace(
             empty,
             status=DONE,
             notes=[*notes, *ties],
-            values=values_by_query(test, told, self.measures, retrieved, judged),
+            values=values_by_query(test, told, [*measures], retrieved, judged, pooled),
             scores=told.scores if retrieved is None else None,
         )
 
@@ -118,11 +125,12 @@ def values_by_query(
     measures: Sequence[Measure],
     retrieved: NDArray[np.bool_] | None = None,
     judged: NDArray[np.bool_] | None = None,
+    pooled: NDArray[np.bool_] | None = None,
 ) -> dict[str, Float64Array]:
     """Values per query of every measure, which reads predicted labels or scores.
 
-    Missed documents count in measures that read a ranking from its top. ``judged`` is for data
-    without missed documents.
+    Missed documents count in measures that read a ranking from its top. ``judged`` and
+    ``pooled`` are for data without missed documents.
     """
     found: dict[str, Float64Array] = {}
     for kind in product((False, True), repeat=2):
@@ -135,7 +143,7 @@ def values_by_query(
             y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
             if doc_ids is not None:
                 doc_ids = _all_ids(doc_ids, test.missed)
-        words = {"doc_ids": doc_ids, "retrieved": mask, "judged": judged}
+        words = {"doc_ids": doc_ids, "retrieved": mask, "judged": judged, "pooled": pooled}
         with warnings.catch_warnings():  # the leaderboard says so once
             warnings.simplefilter("ignore", UndefinedMeasureWarning)
             found |= evaluate(y, scores, groups, wanted, **words).per_query

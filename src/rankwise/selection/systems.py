@@ -35,6 +35,7 @@ from rankwise.selection.given_scores import (
     run_scores,
     unfrozen,
 )
+from rankwise.selection.judging.order_check import OrderCheck
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.measured import Measurement, recall_of
 from rankwise.selection.provenance import FoldInfo, Settings
@@ -104,8 +105,9 @@ def evaluate_systems(
     -----
     If all systems are runs, their documents are ordered and counted as by trec_eval
     (:func:`rankwise.datasets.judge`); ``preset="trec_eval"`` takes its measures too. Unjudged
-    documents keep their ranks and count as not relevant; judged documents that a run misses count
-    as never found. Queries without judgements, and judged queries that no run has (unless
+    documents keep their ranks and count as not relevant, and a note names the systems whose order
+    they could change (:func:`difference_bounds`); judged documents that a run misses count as never
+    found. Queries without judgements, and judged queries that no run has (unless
     ``all_queries``), do not count; the notes of the leaderboard say how many. A query that only
     some runs have counts as not answered for the others, whereas trec_eval averages each run over
     its own queries. If any system scores rows, all systems are evaluated on the rows of ``data``,
@@ -211,6 +213,7 @@ def _of_runs(
     qids: list[Any] = []
     cells = []
     left_out = []
+    check = OrderCheck(measurement.named, counted)
     if n := int((~kept).sum()):
         which = "the run" if len(runs) == 1 else "any run"
         left_out = [f"{n} of {len(asked)} judged queries are not in {which} and do not count"]
@@ -230,9 +233,11 @@ def _of_runs(
         if n := int((~np.isin(own, asked)).sum()):
             notes.append(f"{n} of {len(own)} queries of the run are not judged and do not count")
         empty, scores = FoldResult(name, _ALL, DONE), Predictions(told.scores)
-        cells.append(
-            measurement.fill(empty, table, scores, told.retrieved, told.judged, [*notes, *left_out])
-        )
+        check.add(name, told)
+        masks = (told.retrieved, told.judged, told.pooled)
+        cells.append(measurement.fill(empty, table, scores, *masks, [*notes, *left_out]))
+    more = check.notes()
+    cells = [replace(cell, notes=[*cell.notes, *more[cell.ranker]]) for cell in cells]
     return _info(qids, len(counted), 0), cells
 
 

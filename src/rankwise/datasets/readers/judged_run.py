@@ -36,6 +36,8 @@ class JudgedRun:
         Whether the document has a grade of at least 0; a negative one means in trec_eval that it
         was not judged.
     retrieved : ndarray of shape (n_rows,), bool
+    pooled : ndarray of shape (n_rows,), bool, or None
+        Whether the document is in the judgments, with a grade of any sign; None: those judged.
     """
 
     y: Float64Array
@@ -44,6 +46,7 @@ class JudgedRun:
     doc_ids: NDArray[np.str_]
     judged: NDArray[np.bool_]
     retrieved: NDArray[np.bool_]
+    pooled: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -136,9 +139,9 @@ def judge(
     scores = np.append(scores[counted].astype(np.float64), np.full(n_missed, -np.inf))
     qid = np.append(run.qid[counted], qrels.qid[missed])
     doc_ids = np.append(run.doc_ids[counted], qrels.doc_ids[missed])
+    pooled = np.append(judged[counted], np.ones(n_missed, dtype=bool))
     judged = np.append((judged & (grades >= 0))[counted], qrels.relevance[missed] >= 0)
     retrieved = np.arange(n_counted + n_missed) < n_counted
     order = trec_order(np.append(run_q[counted], judged_q[missed]), scores, doc_ids)
-    return JudgedRun(
-        y[order], scores[order], qid[order], doc_ids[order], judged[order], retrieved[order]
-    )
+    columns: tuple[Any, ...] = (y, scores, qid, doc_ids, judged, retrieved, pooled)
+    return JudgedRun(*(column[order] for column in columns))

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.metrics.conventions import TIES, Empty, check_choice
-from rankwise.metrics.ranking.top import BinaryMeasure
+from rankwise.metrics.ranking.top import BinaryMeasure, judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -33,6 +33,8 @@ class AveragePrecision(BinaryMeasure):
     ties : {"mean", "stable", "docid", "worst", "best", "block"}
         Order of tied rows. "block": tied rows share the last of their ranks (scikit-learn).
     cutoff : int >= 1, optional
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
     """
 
     name: ClassVar[str] = "AP"
@@ -43,6 +45,7 @@ class AveragePrecision(BinaryMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()

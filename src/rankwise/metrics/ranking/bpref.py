@@ -41,14 +41,14 @@ class BinaryPreference(BinaryMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
 
+    @property
+    def reads_judgements(self) -> bool:
+        return True
+
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        if scored.judged is None:
-            raise ValueError(
-                f"{self.name} leaves unjudged rows out, but the rows do not say which are judged. "
-                "Evaluate a run with its judgements, or pass judged, one truth value per row."
-            )
-        relevant = scored.judged & (scored.y >= self.rel)
-        other = scored.judged & ~relevant
+        judged = self.read_judged(scored)
+        relevant = judged & (scored.y >= self.rel)
+        other = judged & ~relevant
         n_relevant, n_other = scored.sum(relevant), scored.sum(other)
         rule = "stable" if self.ties == "mean" else self.ties
         # Rows that were not retrieved are neither.

@@ -23,7 +23,7 @@ from rankwise.metrics.conventions import (
     discounts,
 )
 from rankwise.metrics.ranking.gains import NO_TABLE, check_grades
-from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure
+from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure, judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -42,6 +42,8 @@ class ExpectedReciprocalRank(TopMeasure):
         Value of a query without a grade above 0.
     ties : {"mean", "stable", "docid", "worst", "best"}
     cutoff : int >= 1, optional
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
     """
 
     name: ClassVar[str] = "ERR"
@@ -51,6 +53,7 @@ class ExpectedReciprocalRank(TopMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -26,7 +26,7 @@ from rankwise.metrics.conventions import (
     discounts,
 )
 from rankwise.metrics.ranking.gains import check_grades, ideal_gains, rank_gains, sum_discounted
-from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure
+from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure, judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -58,6 +58,8 @@ class DCG(GainMeasure):
         Order of rows with equal scores.
     cutoff : int >= 1, optional
         Number of ranks that count.
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
     """
 
     name: ClassVar[str] = "DCG"
@@ -68,6 +70,7 @@ class DCG(GainMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
@@ -91,6 +94,8 @@ class NDCG(GainMeasure):
     short : {"pad", "zero"}
         Treatment of queries with fewer rows than the cut-off: "pad" measures the rows there are,
         "zero" sets the value to 0 (LETOR's scripts).
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking.
     """
 
     name: ClassVar[str] = "nDCG"
@@ -101,10 +106,15 @@ class NDCG(GainMeasure):
     ties: str = "mean"
     short: str = "pad"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice(self.name, "short", self.short, ("pad", "zero"))
+
+    @property
+    def reads_sizes(self) -> bool:
+        return self.short == "zero"
 
     def prepare(self, scored: ScoredGroups) -> None:
         super().prepare(scored)
@@ -132,6 +142,8 @@ class MeanNDCG(GainMeasure):
         See :class:`DCG`.
     empty : {0, 1, "skip", "nan"}
         Value of a query without gain.
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking.
     """
 
     name: ClassVar[str] = "MeanNDCG"
@@ -141,6 +153,11 @@ class MeanNDCG(GainMeasure):
     discount: str = "log2"
     empty: Empty = "skip"
     ties: str = "mean"
+    judged_only: bool = judged_only_field()
+
+    @property
+    def reads_sizes(self) -> bool:
+        return True
 
     def prepare(self, scored: ScoredGroups) -> None:
         super().prepare(scored)

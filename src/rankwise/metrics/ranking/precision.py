@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.metrics.conventions import Empty, check_choice
-from rankwise.metrics.ranking.top import BinaryMeasure
+from rankwise.metrics.ranking.top import BinaryMeasure, judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -42,6 +42,8 @@ class Precision(HitMeasure):
         by m (XGBoost, CatBoost).
     cutoff : int >= 1, optional
         Number of ranks k; None: all rows of the query.
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
     """
 
     name: ClassVar[str] = "P"
@@ -51,6 +53,7 @@ class Precision(HitMeasure):
     ties: str = "mean"
     short: str = "pad"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,6 +81,8 @@ class Recall(HitMeasure):
     ----------
     rel, empty, ties, cutoff
         See :class:`Precision`.
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking.
     """
 
     name: ClassVar[str] = "R"
@@ -86,6 +91,7 @@ class Recall(HitMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         n_relevant, hits = self.counts(scored)
@@ -101,6 +107,8 @@ class RPrecision(BinaryMeasure):
     rel, empty
         See :class:`Precision`.
     ties : {"mean", "stable", "docid", "worst", "best"}
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking.
     """
 
     name: ClassVar[str] = "Rprec"
@@ -109,6 +117,7 @@ class RPrecision(BinaryMeasure):
     rel: float = 1
     empty: Empty = "skip"
     ties: str = "mean"
+    judged_only: bool = judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         n_relevant = scored.count(self.rel)
@@ -129,6 +138,8 @@ class Success(BinaryMeasure):
     rel, empty, cutoff
         See :class:`Precision`.
     ties : {"mean", "stable", "docid", "worst", "best"}
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking.
     """
 
     name: ClassVar[str] = "Success"
@@ -137,6 +148,7 @@ class Success(BinaryMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         sums = self.sums(scored)

@@ -1,6 +1,9 @@
 """Rank-biased precision: a reader continues to the next row with probability p.
 
-RBP = (1 − p) Σ_r [relevant at r] p^(r−1). O(m) per query of m rows.
+RBP = (1 − p) Σ_r [relevant at r] p^(r−1). Its residual is what RBP could gain: the weight
+(1 − p) p^(r−1) of every unjudged row, and p^m for the ranks below the m that were read. With all
+judgements of a ranking of any length, RBP would lie between RBP and RBP + residual. O(m) per query
+of m rows.
 
 Reference: Moffat and Zobel 2008.
 """
@@ -15,7 +18,7 @@ import numpy as np
 from rankwise.kernels.topk import add_discounted
 from rankwise.metrics.conventions import Empty, check_number
 from rankwise.metrics.ranking.gains import NO_TABLE
-from rankwise.metrics.ranking.top import BinaryMeasure
+from rankwise.metrics.ranking.top import BinaryMeasure, TopMeasure, judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -34,6 +37,8 @@ class RankBiasedPrecision(BinaryMeasure):
         Value of a query without relevant rows.
     ties : {"mean", "stable", "docid", "worst", "best"}
     cutoff : int >= 1, optional
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
     """
 
     name: ClassVar[str] = "RBP"
@@ -42,6 +47,7 @@ class RankBiasedPrecision(BinaryMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,3 +62,46 @@ class RankBiasedPrecision(BinaryMeasure):
         if self.empty == 0:
             return values
         return self.fill_empty(values, scored.count(self.rel))
+
+
+@dataclass(frozen=True)
+class RankBiasedResidual(TopMeasure):
+    """Residual of rank-biased precision: the most that further judgements could add to RBP.
+
+    Parameters
+    ----------
+    p : float in (0, 1)
+        Persistence of the reader.
+    empty : {0, 1, "skip", "nan"}
+        Value of a query for which nothing was retrieved; 1 is what nothing is known of.
+    ties : {"mean", "stable", "docid", "worst", "best"}
+    cutoff : int >= 1, optional
+        Number of ranks that are read. The residual holds the weight of all ranks below.
+    """
+
+    name: ClassVar[str] = "RBPResidual"
+    greater_is_better: ClassVar[bool] = False
+
+    p: float = 0.8
+    empty: Empty = 1
+    ties: str = "mean"
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.name, "p", self.p, 0, 1, open_ends=True)
+
+    @property
+    def reads_judgements(self) -> bool:
+        return True
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        unjudged = (~self.read_judged(scored)).astype(np.float64)
+        ranked, top = scored.rank(unjudged, self.ties, self.depth)
+        weights = (1.0 - self.p) * self.p ** np.arange(scored.largest, dtype=np.float64)
+        values = np.empty(scored.n_queries)
+        add_discounted(ranked, top, NO_TABLE, weights, False, self.depth, values)
+        n_read = scored.retrieved_sizes
+        if self.cutoff is not None:
+            n_read = np.minimum(n_read, self.cutoff)
+        return self.fill_empty(values + self.p**n_read, scored.retrieved_sizes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankwise.metrics.conventions import Empty
-from rankwise.metrics.ranking.top import BinaryMeasure
+from rankwise.metrics.ranking.top import BinaryMeasure, judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -23,6 +23,8 @@ class ReciprocalRank(BinaryMeasure):
         Value of a query without relevant rows.
     ties : {"mean", "stable", "docid", "worst", "best"}
     cutoff : int >= 1, optional
+    judged_only : bool
+        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
     """
 
     name: ClassVar[str] = "RR"
@@ -31,6 +33,7 @@ class ReciprocalRank(BinaryMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
+    judged_only: bool = judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         sums = self.sums(scored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,11 +26,17 @@ from rankwise.typing import Float64Array
 SMALLEST_GRADE = float(np.nextafter(0.0, 1.0))
 
 
+def judged_only_field() -> Any:
+    """Field ``judged_only`` of a measure, which is printed only if it is set."""
+    return field(default=False, kw_only=True, metadata={"only_if_set": True})
+
+
 class TopMeasure(Measure):
     """Base class of measures that read a ranking from its top.
 
     Subclasses declare the fields ``empty``, ``ties`` and ``cutoff``, which are only annotated here.
-    Thus each class prints its parameters in its own order.
+    Thus each class prints its parameters in its own order. Those that can leave unjudged rows out
+    declare ``judged_only`` with :func:`judged_only_field`.
     """
 
     reads_from_top: ClassVar[bool] = True
@@ -39,11 +46,16 @@ class TopMeasure(Measure):
     empty: Empty
     ties: str
     cutoff: int | None
+    judged_only: bool = False
 
     def __post_init__(self) -> None:
         check_choice(self.name, "empty", self.empty, EMPTY)
         check_choice(self.name, "ties", self.ties, self.tie_rules)
         check_cutoff(self.name, self.cutoff)
+        if not isinstance(self.judged_only, bool):
+            raise ValueError(
+                f"{self.name}: judged_only must be True or False, got {self.judged_only!r}."
+            )
 
     @property
     def depth(self) -> int:
@@ -55,11 +67,34 @@ class TopMeasure(Measure):
         few = self.cutoff is not None and self.cutoff <= 20 and self.ties in ("mean", "stable")
         return 4.0 if few else 16.0
 
+    @property
+    def reads_judgements(self) -> bool:
+        return self.judged_only
+
     def prepare(self, scored: ScoredGroups) -> None:
+        if self.judged_only:
+            self.read_judged(scored)
         if self.ties in TIES:
             scored.need(self.ties, self.cutoff)
         else:
             scored.need("stable", None)
+
+    def read_judged(self, scored: ScoredGroups) -> NDArray[np.bool_]:
+        """Mask of the judged rows.
+
+        Raises
+        ------
+        ValueError
+            If the rows do not say which are judged.
+        """
+        if scored.judged is None:
+            name = f"{self.name}(judged_only=True)" if self.judged_only else self.name
+            raise ValueError(
+                f"{name} depends on which rows are judged, but the rows do not say which are "
+                "judged. Evaluate a run with its judgements, or pass judged, one truth value per "
+                "row."
+            )
+        return scored.judged
 
     def aggregate(self, values: Float64Array) -> float:
         if self.empty == "nan" and np.isnan(values).any():

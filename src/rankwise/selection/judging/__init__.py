@@ -1,0 +1,1 @@
+"""Unjudged documents: what they could change, and which of them to judge next."""

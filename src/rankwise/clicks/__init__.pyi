@@ -1,4 +1,10 @@
+from .click_model import ClickModel as ClickModel
+from .judgement import Judgements as Judgements
+from .judgement import judgements as judgements
+from .judgement import read_judgements as read_judgements
 from .log import ClickLog as ClickLog
+from .place_propensities import Propensities as Propensities
+from .place_propensities import propensities as propensities
 from .readers import read_clicks as read_clicks
 from .simulation import simulate_clicks as simulate_clicks
 from .ubi import read_ubi as read_ubi

@@ -1,4 +1,10 @@
 from .click_model import ClickModel as ClickModel
+from .counterfactual import OffPolicyEstimate as OffPolicyEstimate
+from .counterfactual import off_policy as off_policy
+from .interleaved_clicks import InterleavingTest as InterleavingTest
+from .interleaved_clicks import interleaving_test as interleaving_test
+from .interleaving import Interleaving as Interleaving
+from .interleaving import interleave as interleave
 from .judgement import Judgements as Judgements
 from .judgement import judgements as judgements
 from .judgement import read_judgements as read_judgements

@@ -244,10 +244,10 @@ def test_files_of_judgements(tmp_path):
     assert lines[0] == "# qid:1: tea pot"
     assert lines[-1] == f"{judged.grade[2]:g} qid:2 # c"
     named = Judgements(np.array(["q1"]), np.array(["a"]), *np.ones((6, 1)), method="ctr")
-    named.write(tmp_path / "a.qrels")
+    named.write(tmp_path / "a.qrels", "trec")
     assert read_qrels(tmp_path / "a.qrels").doc_ids.tolist() == ["a"]
     with pytest.raises(ValueError, match="qrels need whole grades"):
-        judgements(log, shrinkage=1.0).write(tmp_path / "b.qrels")
+        judgements(log, shrinkage=1.0).write(tmp_path / "b.qrels", "trec")
     (tmp_path / "quepid.csv").write_text("query,docid,rating\ntea,a,3\ntea,b,0.5\n")
     np.testing.assert_array_equal(read_judgements(tmp_path / "quepid.csv").grade, [3, 0.5])
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
+from rankwise.clicks.judgement_files import TABLE, read_ratings, write_table
 from rankwise.clicks.shrinkage import (
     MOST_STRENGTH,
     BetaPosterior,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 MODELS = ("pbm", "ubm", "sdbn", "dbn")
 METHODS = ("ctr", "coec", "ips", *MODELS)
-FORMATS = ("trec", "opensearch", "elasticsearch", "ranklib")
+FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
 Method = Literal["ctr", "coec", "ips", "pbm", "ubm", "sdbn", "dbn"]
 
 
@@ -127,11 +128,11 @@ class Judgements:
             raise ValueError("data must have document ids, to find the judgements of its rows.")
         qid = np.array(id_texts(data.qid, "qid"), dtype=object)
         doc_ids = np.array(id_texts(data.doc_ids, "doc_ids"), dtype=object)
-        (ours, theirs), _ = string_codes(self.qid, qid)
-        (our_docs, their_docs), n_documents = string_codes(self.doc_ids, doc_ids)
-        keys = ours * n_documents + our_docs
+        (judged, wanted), _ = string_codes(self.qid, qid)
+        (judged_docs, wanted_docs), n_documents = string_codes(self.doc_ids, doc_ids)
+        keys = judged * n_documents + judged_docs
         order = np.argsort(keys)
-        wanted = theirs * n_documents + their_docs
+        wanted = wanted * n_documents + wanted_docs
         at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
         found = order[at]
         rows = np.flatnonzero(keys[found] == wanted)
@@ -152,7 +153,7 @@ class Judgements:
     def write(
         self,
         path: str | Path,
-        format: Literal["trec", "opensearch", "elasticsearch", "ranklib"] = "trec",
+        format: Literal["csv", "trec", "opensearch", "elasticsearch", "ranklib"] = "csv",
         *,
         index: str = "documents",
     ) -> None:
@@ -161,11 +162,12 @@ class Judgements:
         Parameters
         ----------
         path : path
-        format : {"trec", "opensearch", "elasticsearch", "ranklib"}
-            "trec": qrels. "opensearch": body of a request that imports judgements to the Search
-            Relevance Workbench. "elasticsearch": requests of a ranking evaluation. "ranklib": lines
-            ``grade qid:number # document``, as the tools of LTR plugins read them; comments at the
-            top name the queries. All but "opensearch" need whole grades.
+        format : {"csv", "trec", "opensearch", "elasticsearch", "ranklib"}
+            "csv": all columns, with weights and intervals. "trec": qrels. "opensearch": body of a
+            request that imports judgements to the Search Relevance Workbench. "elasticsearch":
+            requests of a ranking evaluation. "ranklib": lines ``grade qid:number # document``, as
+            the tools of LTR plugins read them; comments at the top name the queries. "trec" and the
+            last two need whole grades.
         index : str
             Name of the index, for "elasticsearch".
 
@@ -176,6 +178,9 @@ class Judgements:
         """
         if format not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+        if format == "csv":
+            write_table(path, {name: getattr(self, column) for name, column in TABLE.items()})
+            return
         if format == "trec":
             write_qrels(self.to_qrels(), path)
             return
@@ -362,8 +367,6 @@ def read_judgements(path: str | Path) -> Judgements:
     ValueError
         If the file has another format, a rating is no number, or a pair is judged twice.
     """
-    from rankwise.clicks.judgement_files import read_ratings
-
     qid, doc_ids, grade = read_ratings(Path(path))
     ones = np.ones(len(grade))
     return Judgements(qid, doc_ids, grade, ones, grade, grade, 0 * ones, 0 * ones, "given")

@@ -1,4 +1,4 @@
-"""Files of judgements that search engines and their tools write."""
+"""Files of judgements that search engines and their tools read and write."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,14 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.datasets.readers.trec_ids import check_distinct, id_array
+from rankwise.runtime.output import open_to_write
 from rankwise.typing import Float64Array
 
+# Columns of a table with one row per judgement, from attributes of Judgements.
+TABLE = {
+    "qid": "qid", "doc_id": "doc_ids", "grade": "grade", "weight": "weight", "low": "low",
+    "high": "high", "impressions": "impressions", "clicks": "clicks",
+}  # fmt: skip
 DOCUMENT_KEYS = ("docId", "docid", "doc_id", "id")
 
 
@@ -30,6 +37,16 @@ def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], Float64Array]:
     check_distinct(qid, doc_ids, f"{path}, judgement {{}}".format)
     grade = np.array([_rating(path, number, row[2]) for number, row in enumerate(rows)])
     return qid, doc_ids, grade
+
+
+def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns as CSV; numbers keep all their digits."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    with open_to_write(path) as stream:
+        stream.write(text.getvalue().encode("utf-8"))
 
 
 def _of_json(path: Path, text: str) -> list[tuple[Any, Any, Any]]:

@@ -27,6 +27,7 @@ from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.tables import delimiter_of, is_parquet, open_parquet, valid
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
+from rankwise.runtime.vocabulary import setting
 
 pc: Any = pyarrow.compute
 
@@ -207,11 +208,13 @@ def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, 
             if not found and role in NEEDED:
                 raise ValueError(
                     f"there must be a column of the {role}, named {' or '.join(usual)}, got "
-                    f"{', '.join(columns)}. Pass {role}=…"
+                    f"{', '.join(columns)}. Pass {setting(role)}."
                 )
             name = found[0] if found else None
         elif name not in columns:
-            raise ValueError(f"{role}={name!r} is not a column; there are {', '.join(columns)}.")
+            raise ValueError(
+                f"{setting(role, name)} is not a column; there are {', '.join(columns)}."
+            )
         if name is not None:
             chosen[role] = name
     return chosen

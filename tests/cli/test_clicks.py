@@ -114,7 +114,7 @@ def test_other_formats(rankwise, tmp_path):
         (("summary", "none.csv"), 2, "'none.csv' is not a file"),
         (("summary", "LOG", "--qid", "text"), 1, "--query 'text' is not a column"),
         (("summary", "LOG", "--format", "xml"), 2, "--format must be one of"),
-        (("summary", "LOG", "--format", "ubi", "--place", "p"), 2, "--place names a column of tables"),
+        (("summary", "LOG", "--format", "ubi", "--place", "p"), 2, "--place names a column"),
         (("judge", "LOG", "--out", "x.csv", "--method", "magic"), 1, "method must be one of"),
         (("test", "LOG", "--systems", "x"), 2, "--systems must name two arms"),
         (("off-policy", "LOG", "none.run"), 2, "'none.run' is not a file"),

@@ -1,4 +1,5 @@
 from .click_model import ClickModel as ClickModel
+from .click_ranker import ClickRanker as ClickRanker
 from .counterfactual import OffPolicyEstimate as OffPolicyEstimate
 from .counterfactual import off_policy as off_policy
 from .interleaved_clicks import InterleavingTest as InterleavingTest

@@ -14,7 +14,7 @@ from rankwise.kernels.click_chains import predict_by_last_click, predict_chains
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
-    from rankwise.clicks.log import ClickLog
+    from rankwise.clicks.log import ClickLog, Codes, Ids
 
 NAMES = ("ctr", "pbm", "ubm", "sdbn", "dbn")
 LISTED = ("ubm", "sdbn", "dbn")
@@ -135,14 +135,12 @@ class ClickModel:
             self._fit_cells(log)
         else:
             self._fit_chains(log)
-        self._pair_of = _index_pairs(log)
+        self._log_pairs = log.query, log.document, log.pairs
         self._unseen = float(self.attractiveness_.mean())
         self._unseen_satisfaction = float(np.mean(getattr(self, "satisfaction_", 0.0)))
         if not self.converged_:
             self.notes_.append(f"EM stopped after {self.n_iter_} steps, before it converged")
-        self.log_likelihood_ = float(
-            _log_likelihood(log, self.predict_proba(log, given_clicks=True))
-        )
+        self.log_likelihood_ = float(_log_likelihood(log, self._chances(log, log.pairs.code, True)))
         return self
 
     def predict_proba(self, log: ClickLog, *, given_clicks: bool = False) -> Float64Array:
@@ -161,7 +159,10 @@ class ClickModel:
         -------
         ndarray of shape (n_rows,)
         """
-        known = self._find_pairs(log)
+        return self._chances(log, self._find_pairs(log), given_clicks)
+
+    def _chances(self, log: ClickLog, known: Codes, given_clicks: bool) -> Float64Array:
+        """Click probability of rows whose pairs have these numbers in the fit, -1 for none."""
         a = np.where(known < 0, self._unseen, self.attractiveness_[known])
         if self.model == "ctr":
             return a
@@ -205,8 +206,9 @@ class ClickModel:
         self.examination_ = np.ones(log.n_places)
 
     def _fit_cells(self, log: ClickLog) -> None:
-        slots, code = np.unique(self._slots(log), return_inverse=True)
-        cells = count_cells(log, code)
+        slot = self._slots(log)
+        slots = np.flatnonzero(np.bincount(slot))
+        cells = count_cells(log, np.searchsorted(slots, slot))
         fit = fit_cells(
             cells, len(log.pairs.query), len(slots), self.prior, tol=self.tol,
             max_iter=self.max_iter, accelerate=self.accelerate,
@@ -277,27 +279,27 @@ class ClickModel:
         predict_by_last_click(log.lists.indptr, place, a, table, out)
         return out
 
-    def _find_pairs(self, log: ClickLog) -> Int64Array:
+    def _find_pairs(self, log: ClickLog) -> Codes:
         """Number of each row's pair in the fit, -1 if it was not seen."""
-        if not hasattr(self, "_pair_of"):
+        if not hasattr(self, "_log_pairs"):
             raise ValueError("fit the model first: ClickModel(…).fit(log).")
-        queries, documents, keys, order = self._pair_of
-        query = np.array([queries.get(name, -1) for name in log.query.names.tolist()])
-        document = np.array([documents.get(name, -1) for name in log.document.names.tolist()])
-        q, d = query[log.pairs.query], document[log.pairs.document]
-        key = q * len(documents) + d
-        at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        found = np.where((keys[at] == key) & (q >= 0) & (d >= 0), order[at], -1)
-        return found[log.pairs.code]
+        query, document, pairs = self._log_pairs
+        if pairs is log.pairs:
+            return pairs.code
+        q = _match_ids(query, log.query)[log.pairs.query]
+        d = _match_ids(document, log.document)[log.pairs.document]
+        keys = pairs.query.astype(np.int64) * len(document) + pairs.document
+        order = np.argsort(keys)
+        wanted = q * len(document) + d
+        at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+        found = np.where((keys[at] == wanted) & (q >= 0) & (d >= 0), at, -1)
+        return found[log.pairs.code].astype(np.int32)
 
 
-def _index_pairs(log: ClickLog) -> tuple[dict[str, int], dict[str, int], Int64Array, Int64Array]:
-    """Ids of a log, and its pairs sorted by key."""
-    queries = {name: code for code, name in enumerate(log.query.names.tolist())}
-    documents = {name: code for code, name in enumerate(log.document.names.tolist())}
-    keys = log.pairs.query.astype(np.int64) * len(documents) + log.pairs.document
-    order = np.argsort(keys)
-    return queries, documents, keys[order], order
+def _match_ids(known: Ids, wanted: Ids) -> Int64Array:
+    """Code of each id of ``wanted`` in ``known``, -1 if it is not there."""
+    table = {name: code for code, name in enumerate(known.names.tolist())}
+    return np.array([table.get(name, -1) for name in wanted.names.tolist()], dtype=np.int64)
 
 
 def _log_likelihood(log: ClickLog, p: Float64Array) -> float:

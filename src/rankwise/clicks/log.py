@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
@@ -23,21 +24,45 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 if TYPE_CHECKING:
     from rankwise.clicks.summary import LogSummary
 
+pc: Any = pyarrow.compute  # its functions are created on import, unseen by type checkers
+
 Codes = NDArray[np.int32]
 
 # Sessions and users with more lists than this are reported: programs, or an id that many share.
 MANY_LISTS = 1000
 
 
-class Ids(NamedTuple):
-    """A column of ids: one code per row, and the id of each code as text."""
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """A column of ids.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows,), int32
+        Code of every row.
+    values : pyarrow.Array
+        Distinct ids, text or integers, by code.
+    """
 
     codes: Codes
-    names: NDArray[Any]
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def names(self) -> NDArray[Any]:
+        """Distinct ids as text, by code; made when they are first read."""
+        return text_array([str(value) for value in self.values.to_pylist()])
+
+    @property
+    def n_present(self) -> int:
+        """Number of ids that rows have."""
+        return int(np.count_nonzero(np.bincount(self.codes)))
 
     def take(self, rows: NDArray[Any]) -> Ids:
-        """Select rows; all names are kept, so codes stay comparable."""
-        return Ids(self.codes[rows], self.names)
+        """Select rows; all ids are kept, so codes stay comparable."""
+        return Ids(self.codes[rows], self.values)
 
 
 class Pairs(NamedTuple):
@@ -52,7 +77,7 @@ class Lists(NamedTuple):
     """Lists of a log: list ``i`` has the rows ``indptr[i]:indptr[i + 1]``, by ascending place."""
 
     indptr: Int64Array
-    code: Int64Array
+    code: Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +215,13 @@ class ClickLog:
         lists = "no sessions" if self.session is None else f"{self.n_lists} lists"
         return (
             f"ClickLog({len(self)} impressions, {int(self.click.sum())} clicks, {lists}, "
-            f"{len(np.unique(self.query.codes))} queries, {len(self.pairs.query)} pairs)"
+            f"{self.query.n_present} queries, {len(self.pairs.query)} pairs)"
         )
 
     @cached_property
     def pairs(self) -> Pairs:
         """Distinct pairs of query and document, in order of their first row."""
-        n_documents = len(self.document.names)
+        n_documents = len(self.document)
         keys = self.query.codes.astype(np.int64) * n_documents + self.document.codes
         code, distinct = _encode_numbers(keys)
         query, document = np.divmod(distinct, n_documents)
@@ -207,11 +232,11 @@ class ClickLog:
         """Rows of each list; every row is a list if there are no sessions."""
         n = len(self)
         if self.session is None:
-            return Lists(np.arange(n + 1), np.arange(n))
+            return Lists(np.arange(n + 1), np.arange(n, dtype=np.int32))
         starts = np.ones(n, dtype=bool)
         starts[1:] = np.diff(self.session.codes) != 0
         starts[1:] |= np.diff(self.query.codes) != 0
-        return Lists(np.append(np.flatnonzero(starts), n), np.cumsum(starts) - 1)
+        return Lists(np.append(np.flatnonzero(starts), n), np.cumsum(starts, dtype=np.int32) - 1)
 
     @property
     def n_lists(self) -> int:
@@ -298,13 +323,12 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
         listed = values.to_pylist() if isinstance(values, pa.Array) else values
         encoded = pa.array(id_texts(listed, name), pa.string()).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    texts = [str(value) for value in encoded.dictionary.to_pylist()]
-    if "" in texts and not may_be_empty:
-        row = int(np.argmax(codes == texts.index("")))
-        raise RowError(
-            f"{name} must not be missing, got ''", row, ". Drop such rows, or name them."
-        )
-    return Ids(codes, text_array(texts))
+    distinct = encoded.dictionary
+    empty = pc.index(distinct, "").as_py() if _is_text(distinct.type) else -1
+    if empty >= 0 and not may_be_empty:
+        row = int(np.argmax(codes == empty))
+        raise RowError(f"{name} must not be missing, got ''", row, ". Drop such rows.")
+    return Ids(codes, distinct)
 
 
 def _is_text(kind: Any) -> bool:

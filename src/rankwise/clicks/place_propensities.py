@@ -141,7 +141,7 @@ def propensities(
     if len(known) < len(shown):
         silent = np.setdiff1d(shown, known) + 1
         notes.append(f"no clicks at places {name_places(silent)}: examination 0, no upper bound")
-    n_queries = len(np.unique(log.query.codes))
+    n_queries = log.query.n_present
     if n_queries < FEW_QUERIES:
         notes.append(f"intervals rest on only {n_queries} queries and are too short")
     examination = np.zeros(len(shown))

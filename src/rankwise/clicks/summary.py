@@ -21,6 +21,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri
 
+from rankwise.kernels.click_cells import order_by_pair, sum_cells
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.typing import Float64Array, Int64Array
 
@@ -60,17 +61,20 @@ class Cells(NamedTuple):
     clicks: Float64Array
 
 
-def count_cells(log: ClickLog, slot: NDArray[Any] | None = None) -> Cells:
-    """Sum weights and clicks by pair and slot; None: by place, slot 0 is place 1."""
-    slot = log.place - 1 if slot is None else slot
+def count_cells(log: ClickLog, slot: Int64Array | None = None) -> Cells:
+    """Sum weights and clicks by pair and slot; None: by place, slot 0 is place 1. O(rows)."""
+    slot = log.place.astype(np.int64) - 1 if slot is None else slot
+    n_pairs, n_rows = len(log.pairs.query), len(log)
+    indptr, order = np.zeros(n_pairs + 1, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    order_by_pair(log.pairs.code, indptr, order)
+    cuts = np.empty(n_pairs + 1, dtype=np.int64)
+    cell_slot, n, clicks = np.empty(n_rows, dtype=np.int64), np.empty(n_rows), np.empty(n_rows)
+    weight = np.empty(0) if log.weight is None else log.weight
     n_slots = int(slot.max()) + 1
-    keys = log.pairs.code.astype(np.int64) * n_slots + slot
-    distinct, code = np.unique(keys, return_inverse=True)
-    n = np.bincount(code, log.counts)
-    clicks = np.bincount(code[log.click], log.counts[log.click], len(distinct))
-    pair, slot = np.divmod(distinct, n_slots)
-    kept = n > 0  # rows of weight 0
-    return Cells(pair[kept], slot[kept], n[kept], clicks[kept])
+    sum_cells(indptr, order, slot, log.click, weight, n_slots, cuts, cell_slot, n, clicks)
+    pair = np.repeat(np.arange(n_pairs), np.diff(cuts))
+    end = len(pair)
+    return Cells(pair, cell_slot[:end].copy(), n[:end].copy(), clicks[:end].copy())
 
 
 def find_components(cells: Cells, n_slots: int) -> list[Int64Array]:
@@ -195,7 +199,8 @@ class LogSummary:
 def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
     """Describe a log, see :class:`LogSummary`; O(n log n) for n rows."""
     check_level(level)
-    place, code = np.unique(log.place.astype(np.int64), return_inverse=True)
+    place = np.flatnonzero(np.bincount(log.place))
+    code = np.searchsorted(place, log.place)
     n = np.bincount(code, log.counts)
     clicks = np.bincount(code, log.counts * log.click)
     rate = np.divide(clicks, n, out=np.zeros(len(n)), where=n > 0)
@@ -211,8 +216,8 @@ def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
         float(n.sum()),
         float(clicks.sum()),
         None if log.session is None else log.n_lists,
-        len(np.unique(log.query.codes)),
-        len(np.unique(log.document.codes)),
+        log.query.n_present,
+        log.document.n_present,
         len(log.pairs.query),
         place,
         n,

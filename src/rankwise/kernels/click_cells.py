@@ -15,7 +15,98 @@ from rankwise.runtime.jit import njit
 
 
 @njit
-def run_em_step(indptr, slot, n, clicks, prior, attraction, examination, new_attraction, totals):
+def order_by_pair(pair, indptr, order):
+    """Write the rows of each pair, one pair after the other; ``indptr`` is all 0 on entry."""
+    for i in range(len(pair)):
+        indptr[pair[i] + 1] += 1
+    for p in range(1, len(indptr)):
+        indptr[p] += indptr[p - 1]
+    free = indptr[:-1].copy()
+    for i in range(len(pair)):
+        order[free[pair[i]]] = i
+        free[pair[i]] += 1
+
+
+@njit
+def sum_cells(indptr, order, slot, click, weight, n_slots, out_indptr, out_slot, out_n, out_clicks):
+    """Sum the rows of each pair by slot; cells are sorted by slot, and none has weight 0.
+
+    Parameters
+    ----------
+    indptr, order : ndarray of int64
+        Rows of each pair.
+    slot, click : ndarray of shape (n_rows,), int64 and bool
+    weight : ndarray of shape (n_rows,) or (0,), float64
+        Empty: all weights are 1.
+    n_slots : int
+    out_indptr : ndarray of shape (n_pairs + 1,), int64
+        Output, like the arrays below, whose length is at least the number of cells.
+    out_slot, out_n, out_clicks : ndarray of int64, float64 and float64
+    """
+    n, clicks = np.zeros(n_slots), np.zeros(n_slots)
+    touched = np.empty(n_slots, np.int64)
+    end = 0
+    out_indptr[0] = 0
+    for p in range(len(indptr) - 1):
+        n_touched = 0
+        for j in range(indptr[p], indptr[p + 1]):
+            i = order[j]
+            w = weight[i] if len(weight) else 1.0
+            s = slot[i]
+            if w > 0.0:
+                if n[s] == 0.0:
+                    # Slots are few and mostly ascend, so that insertion keeps them sorted.
+                    k = n_touched
+                    while k > 0 and touched[k - 1] > s:
+                        touched[k] = touched[k - 1]
+                        k -= 1
+                    touched[k] = s
+                    n_touched += 1
+                n[s] += w
+                if click[i]:
+                    clicks[s] += w
+        for k in range(n_touched):
+            s = touched[k]
+            out_slot[end], out_n[end], out_clicks[end] = s, n[s], clicks[s]
+            n[s] = clicks[s] = 0.0
+            end += 1
+        out_indptr[p + 1] = end
+
+
+@njit
+def hash_cells(indptr, slot, n, clicks, out):
+    """Write a number for the cells of each pair; equal cells have equal numbers."""
+    for p in range(len(out)):
+        h = np.uint64(14695981039346656037)
+        for i in range(indptr[p], indptr[p + 1]):
+            for part in (slot[i], np.int64(n[i] * 1024.0), np.int64(clicks[i] * 1024.0)):
+                h = (h ^ np.uint64(part)) * np.uint64(1099511628211)
+                h ^= h >> np.uint64(29)
+        out[p] = h
+
+
+@njit
+def mark_different(indptr, slot, n, clicks, first, different):
+    """Mark pairs whose cells differ from those of the pair ``first[p]``; return their number."""
+    count = 0
+    for p in range(len(first)):
+        f = first[p]
+        shift = indptr[f] - indptr[p]
+        wrong = indptr[p + 1] - indptr[p] != indptr[f + 1] - indptr[f]
+        if not wrong:
+            for i in range(indptr[p], indptr[p + 1]):
+                j = i + shift
+                if slot[i] != slot[j] or n[i] != n[j] or clicks[i] != clicks[j]:
+                    wrong = True
+        different[p] = wrong
+        count += wrong
+    return count
+
+
+@njit
+def run_em_step(
+    indptr, slot, n, clicks, times, prior, attraction, examination, new_attraction, totals
+):
     """Write the parameters after one step of EM; return the objective before it.
 
     The objective is the log-likelihood of all cells, plus ``prior[0] log v + (prior[1] - prior[0])
@@ -27,6 +118,8 @@ def run_em_step(indptr, slot, n, clicks, prior, attraction, examination, new_att
         Cells of each pair.
     slot : ndarray of shape (n_cells,), int64
     n, clicks : ndarray of shape (n_cells,), float64
+    times : ndarray of shape (n_pairs,), float64
+        Number of pairs that have these cells.
     prior : ndarray of shape (2,), float64
     attraction : ndarray of shape (n_pairs,), float64, in (0, 1)
     examination : ndarray of shape (n_slots,), float64, in (0, 1)
@@ -41,23 +134,23 @@ def run_em_step(indptr, slot, n, clicks, prior, attraction, examination, new_att
     for s in range(len(examination)):
         value += _log_prior(examination[s], prior)
     for p in range(len(attraction)):
-        a = attraction[p]
-        value += _log_prior(a, prior)
+        a, m = attraction[p], times[p]
+        value += m * _log_prior(a, prior)
         attracted, shown = prior[0], prior[1]
         for i in range(indptr[p], indptr[p + 1]):
             s = slot[i]
             g = examination[s]
             c = clicks[i]
             click = a * g
-            value += (n[i] - c) * math.log1p(-click)
+            value += m * (n[i] - c) * math.log1p(-click)
             if c > 0.0:  # the logarithm of a tiny product may be infinite, times 0 NaN
-                value += c * math.log(click)
+                value += m * c * math.log(click)
             # Without a click, a document was attractive but not examined, or the other way round.
             rest = (n[i] - c) / (1.0 - click)
             attracted += c + rest * a * (1.0 - g)
             shown += n[i]
-            totals[0, s] += c + rest * g * (1.0 - a)
-            totals[1, s] += n[i]
+            totals[0, s] += m * (c + rest * g * (1.0 - a))
+            totals[1, s] += m * n[i]
         new_attraction[p] = attracted / shown
     return value
 

@@ -21,6 +21,17 @@ from rankwise.runtime.jit import njit
 
 
 @njit
+def hash_lists(indptr, pair, click, out):
+    """Write a number for the pairs and clicks of each list; equal lists have equal numbers."""
+    for q in range(len(out)):
+        h = np.uint64(14695981039346656037)
+        for i in range(indptr[q], indptr[q + 1]):
+            h = (h ^ np.uint64(2 * pair[i] + click[i])) * np.uint64(1099511628211)
+            h ^= h >> np.uint64(29)
+        out[q] = h
+
+
+@njit
 def run_chain_step(
     indptr, pair, click, weight, attraction, satisfaction, gamma, attracted, satisfied, scores
 ):

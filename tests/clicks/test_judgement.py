@@ -47,7 +47,7 @@ def test_clicks_over_expected_clicks_by_definition():
     """(C + kappa mu) / (E + kappa): E adds, for every impression, the rate at that place."""
     log = random_log()
     rate = {k: log.click[log.place == k].mean() for k in range(1, 5)}
-    judged = judgements(log, "coec")
+    judged = judgements(log, "coec", shrinkage="fit")
     for pair, cells in naive_counts(log).items():
         clicks = sum(c for _, c in cells.values())
         expected = sum(n * rate[place] for place, (n, _) in cells.items())
@@ -65,12 +65,13 @@ def test_clicks_over_expected_clicks_by_definition():
         n * rate[place] for cells in naive_counts(log).values() for place, (n, _) in cells.items()
     )
     np.testing.assert_allclose(total, log.click.sum())  # so that the mean grade is about 1
-    assert (raw.weight == 1).all()
+    np.testing.assert_array_equal(raw.weight, judged.weight)
+    assert raw.kappa == judged.kappa
 
 
 def test_click_rates_by_definition():
     log = random_log(1)
-    judged, raw = judgements(log, "ctr"), judgements(log, "ctr", shrinkage=0.0)
+    judged, raw = judgements(log, shrinkage="fit"), judgements(log)
     for pair, cells in naive_counts(log).items():
         n, clicks = np.sum(list(cells.values()), axis=0)
         a, b = judged.kappa * judged.mu, judged.kappa * (1 - judged.mu)
@@ -145,7 +146,7 @@ def test_pairs_that_do_not_differ_are_reported():
     rng = np.random.default_rng(0)
     n = 20_000
     alike = ClickLog.from_columns(["q"] * n, np.arange(n) % 20, [1] * n, rng.permutation(n) % 4 < 1)
-    spread = np.ptp(judgements(alike).grade)
+    spread = np.ptp(judgements(alike, shrinkage="fit").grade)
     assert spread < 0.3 * np.ptp(judgements(alike, shrinkage=0.0).grade)
     even = ClickLog.from_columns(["q"] * n, np.arange(n) // 1000, [1] * n, np.arange(n) % 4 < 1)
     assert "no difference between pairs beyond chance" in judgements(even).notes[0]
@@ -178,7 +179,7 @@ def test_intervals_of_click_rates_cover():
         document = np.repeat(np.arange(100), n)
         click = rng.random(len(document)) < rate[document]
         log = ClickLog.from_columns(["q"] * len(document), document, [1] * len(document), click)
-        judged = judgements(log)
+        judged = judgements(log, shrinkage="fit")
         truth = rate[judged.doc_ids.astype(int)]
         covered += ((judged.low <= truth) & (truth <= judged.high)).sum()
         total += 100

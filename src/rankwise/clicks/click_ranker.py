@@ -77,7 +77,7 @@ class ClickRanker:
         method: Method = "ctr",
         propensities: Any = None,
         weights: Literal["trust", "impressions"] | None = "trust",
-        shrinkage: float | Literal["fit"] = "fit",
+        shrinkage: float | Literal["fit"] = 0.0,
     ) -> None:
         if weights not in WEIGHTS:
             raise ValueError(f"weights must be 'trust', 'impressions' or None, got {weights!r}.")

@@ -246,7 +246,7 @@ def judgements(
     method: Method = "ctr",
     *,
     propensities: Any = None,
-    shrinkage: float | Literal["fit"] = "fit",
+    shrinkage: float | Literal["fit"] = 0.0,
     grades: int | None = None,
     thresholds: Sequence[float] | None = None,
     certainty: float = 0.5,
@@ -263,14 +263,16 @@ def judgements(
         - "ctr": click rate. E = n; the prior is a beta distribution (beta-binomial);
         - "coec": clicks over expected clicks. E = sum_k n_k times the click rate of all impressions
           at k; the prior is a gamma distribution (gamma-Poisson) [1]_;
-        - "ips": mean of click / g_k, for the examination g of each place [2]_, shrunk by a normal
-          prior;
+        - "ips": mean of click / g_k, for the examination g of each place [2]_; the prior is
+          normal, and kappa its precision;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
     propensities : Propensities or array-like of shape (n_places,), optional
         Examination g by place, for "ips". None: ``propensities(log, "harvest")``.
     shrinkage : float >= 0 or "fit"
-        Strength kappa of the prior: the grade is ``(C + kappa mu) / (E + kappa)``. "fit": mu and
-        kappa by maximum marginal likelihood. 0: raw rates; all weights are then 1.
+        Strength kappa of a prior that moves grades to the mean: ``(C + kappa mu) / (E + kappa)``.
+        0: raw rates. "fit": mu and kappa by maximum marginal likelihood; better predictions of
+        clicks, but not of the order of documents (:doc:`clicks_explained`). Weights come from the
+        fitted prior in either case; those of a given kappa > 0 from that.
     grades : int >= 2, optional
         Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
         probability of at least ``certainty``.
@@ -326,8 +328,7 @@ def judgements(
         posterior = _ips(log, cells, n, propensities, shrinkage, notes)
     else:
         posterior = _by_model(log, method, notes)
-    mu, kappa = posterior.mu, posterior.kappa  # type: ignore[attr-defined]
-    if method in ("ctr", "coec") and kappa >= 0.99 * MOST_STRENGTH:
+    if method in ("ctr", "coec") and posterior.trust >= 0.99 * MOST_STRENGTH:
         notes.append("the log shows no difference between pairs beyond chance")
     seen = n > 0
     if not seen.all():
@@ -343,8 +344,8 @@ def judgements(
         *(np.asarray(column, dtype=np.float64)[seen] for column in (*columns, n, clicks)),
         method=method,
         level=level,
-        mu=mu,
-        kappa=kappa,
+        mu=posterior.mu,
+        kappa=posterior.trust,
         notes=notes,
     )
 
@@ -401,11 +402,15 @@ def _place_rates(cells: Cells) -> Float64Array:
 def _conjugate(
     posterior: Any, fit: Any, clicks: Float64Array, exposure: Float64Array, shrinkage: Any
 ) -> Any:
+    mu, fitted = fit(clicks[exposure > 0], exposure[exposure > 0])
+    return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage))
+
+
+def _strengths(fitted: float, shrinkage: Any) -> tuple[float, float]:
+    """Strength of the prior behind the weights, and of the shrinkage."""
     if shrinkage == "fit":
-        mu, kappa = fit(clicks[exposure > 0], exposure[exposure > 0])
-    else:
-        mu, kappa = float(clicks.sum() / exposure.sum()), float(shrinkage)
-    return posterior(clicks, exposure, mu, kappa)
+        return fitted, fitted
+    return (float(shrinkage), float(shrinkage)) if shrinkage > 0 else (fitted, 0.0)
 
 
 def _ips(
@@ -428,11 +433,11 @@ def _ips(
     smooth = ((value * n + mean) / (n + 1))[cells.pair]
     variance = cells.n * np.maximum(smooth / g - smooth**2, 0.0)
     se = np.sqrt(np.bincount(cells.pair, variance, len(n))) / total
-    mu, kappa = fit_normal(value, se) if shrinkage == "fit" else (mean, float(shrinkage))
+    mu, fitted = fit_normal(value, se)
     least = float(g.min())
     if least < 0.05:
         notes.append(f"clicks weigh up to {1 / least:.0f} impressions: examination {least:.3f}")
-    return NormalPosterior(value, se, mu, kappa)
+    return NormalPosterior(value, se, mu, *_strengths(fitted, shrinkage))
 
 
 def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
@@ -441,8 +446,9 @@ def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
     model = ClickModel(method).fit(log)  # type: ignore[arg-type]
     notes += model.notes_
     se = model.attractiveness_se_
-    mu, kappa = fit_normal(model.attractiveness_, se)
-    return NormalPosterior(model.attractiveness_, se, mu, kappa, shrinks=False)
+    mu, fitted = fit_normal(model.attractiveness_, se)
+    # The prior of the model has moved the estimates already.
+    return NormalPosterior(model.attractiveness_, se, mu, fitted, 0.0)
 
 
 def examination_of(log: ClickLog, given: Any) -> Float64Array:
@@ -483,7 +489,7 @@ def _cut(
     levels = np.arange(1, grades) / grades
     if thresholds is not None:
         cuts = list(thresholds)
-    elif posterior.kappa > 0:
+    elif posterior.trust > 0:
         cuts = [posterior.prior_quantile(p) for p in levels]
     else:
         cuts = np.quantile(posterior.mean, levels).tolist()

@@ -41,6 +41,16 @@ class Posterior(Protocol):
     """Rates of all pairs after the clicks were seen; arrays have one entry per pair."""
 
     @property
+    def mu(self) -> float:
+        """Mean of the prior."""
+        ...
+
+    @property
+    def trust(self) -> float:
+        """Strength of the prior."""
+        ...
+
+    @property
     def mean(self) -> Float64Array:
         """Mean of the rate of each pair."""
         ...
@@ -65,11 +75,16 @@ class Posterior(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GammaPosterior:
-    """Posterior of the gamma-Poisson model for clicks and exposures of shape (n_pairs,)."""
+    """Posterior of the gamma-Poisson model for clicks and exposures of shape (n_pairs,).
+
+    The prior of mean ``mu`` and strength ``trust`` gives the weights. ``kappa`` is the strength
+    that moves the rates: ``trust``, or 0 for raw rates.
+    """
 
     clicks: Float64Array
     exposure: Float64Array
     mu: float
+    trust: float
     kappa: float
 
     @property
@@ -82,8 +97,8 @@ class GammaPosterior:
 
     @property
     def weight(self) -> Float64Array:
-        """Share of the pair's own clicks in its mean, ``E / (E + kappa)``."""
-        return _share(self.exposure, self.kappa)
+        """Share of the pair's own clicks in the best mean, ``E / (E + trust)``."""
+        return _share(self.exposure, self.trust)
 
     def _shape_rate(self) -> tuple[Float64Array, Float64Array]:
         prior = self.kappa * self.mu if self.kappa > 0 else JEFFREYS
@@ -101,7 +116,7 @@ class GammaPosterior:
 
     def prior_quantile(self, p: float) -> float:
         """See :class:`Posterior`."""
-        return float(gammaincinv(self.kappa * self.mu, p) / self.kappa)
+        return float(gammaincinv(self.trust * self.mu, p) / self.trust)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,32 +138,32 @@ class BetaPosterior(GammaPosterior):
 
     def prior_quantile(self, p: float) -> float:
         """See :class:`Posterior`."""
-        return float(betaincinv(self.kappa * self.mu, self.kappa * (1 - self.mu), p))
+        return float(betaincinv(self.trust * self.mu, self.trust * (1 - self.mu), p))
 
 
 @dataclass(frozen=True, eq=False)
 class NormalPosterior:
-    """Estimates with standard errors; ``kappa`` is 1 / tau^2, 0 for no shrinkage."""
+    """Estimates with standard errors; ``trust`` is 1 / tau^2, ``kappa`` that or 0."""
 
     estimate: Float64Array
     se: Float64Array
     mu: float
+    trust: float
     kappa: float
-    shrinks: bool = True
 
     @property
     def weight(self) -> Float64Array:
         """``tau^2 / (tau^2 + se^2)``."""
-        return 1.0 / (1.0 + self.kappa * self.se**2)
+        return 1.0 / (1.0 + self.trust * self.se**2)
 
     @property
     def mean(self) -> Float64Array:
         """The estimates, moved towards mu if they are to be shrunk."""
-        w = self.weight if self.shrinks else 1.0
+        w = 1.0 / (1.0 + self.kappa * self.se**2)
         return w * self.estimate + (1.0 - w) * self.mu
 
     def _spread(self) -> Float64Array:
-        return self.se * np.sqrt(self.weight if self.shrinks else 1.0)
+        return self.se / np.sqrt(1.0 + self.kappa * self.se**2)
 
     def quantile(self, p: float) -> Float64Array:
         """See :class:`Posterior`; rates are never negative."""
@@ -160,7 +175,7 @@ class NormalPosterior:
 
     def prior_quantile(self, p: float) -> float:
         """See :class:`Posterior`."""
-        return float(self.mu + ndtri(p) / np.sqrt(self.kappa)) if self.kappa > 0 else self.mu
+        return float(self.mu + ndtri(p) / np.sqrt(self.trust)) if self.trust > 0 else self.mu
 
 
 def fit_gamma_poisson(clicks: Float64Array, exposure: Float64Array) -> tuple[float, float]:

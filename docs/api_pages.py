@@ -7,6 +7,7 @@ from the command line's own tree.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -38,6 +39,7 @@ MODULES = {
     "rankwise.explain": "Explanations",
     "rankwise.fusion": "Fusion of result lists",
     "rankwise.text": "Text",
+    "rankwise.clicks": "Click logs",
     "rankwise.report": "Report",
     "rankwise.export": "Export",
     "rankwise.distributed": "Clusters",
@@ -100,14 +102,22 @@ def functions() -> str:
 
 def commands() -> str:
     """One section per command of ``rankwise``: what it does, arguments, options."""
-    program = get_command(app)
     parts = [_title("Commands", "=")]
-    for name, command in program.commands.items():
+    for name, command in _single_commands(get_command(app)):
         parts += [_title(f"rankwise {name}", "-"), cleandoc(command.help or ""), ""]
         for parameter in command.params:
             help_text = " ".join((getattr(parameter, "help", "") or "").split())
             parts += [_spelling(parameter), f"    {_plain(help_text)}{_default(parameter)}", ""]
     return "\n".join(parts)
+
+
+def _single_commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Commands of a group and of the groups in it, by their full names."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _single_commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
 
 
 def _spelling(parameter: Any) -> str:

@@ -20,6 +20,7 @@ ROOMS = {
     "explain": "shares of features in a score",
     "fusion": "result lists of several systems",
     "text": "index, search, text features",
+    "clicks": "click logs and judgements",
     "rankers": "one estimator per file",
     "ordinal": "classifiers of ordered classes",
     "labels": "multi-label, cost-sensitive",

@@ -1,4 +1,5 @@
 __version__: str
+from . import clicks as clicks
 from . import datasets as datasets
 from . import distributed as distributed
 from . import experiments as experiments

@@ -14,6 +14,7 @@ import typer
 
 from rankwise.cli import (
     board,
+    clicks,
     compare,
     convert,
     cv,
@@ -65,6 +66,7 @@ for _name, _command in _COMMANDS.items():
     # A paragraph is one line: typer keeps the line ends of docstrings on narrow terminals.
     _paragraphs = cleandoc(_command.__doc__ or "").split("\n\n")
     app.command(_name, help="\n\n".join(" ".join(text.split()) for text in _paragraphs))(_command)
+app.add_typer(clicks.app, name="clicks")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,356 @@
+"""What clicks are good for, where the truth is known: simulated users on synthetic queries.
+
+    python -m benchmarks.study_clicks [judgements] [coverage] [interleaving] [learning] [off_policy]
+
+- "judgements": agreement with the truth of the order that each method gives to the documents that a
+  log shows, as Kendall's tau and nDCG, mean over queries and seeds. 100 queries of 20 documents;
+  the logging ranker is fixed ("fixed": the same list always, but for one list in ten) or varied.
+  "rule" is that of OpenSearch's judgements: clicks over impressions times the click rate of the
+  best rank at which the document was ever shown.
+- "coverage": share of 95 % intervals that hold the truth, and mean error of examination at places
+  2 and 5.
+- "interleaving": share of false rejections at level .05, with lists of equal and unequal length and
+  with heavy users; lists that 80 % power needs, beside an A/B test of the clicks per list.
+- "learning": nDCG@10 on test queries of LambdaMART and ridge, trained on labels, on raw click rates
+  without weights, and on judgements with weights; "position": LambdaMART(position=) on impressions.
+- "off_policy": coverage and width of the intervals of the estimators.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from rankwise import LambdaMART, RankingData, RidgeRanker, evaluate
+from rankwise.clicks import (
+    ClickLog,
+    ClickModel,
+    ClickRanker,
+    interleave,
+    interleaving_test,
+    judgements,
+    off_policy,
+    propensities,
+    simulate_clicks,
+)
+from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
+from rankwise.clicks.summary import count_cells
+from rankwise.datasets import load_dataset
+
+# Nobody looks with certainty, so that no truth lies on the edge of its range.
+G = 0.9 * np.array(EXAMINATION)
+USERS = {
+    "pbm": {"model": "pbm", "examination": G},
+    "trust": {"model": "trust", "examination": G},
+    "dbn": {"model": "dbn"},
+}
+METHODS = ("coec", "ips", "pbm", "sdbn", "dbn")
+
+
+def queries(seed: int, n_queries: int = 100, n_documents: int = 20) -> RankingData:
+    """Queries whose grades fall off, as judged ones do; X is the grade with noise."""
+    rng = np.random.default_rng(seed)
+    n = n_queries * n_documents
+    y = rng.choice(5, size=n, p=[0.5, 0.2, 0.15, 0.1, 0.05]).astype(float)
+    X = (y + 1.5 * rng.normal(size=n))[:, None]
+    return RankingData(X, y, np.arange(n) // n_documents, np.arange(n).astype(str))
+
+
+def record(data: RankingData, user: str, n: int, varied: bool, seed: int) -> ClickLog:
+    """A log of n lists; a fixed system swaps documents in one list of ten."""
+    scores = data.X[:, 0]
+    if varied:
+        return simulate_clicks(data, scores, USERS[user], n_sessions=n, temperature=0.5,
+                               random_state=seed)  # fmt: skip
+    most = simulate_clicks(data, scores, USERS[user], n_sessions=n * 9 // 10, random_state=seed)
+    few = simulate_clicks(data, scores, USERS[user], n_sessions=n - n * 9 // 10, temperature=0.3,
+                          random_state=seed + 1)  # fmt: skip
+    parts = (most, few)
+    names = [[getattr(log, what).names[getattr(log, what).codes] for log in parts]
+             for what in ("query", "document", "session")]  # fmt: skip
+    session = np.concatenate([np.char.add("m", names[2][0]), np.char.add("f", names[2][1])])
+    return ClickLog.from_columns(
+        np.concatenate(names[0]), np.concatenate(names[1]),
+        np.concatenate([log.place for log in parts]), np.concatenate([log.click for log in parts]),
+        session=session, first_place=1,
+    )  # fmt: skip
+
+
+def opensearch_rule(log: ClickLog) -> np.ndarray:
+    """Clicks over impressions times the click rate of the best rank, by pair."""
+    cells = count_cells(log)
+    n_pairs = len(log.pairs.query)
+    rate = np.bincount(cells.slot, cells.clicks) / np.bincount(cells.slot, cells.n)
+    best = np.full(n_pairs, log.n_places)
+    np.minimum.at(best, cells.pair, cells.slot)
+    n = np.bincount(cells.pair, cells.n, n_pairs)
+    return np.bincount(cells.pair, cells.clicks, n_pairs) / (n * rate[best])
+
+
+def grades(log: ClickLog) -> Iterator[tuple[str, np.ndarray]]:
+    """Grades by each method, by pair of the log."""
+    yield "ctr", judgements(log, "ctr").grade
+    yield "ctr fit", judgements(log, "ctr", shrinkage="fit").grade
+    yield "rule", opensearch_rule(log)
+    for method in METHODS:
+        try:
+            yield method, judgements(log, method).grade  # type: ignore[arg-type]
+        except ValueError:  # places that no pair links
+            yield method, np.full(len(log.pairs.query), np.nan)
+
+
+def study_judgements(seeds: int = 3) -> None:
+    """Print tau and nDCG of every method."""
+    print(
+        "user   log     lists "
+        + "".join(f"{name:>14s}" for name in ("ctr", "ctr fit", "rule", *METHODS))
+    )
+    for user in USERS:
+        for varied in (False, True):
+            for n in (2_000, 20_000, 100_000):
+                cells: dict[str, list[tuple[float, float]]] = {}
+                for seed in range(seeds):
+                    data = queries(seed)
+                    log = record(data, user, n, varied, seed)
+                    row = log.document.names[log.pairs.document].astype(int)
+                    for name, grade in grades(log):
+                        cells.setdefault(name, []).append(agreement(data, row, grade))
+                line = "".join(
+                    "   {:.3f} {:.3f}".format(*np.mean(v, axis=0)) for v in cells.values()
+                )
+                print(f"{user:6s} {'varied' if varied else 'fixed ':6s} {n:6d} {line}", flush=True)
+
+
+def agreement(data: RankingData, row: np.ndarray, grade: np.ndarray) -> tuple[float, float]:
+    """Mean tau-b and nDCG@10 of shown documents, over queries."""
+    if np.isnan(grade).any():
+        return np.nan, np.nan
+    truth, qid = attractiveness_of(data.y)[row], data.qid[row]
+    taus = [kendalltau(truth[qid == q], grade[qid == q]).statistic for q in np.unique(qid)]
+    ndcg = evaluate(data.y[row], grade, qid, "nDCG@10")["nDCG@10"]
+    return float(np.nanmean(taus)), float(ndcg)
+
+
+def study_coverage(n_simulations: int = 100) -> None:
+    """Print the share of intervals that hold the truth."""
+    print(f"{n_simulations} simulations a line; truth outside of its range of 3 errors: .05 +- "
+          f"{3 * np.sqrt(0.05 * 0.95 / n_simulations):.3f} for one parameter")  # fmt: skip
+    print(
+        "lists   harvest  (error at 2, 5)     em       (error at 2, 5)    a of pbm  a of dbn  ctr"
+    )
+    for n in (1_000, 5_000, 20_000):
+        found: dict[str, list[float]] = {}
+        for seed in range(n_simulations):
+            data = queries(seed, n_queries=40)
+            log = record(data, "pbm", n, True, seed)
+            truth = np.array(EXAMINATION)
+            for method in ("harvest", "em"):
+                g = propensities(log, method)  # type: ignore[arg-type]
+                inside = (g.low <= truth) & (truth <= g.high)
+                found.setdefault(method, []).append(inside[1:].mean())
+                found.setdefault(f"{method} 2", []).append(g.examination[1] - truth[1])
+                found.setdefault(f"{method} 5", []).append(g.examination[4] - truth[4])
+            row = log.document.names[log.pairs.document].astype(int)
+            for name, scale, seen in (("pbm", 0.9, log), ("dbn", 1.0, None)):
+                seen = seen or record(data, "dbn", n, True, seed)
+                model = ClickModel(name).fit(seen)  # type: ignore[arg-type]
+                row = seen.document.names[seen.pairs.document].astype(int)
+                a = scale * attractiveness_of(data.y)[row]
+                off = np.abs(model.attractiveness_ - a) <= 1.96 * model.attractiveness_se_
+                found.setdefault(name, []).append(off.mean())
+            found.setdefault("ctr", []).append(rate_coverage(seed, n))
+        m = {name: float(np.nanmean(values)) for name, values in found.items()}
+        print(f"{n:6d}  {m['harvest']:.3f}  ({m['harvest 2']:+.4f} {m['harvest 5']:+.4f})   "
+              f"{m['em']:.3f}  ({m['em 2']:+.4f} {m['em 5']:+.4f})   {m['pbm']:.3f}  "
+              f"{m['dbn']:.3f}  {m['ctr']:.3f}", flush=True)  # fmt: skip
+
+
+def rate_coverage(seed: int, n: int) -> float:
+    """Share of intervals of click rates that hold rates drawn from a beta distribution."""
+    rng = np.random.default_rng(seed)
+    rate = rng.beta(1, 5, size=400)
+    document = rng.integers(400, size=n * 10)
+    log = ClickLog.from_columns(
+        np.zeros(len(document), int), document, np.ones(len(document), int),
+        rng.random(len(document)) < rate[document],
+    )  # fmt: skip
+    judged = judgements(log, shrinkage="fit")
+    truth = rate[judged.doc_ids.astype(int)]
+    return float(((judged.low <= truth) & (truth <= judged.high)).mean())
+
+
+def interleaved_log(rng: np.random.Generator, lists: Callable[[], tuple[dict, dict]],
+                    n: int, appeal: Callable[[str], float], heavy: bool) -> ClickLog:  # fmt: skip
+    """Team drafts for n lists of users with habits of their own, who click position-based."""
+    user = np.minimum(rng.pareto(0.8, size=n).astype(int), 99) if heavy else rng.integers(n, size=n)
+    habit = rng.beta(2, 2, size=n)
+    parts = []
+    for session in range(n):
+        merged = interleave(*lists(), random_state=rng)
+        chance = np.array([appeal(d) for d in merged.doc_ids]) * habit[user[session]]
+        chance *= G[np.minimum(merged.place, len(G)) - 1]
+        parts.append((merged, rng.random(len(merged)) < chance, session))
+    sizes = [len(merged) for merged, _, _ in parts]
+    join = np.concatenate
+    return ClickLog.from_columns(
+        join([m.qid for m, _, _ in parts]), join([m.doc_ids for m, _, _ in parts]),
+        join([m.place for m, _, _ in parts]), join([c for _, c, _ in parts]),
+        session=np.repeat(np.arange(n), sizes), user=np.repeat(user, sizes),
+        arm=join([m.team for m, _, _ in parts]),
+    )  # fmt: skip
+
+
+def study_interleaving(n_simulations: int = 500) -> None:
+    """Print error rates of equal systems, and lists needed beside an A/B test."""
+    print(f"{n_simulations} null experiments of 100 lists a line")
+    print("lists             sign flips   interval   at any time")
+    for a, b, heavy in ((1, 1, False), (10, 20, False), (3, 3, True)):
+        rng = np.random.default_rng([a, b])
+        wrong = np.zeros(3)
+        for _ in range(n_simulations):
+            names = [f"d{i}" for i in rng.permutation(b)]
+
+            def lists(names: list[str] = names, a: int = a, b: int = b) -> tuple[dict, dict]:
+                full = {d: float(b - i) for i, d in enumerate(names)}
+                return {"q": dict(list(full.items())[:a])}, {"q": full}
+
+            log = interleaved_log(rng, lists, 100, lambda d: 0.3, heavy)
+            if not log.click[log.arm.names[log.arm.codes] != ""].any():  # type: ignore[union-attr]
+                continue
+            test = interleaving_test(log, n_resamples=199)
+            wrong += (test.p_value <= 0.05, not test.low <= 0 <= test.high,
+                      not test.sequential_low <= 0 <= test.sequential_high)  # fmt: skip
+        name = f"{a}:{b}" + " heavy users" * heavy
+        print(f"{name:17s} " + "   ".join(f"{share:9.3f}" for share in wrong / n_simulations))
+    sensitivity()
+
+
+def sensitivity(n: int = 4000) -> None:
+    """Lists that 80 % power needs, by interleaving and by an A/B test of clicks per list."""
+    rng = np.random.default_rng(0)
+    rate = np.linspace(0.6, 0.05, 10)
+    names = [f"d{i}" for i in range(10)]
+    a = {"q": {d: 10.0 - i for i, d in enumerate(names)}}
+    order = [0, 2, 1, 4, 3, 6, 5, 8, 7, 9]  # the other system swaps neighbours
+    b = {"q": {names[j]: 10.0 - i for i, j in enumerate(order)}}
+    log = interleaved_log(rng, lambda: (a, b), n, lambda d: rate[int(d[1:])], False)
+    test = interleaving_test(log)
+    habit = rng.beta(2, 2, size=(2, n))
+    clicks = [
+        (rng.random((n, 10)) < rate[list(o)] * G * habit[i][:, None]).sum(axis=1)
+        for i, o in enumerate((range(10), order))
+    ]
+    truth = float((rate * G).sum() - (rate[order] * G).sum()) / 2
+    z2 = (1.96 + 0.8416) ** 2
+    needed = z2 * 2 * (np.var(clicks[0]) + np.var(clicks[1])) / truth**2
+    ours = test.lists_needed(test.delta)
+    print(f"neighbours swapped: interleaving needs {ours} lists, an A/B test {needed:.0f}: "
+          f"{needed / ours:.0f} x")  # fmt: skip
+
+
+def study_learning(seeds: int = 2) -> None:
+    """Print nDCG@10 on test queries; the log comes from a ridge ranker of 1 % of the queries."""
+    columns = ("labels", "ctr", "weighted", "coec", "ips", "ips known", "pbm", "sdbn", "position")
+    print("ranker      user   lists " + "".join(f"{name:>10s}" for name in columns))
+    fold = load_dataset("lambdarank", fold=1)
+    train, test = fold.train, fold.test
+    names = np.arange(len(train)).astype(str)
+    train = RankingData(train.X, train.y, train.qid, names)
+    start = train.queries(np.arange(max(2, train.n_queries // 100)))
+    logger = RidgeRanker().fit(start.X, start.y, qid=start.qid)
+    for key, ranker in (("lambdamart", LambdaMART(n_estimators=50)), ("ridge", RidgeRanker())):
+        for user in USERS:
+            for n in (1_000, 10_000, 100_000):
+                total = np.zeros(len(columns))
+                for seed in range(seeds):
+                    log = simulate_clicks(train, logger, USERS[user], n_sessions=n,
+                                          temperature=0.5, random_state=seed)  # fmt: skip
+                    values = list(
+                        learned(ranker, train, test, log, key == "lambdamart" and n < 50_000)
+                    )
+                    total += values
+                print(f"{key:11s} {user:6s} {n:6d}" + "".join(f"{v / seeds:10.4f}" for v in total),
+                      flush=True)  # fmt: skip
+
+
+def learned(ranker, train, test, log: ClickLog, by_position: bool) -> Iterator[float]:
+    """nDCG@10 of the ranker trained in every way."""
+
+    def measure(model) -> float:
+        return evaluate(test.y, model.predict(test.X), test.qid, "nDCG@10")["nDCG@10"]
+
+    yield measure(ranker.fit(train.X, train.y, qid=train.qid))
+    known = {"propensities": np.append(G, np.full(100, G[-1]))}
+    for method, options in (
+        ("ctr", {"weights": None}), ("ctr", {}), ("coec", {}), ("ips", {}),
+        ("ips", known), ("pbm", {}), ("sdbn", {}),
+    ):  # fmt: skip
+        try:
+            yield measure(ClickRanker(ranker, method=method, **options).fit(train, log))  # type: ignore[arg-type]
+        except ValueError:
+            yield np.nan
+    if not by_position:
+        yield np.nan
+        return
+    row = log.document.names[log.document.codes].astype(int)
+    yield measure(
+        ranker.fit(train.X[row], log.click.astype(float), qid=log.lists.code, position=log.place)
+    )
+
+
+def study_off_policy(n_simulations: int = 300) -> None:
+    """Print coverage and mean width for lists of three of five documents, drawn by a softmax."""
+    appeal, v = np.array([0.8, 0.6, 0.4, 0.2, 0.1]), np.array([0.9, 0.6, 0.3])
+    logits = np.array([0.0, 0.4, 0.8, 0.4, 0.0])
+    wanted = {"q": {str(d): 5.0 - d for d in range(5)}}
+    truth = float((appeal[:3] * v).mean())
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for seed in range(n_simulations):
+        rng = np.random.default_rng(seed)
+        n = 8_000
+        shown = np.argsort(-(logits + rng.gumbel(size=(n, 5))), axis=1)[:, :3]
+        weight = np.exp(logits)[shown]
+        left = np.exp(logits).sum() - np.cumsum(weight, axis=1) + weight
+        click = rng.random((n, 3)) < appeal[shown] * v
+        marginal = np.array([np.bincount(shown[:, k], minlength=5) / n for k in range(3)])
+        for chain, chance in ((True, weight / left), (False, marginal[range(3), shown])):
+            log = ClickLog.from_columns(
+                ["q"] * (3 * n), shown.ravel(), np.tile([1, 2, 3], n), click.ravel(),
+                session=np.repeat(np.arange(n), 3), propensity=chance.ravel(),
+            )  # fmt: skip
+            model = ClickModel("pbm").fit(log) if not chain else None
+            for estimator in ("ips", "snips") if chain else ("item-position", "dr"):
+                value = off_policy(log, wanted, "CTR", estimator, baseline=model)  # type: ignore[arg-type]
+                hit = value.low <= truth <= value.high
+                found.setdefault(estimator, []).append(
+                    (hit, value.high - value.low, value.value - truth)
+                )
+    print(f"{n_simulations} simulations of 8,000 lists; truth {truth:.4f}")
+    for estimator, values in found.items():
+        hit, width, bias = np.mean(values, axis=0)
+        print(f"{estimator:14s} coverage {hit:.3f}  width {width:.4f}  bias {bias:+.5f}")
+
+
+STUDIES = {
+    "judgements": study_judgements,
+    "coverage": study_coverage,
+    "interleaving": study_interleaving,
+    "learning": study_learning,
+    "off_policy": study_off_policy,
+}
+
+
+def main(*names: str) -> None:
+    """Print the studies that are named; all by default."""
+    warnings.simplefilter("ignore", UserWarning)  # rows that no list shows
+    for name in names or STUDIES:
+        print(f"# {name}")
+        STUDIES[name]()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

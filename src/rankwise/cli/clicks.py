@@ -1,0 +1,202 @@
+"""``rankwise clicks``: describe click logs, judge from them, and test systems by clicks."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwise.cli._arguments import split_list
+from rankwise.cli._errors import UsageError, say
+from rankwise.cli._log_columns import reads_log
+from rankwise.cli._options import MISSING_FOLDERS, Json
+from rankwise.cli._output import (
+    check_file,
+    check_target,
+    make_folder,
+    number,
+    print_json,
+    print_table,
+)
+from rankwise.cli._progress import waiting
+
+app = typer.Typer(
+    help="Describe click logs, judge from them, and test systems by clicks.",
+    no_args_is_help=True,
+)
+Level = Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help=f"File to write. {MISSING_FOLDERS}")]
+RandomState = Annotated[int, typer.Option(help="Seed.")]
+SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec"}
+
+
+@app.command("summary")
+@reads_log
+def summary(log: Any, level: Level = 0.95, json: Json = False) -> None:
+    """Show click rates by place, problems of the log, and what it can identify."""
+    with waiting("Reading"):
+        found = log.summary(level=level)
+    if json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
+
+
+@app.command("judge")
+@reads_log
+def judge(
+    log: Any,
+    out: Out,
+    method: Annotated[
+        str, typer.Option(help="Method: ctr, coec, ips, pbm, ubm, sdbn or dbn.")
+    ] = "ctr",
+    grades: Annotated[
+        int | None, typer.Option(min=2, help="Number of whole grades (default: real values).")
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Format of --out: csv (with weights and intervals), trec, opensearch, "
+            "elasticsearch or ranklib (default: by suffix, else csv)."
+        ),
+    ] = None,
+    index: Annotated[
+        str, typer.Option(help="With --to elasticsearch: name of the index.")
+    ] = "documents",
+    level: Level = 0.95,
+    json: Json = False,
+) -> None:
+    """Judge every pair of query and document by its clicks.
+
+    Grades come with weights, for training, and intervals, for people.
+    """
+    check_target(out, "--out")
+    chosen = to or SUFFIXES.get(out.suffix, "csv")
+    from rankwise.clicks import judgements
+
+    with waiting("Judging"):
+        judged = judgements(log, method, grades=grades, level=level)  # type: ignore[arg-type]
+        make_folder(out)
+        judged.write(out, chosen, index=index)  # type: ignore[arg-type]
+    facts = {"out": str(out), "format": chosen, "method": method, "pairs": len(judged)}
+    facts |= {"mu": judged.mu, "kappa": judged.kappa, "notes": judged.notes}
+    if json:
+        print_json(facts)
+        return
+    typer.echo(f"{judged!r} -> {out} ({chosen}); mu {judged.mu:.4g}, kappa {judged.kappa:.4g}")
+    order = sorted(range(len(judged)), key=lambda i: -judged.impressions[i])[:10]
+    columns = [judged.grade, judged.low, judged.high, judged.weight]
+    rows = [
+        [
+            str(judged.qid[i]),
+            str(judged.doc_ids[i]),
+            f"{judged.clicks[i]:g}/{judged.impressions[i]:g}",
+        ]
+        + [number(float(column[i])) for column in columns]
+        for i in order
+    ]
+    names = ["query", "document", "clicks", "grade", "low", "high", "weight"]
+    print_table(names, rows, right=names[2:])
+    for note in judged.notes:
+        say(f"note: {note}")
+
+
+@app.command("interleave")
+def interleave(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="TREC runs, one per system; two or more.")
+    ],
+    out: Out,
+    method: Annotated[
+        str, typer.Option(help="Method: team_draft, balanced or debiased.")
+    ] = "team_draft",
+    k: Annotated[int | None, typer.Option("-k", min=1, help="Length of the lists.")] = None,
+    random_state: RandomState = 0,
+    json: Json = False,
+) -> None:
+    """Interleave the lists of systems: CSV with query, document, place and team.
+
+    Systems are named after their files, without suffixes. Show the lists, log the teams, and run
+    'rankwise clicks test' on the clicks.
+    """
+    for path in runs:
+        check_file(path)
+    check_target(out, "--out")
+    names = [path.name.partition(".")[0] for path in runs]
+    from rankwise.clicks import interleave as merge
+    from rankwise.clicks.judgement_files import write_table
+
+    with waiting("Interleaving"):
+        merged = merge(*runs, method=method, names=names, k=k, random_state=random_state)  # type: ignore[arg-type]
+        make_folder(out)
+        columns = {"qid": merged.qid, "doc_id": merged.doc_ids, "place": merged.place}
+        write_table(
+            out,
+            columns
+            | {"team": merged.team}
+            | {f"credit_{name}": merged.credit[:, i] for i, name in enumerate(names)},
+        )
+    facts = {"out": str(out), "systems": names, "rows": len(merged)}
+    if json:
+        print_json(facts)
+    else:
+        typer.echo(f"{len(merged)} rows of {', '.join(names)} -> {out}")
+
+
+@app.command("test")
+@reads_log
+def test(
+    log: Any,
+    systems: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Arms to compare (default: the two arms of the log)."),
+    ] = None,
+    unit: Annotated[str, typer.Option(help="What counts once: list, query or user.")] = "list",
+    level: Level = 0.95,
+    random_state: RandomState = 0,
+    json: Json = False,
+) -> None:
+    """Test two systems by the clicks on their interleaved lists."""
+    pair = None if systems is None else tuple(split_list(systems))
+    if pair is not None and len(pair) != 2:
+        raise UsageError(f"--systems must name two arms, got {systems!r}.")
+    from rankwise.clicks import interleaving_test
+
+    with waiting("Testing"):
+        chosen: Any = {"systems": pair, "unit": unit}
+        found = interleaving_test(log, **chosen, level=level, random_state=random_state)
+    if json:
+        print_json(asdict(found))
+    else:
+        typer.echo(str(found))
+
+
+@app.command("off-policy")
+@reads_log
+def off_policy(
+    log: Any,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
+    metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
+    estimator: Annotated[
+        str, typer.Option(help="Estimator: ips, snips, item-position or dr (PBM as baseline).")
+    ] = "snips",
+    level: Level = 0.95,
+    json: Json = False,
+) -> None:
+    """Estimate the clicks that another ranking would get.
+
+    LOG needs the probability with which the logging system shows each document at its place.
+    """
+    check_file(run)
+    from rankwise.clicks import ClickModel
+    from rankwise.clicks import off_policy as estimate
+
+    with waiting("Estimating"):
+        baseline = ClickModel("pbm").fit(log) if estimator == "dr" else None
+        found = estimate(log, run, metric, estimator, baseline=baseline, level=level)  # type: ignore[arg-type]
+    if json:
+        print_json(asdict(found))
+    else:
+        typer.echo(str(found))

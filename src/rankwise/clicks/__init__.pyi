@@ -1,0 +1,17 @@
+from .click_model import ClickModel as ClickModel
+from .click_ranker import ClickRanker as ClickRanker
+from .counterfactual import OffPolicyEstimate as OffPolicyEstimate
+from .counterfactual import off_policy as off_policy
+from .interleaved_clicks import InterleavingTest as InterleavingTest
+from .interleaved_clicks import interleaving_test as interleaving_test
+from .interleaving import Interleaving as Interleaving
+from .interleaving import interleave as interleave
+from .judgement import Judgements as Judgements
+from .judgement import judgements as judgements
+from .judgement import read_judgements as read_judgements
+from .log import ClickLog as ClickLog
+from .place_propensities import Propensities as Propensities
+from .place_propensities import propensities as propensities
+from .readers import read_clicks as read_clicks
+from .simulation import simulate_clicks as simulate_clicks
+from .ubi import read_ubi as read_ubi

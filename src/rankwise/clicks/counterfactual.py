@@ -1,0 +1,316 @@
+"""Off-policy evaluation: the clicks that another ranking would get, from the log of this one.
+
+References
+----------
+.. [1] Horvitz and Thompson, JASA 47, 1952; Swaminathan and Joachims, "The self-normalized estimator
+   for counterfactual learning", NeurIPS 2015.
+.. [2] Dudík, Langford and Li, "Doubly robust policy evaluation and learning", ICML 2011.
+.. [3] Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen, "Offline evaluation of ranking
+   policies with click models", KDD 2018 (item-position).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import stdtrit
+
+from rankwise.clicks.interleaving import read_lists
+from rankwise.clicks.log import ClickLog
+from rankwise.metrics.statistics.stratified import check_level
+from rankwise.typing import Float64Array
+
+if TYPE_CHECKING:
+    from rankwise.clicks.click_model import ClickModel
+
+ESTIMATORS = ("ips", "snips", "dr", "item-position")
+FEW_CLICKS = 20
+
+
+@dataclass(frozen=True)
+class OffPolicyEstimate:
+    """Estimated value of another ranking.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Mean per list, and its interval (t, by users).
+    effective_size : float
+        Number of lists of the other ranking that carry as much information,
+        ``(sum w)^2 / sum w^2``; for "item-position", the smallest among the places.
+    largest_weight : float
+    n_lists : int
+    logged_value : float
+        Value of the ranking that made the log.
+    metric, estimator : str
+    level : float
+    notes : list of str
+    """
+
+    value: float
+    low: float
+    high: float
+    effective_size: float
+    largest_weight: float
+    n_lists: int
+    logged_value: float
+    metric: str
+    estimator: str
+    level: float
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.metric} by {self.estimator}: {self.value:.5f}, {self.level:.0%} interval "
+            f"{self.low:.5f} to {self.high:.5f} (logged: {self.logged_value:.5f})",
+            f"{self.n_lists} lists, effective size {self.effective_size:.0f}, largest weight "
+            f"{self.largest_weight:.1f}",
+        ]
+        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+
+
+def off_policy(
+    log: ClickLog,
+    target: Any,
+    metric: str = "CTR",
+    estimator: Literal["ips", "snips", "dr", "item-position"] = "snips",
+    *,
+    baseline: ClickModel | tuple[Any, Any] | None = None,
+    level: float = 0.95,
+    min_effective_size: float = 50.0,
+) -> OffPolicyEstimate:
+    """Estimate a measure of clicks for a ranking that did not make the log.
+
+    Parameters
+    ----------
+    log : ClickLog
+        With ``propensity``: the probability that the logging system shows the document of each row
+        at its place.
+    target : run, or array-like of shape (n_input_rows,)
+        The other ranking: result lists as for :func:`rankwise.fusion.as_run`, which show a document
+        at its rank with probability 1; or the probability that it shows the document of each row
+        at its place, by row of the table that the log was made from (``log.source``).
+    metric : str
+        Gain of a click, summed over a list: "CTR": 1 / length of the list; "DCG@k":
+        1 / log2(1 + place) down to place k.
+    estimator : {"ips", "snips", "dr", "item-position"}
+        w is the ratio of the probabilities of target and log, W its product over a list (down to
+        k), R the value of the list:
+
+        - "ips": mean of W R; unbiased, wide [1]_;
+        - "snips": ``sum W R / sum W``; a small bias, narrower [1]_;
+        - "item-position": mean of ``sum_i w_i gain_i click_i``; right if clicks depend on document
+          and place alone, and far narrower on long lists [3]_;
+        - "dr": mean of ``sum_i gain_i (t_i + w_i (click_i - b_i))`` with the expected clicks b_i of
+          the row and t_i of the target at its place, by ``baseline`` [2]_.
+    baseline : ClickModel or (array-like, array-like), optional
+        For "dr": a model fitted on other rows (``target`` must then be a run), or the arrays b and
+        t by row of the table.
+    level : float in (0, 1)
+    min_effective_size : float
+        Below this effective size, no value is given.
+
+    Returns
+    -------
+    OffPolicyEstimate
+
+    Raises
+    ------
+    ValueError
+        If the log has no propensities, a parameter is wrong, or the effective size is too small.
+
+    Notes
+    -----
+    Documents that the log never shows where ``target`` wants them are not in the estimate. That the
+    weights have mean 1 is necessary, not sufficient: ``notes`` says if it is violated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.clicks import ClickLog, off_policy
+    >>> n = 400
+    >>> log = ClickLog.from_columns(
+    ...     ["q"] * n, ["x", "y"] * (n // 2), [1] * n, [1, 0, 0, 0] * (n // 4),
+    ...     propensity=[0.5] * n,
+    ... )
+    >>> found = off_policy(log, {"q": {"x": 1.0}})
+    >>> found.value, found.logged_value, found.effective_size
+    (0.5, 0.25, 200.0)
+    """
+    check_level(level)
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}.")
+    if log.propensity is None:
+        raise ValueError(
+            "off_policy needs the probability with which the log shows each row: pass the log a "
+            "column propensity."
+        )
+    lists = None if _is_array(target) else read_lists(target)
+    chance = _by_row(log, target, "target") if lists is None else _chance_of(log, lists)
+    ratio = chance / log.propensity
+    gain = _gains(log, metric)
+    starts = log.lists.indptr[:-1]
+    n_rows = np.add.reduceat(log.counts, starts)
+    counts = n_rows / np.diff(log.lists.indptr)
+    reward = np.add.reduceat(gain * log.click, starts)
+    counted = np.where(gain > 0, ratio, 1.0)
+    weight = np.multiply.reduceat(counted, starts)
+    item = np.add.reduceat(ratio * gain * log.click, starts)
+    terms = {"ips": weight * reward, "snips": weight * reward, "item-position": item}
+    if estimator == "dr":
+        terms["dr"] = _doubly_robust(log, lists, baseline, ratio, gain, starts)
+    by_item = estimator in ("item-position", "dr")
+    size = _size_by_place(log, ratio, gain) if by_item else _size(weight, counts)
+    if size < min_effective_size:
+        raise ValueError(
+            f"the log holds too little of what the target shows: its effective size is {size:.1f}, "
+            f"below min_effective_size={min_effective_size:g}. Log more random traffic, or use "
+            "estimator='item-position'."
+        )
+    scale = float(np.average(weight, weights=counts)) if estimator == "snips" else 1.0
+    value = float(np.average(terms[estimator], weights=counts)) / scale
+    influence = (terms[estimator] - value * (weight if estimator == "snips" else 1.0)) / scale
+    se, freedom = _clustered_error(log, influence, counts, starts)
+    width = float(stdtrit(freedom, (1 + level) / 2)) * se
+    return OffPolicyEstimate(
+        value, value - width, value + width, size,
+        float((ratio[gain > 0] if by_item else weight).max()), len(starts),
+        float(np.average(reward, weights=counts)), metric, estimator, level,
+        _notes(log, weight, ratio, gain, counts, by_item),
+    )  # fmt: skip
+
+
+def _is_array(target: Any) -> bool:
+    return isinstance(target, np.ndarray) or (
+        isinstance(target, list) and len(target) > 0 and isinstance(target[0], int | float)
+    )
+
+
+def _by_row(log: ClickLog, values: Any, name: str) -> Float64Array:
+    """Values of the rows of the input table, for the rows of the log."""
+    column = np.asarray(values, dtype=np.float64)
+    if column.ndim != 1 or len(column) <= log.source.max():
+        raise ValueError(
+            f"{name} must have one number per row of the table, at least {log.source.max() + 1}, "
+            f"got shape {column.shape}."
+        )
+    column = column[log.source]
+    if not (np.isfinite(column) & (column >= 0)).all():
+        row = int(np.argmin(np.isfinite(column) & (column >= 0)))
+        raise ValueError(f"{name} must be numbers >= 0, got {column[row]}.")
+    return column
+
+
+def _chance_of(log: ClickLog, lists: dict[str, list[str]]) -> Float64Array:
+    """1 for rows whose document has their place in the lists, else 0."""
+    ranks = {
+        (query, document): rank
+        for query, documents in lists.items()
+        for rank, document in enumerate(documents, 1)
+    }
+    query, document = log.query.names[log.pairs.query], log.document.names[log.pairs.document]
+    rank = [ranks.get(pair, 0) for pair in zip(query.tolist(), document.tolist(), strict=True)]
+    unknown = {*query.tolist()} - {*lists}
+    if unknown:
+        raise ValueError(
+            f"target has no list for {len(unknown)} queries of the log, such as "
+            f"{min(unknown)!r}. Add them, or keep the rows of other queries."
+        )
+    return (np.array(rank)[log.pairs.code] == log.place).astype(np.float64)
+
+
+def _gains(log: ClickLog, metric: str) -> Float64Array:
+    if metric == "CTR":
+        return np.repeat(1.0 / np.diff(log.lists.indptr), np.diff(log.lists.indptr))
+    found = re.fullmatch(r"DCG(?:@([1-9]\d*))?", metric)
+    if found is None:
+        raise ValueError(f"metric must be 'CTR', 'DCG' or 'DCG@k', got {metric!r}.")
+    k = int(found[1]) if found[1] else log.n_places
+    return np.where(log.place <= k, 1.0 / np.log2(1.0 + log.place), 0.0)
+
+
+def _size(weight: Float64Array, counts: Float64Array) -> float:
+    total = float((counts * weight).sum())
+    return total**2 / max(float((counts * weight**2).sum()), 1e-300)
+
+
+def _size_by_place(log: ClickLog, ratio: Float64Array, gain: Float64Array) -> float:
+    places = np.unique(log.place[gain > 0])
+    rows = [log.place == place for place in places]
+    return min(_size(ratio[at], log.counts[at]) for at in rows)
+
+
+def _doubly_robust(
+    log: ClickLog,
+    lists: dict[str, list[str]] | None,
+    baseline: Any,
+    ratio: Float64Array,
+    gain: Float64Array,
+    starts: Any,
+) -> Float64Array:
+    if isinstance(baseline, tuple):
+        logged, wanted = (_by_row(log, column, "baseline") for column in baseline)
+    elif baseline is None or lists is None:
+        raise ValueError(
+            "estimator 'dr' needs baseline: a ClickModel and result lists as target, or the "
+            "expected clicks of rows and target as two arrays."
+        )
+    else:
+        logged = baseline.predict_proba(log)
+        wanted = _expected(log, lists, baseline)
+    return np.add.reduceat(gain * (wanted + ratio * (log.click - logged)), starts)
+
+
+def _expected(log: ClickLog, lists: dict[str, list[str]], model: ClickModel) -> Float64Array:
+    """Expected click of the target's document at the place of each row; 0 if it shows none."""
+    query = log.query.names[log.query.codes].tolist()
+    places = log.place.tolist()
+    has = [place <= len(lists[q]) for q, place in zip(query, places, strict=True)]
+    rows = np.flatnonzero(has)
+    document = [lists[query[r]][places[r] - 1] for r in rows]
+    wanted = ClickLog.from_columns(
+        [query[r] for r in rows], document, log.place[rows], np.zeros(len(rows)),
+        session=log.lists.code[rows], first_place=1,
+    )  # fmt: skip
+    expected = np.zeros(len(log))
+    expected[rows[wanted.source]] = model.predict_proba(wanted)
+    return expected
+
+
+def _clustered_error(
+    log: ClickLog, influence: Float64Array, counts: Float64Array, starts: Any
+) -> tuple[float, float]:
+    """Standard error of a mean over lists, and its degrees of freedom, with users as units."""
+    users = np.unique(log.clusters[starts], return_inverse=True)[1]
+    sums = np.bincount(users, influence * counts)
+    n = len(sums)
+    if n < 2:
+        return np.nan, 1.0
+    return float(np.sqrt((sums**2).sum() * n / (n - 1)) / counts.sum()), n - 1.0
+
+
+def _notes(
+    log: ClickLog,
+    weight: Float64Array,
+    ratio: Float64Array,
+    gain: Float64Array,
+    counts: Float64Array,
+    by_item: bool,
+) -> list[str]:
+    notes = []
+    row_weight = ratio if by_item else weight[log.lists.code]
+    clicks = int((log.click & (row_weight > 0) & (gain > 0)).sum())
+    if clicks < FEW_CLICKS:
+        notes.append(f"the estimate rests on only {clicks} clicks; its interval may be too short")
+    values, times = (ratio[gain > 0], log.counts[gain > 0]) if by_item else (weight, counts)
+    mean = float(np.average(values, weights=times))
+    error = np.sqrt(np.average((values - mean) ** 2, weights=times) / times.sum())
+    if abs(mean - 1.0) > 4 * error + 1e-9:
+        notes.append(
+            f"weights have mean {mean:.3f}, not 1: the propensities are wrong, or the log never "
+            "shows some of what the target shows"
+        )
+    return notes

@@ -1,0 +1,497 @@
+"""Judgements from clicks: a real-valued grade per pair, with its weight and its interval.
+
+References
+----------
+.. [1] Zhang and Jones, "Comparing click logs and editorial labels for training query rewriting",
+   WWW 2007 workshop (clicks over expected clicks).
+.. [2] Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
+   2017 (inverse propensity scores).
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.checks.ids import id_texts
+from rankwise.clicks.judgement_files import TABLE, read_ratings, write_table
+from rankwise.clicks.shrinkage import (
+    MOST_STRENGTH,
+    BetaPosterior,
+    GammaPosterior,
+    NormalPosterior,
+    Posterior,
+    fit_beta_binomial,
+    fit_gamma_poisson,
+    fit_normal,
+)
+from rankwise.clicks.simulation import examination_at
+from rankwise.clicks.summary import Cells, count_cells
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.trec import Qrels, write_qrels
+from rankwise.datasets.readers.trec_ids import string_codes
+from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.callers import callers_level
+from rankwise.runtime.output import write_file
+from rankwise.typing import Float64Array
+
+if TYPE_CHECKING:
+    from rankwise.clicks.log import ClickLog
+
+MODELS = ("pbm", "ubm", "sdbn", "dbn")
+METHODS = ("ctr", "coec", "ips", *MODELS)
+FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
+Method = Literal["ctr", "coec", "ips", "pbm", "ubm", "sdbn", "dbn"]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """Judgements of pairs of query and document.
+
+    Attributes
+    ----------
+    qid, doc_ids : ndarray of shape (n_pairs,) of str
+    grade : ndarray of shape (n_pairs,), float64
+        Larger is better; whole numbers if ``grades`` was given.
+    weight : ndarray of shape (n_pairs,), float64
+        Trust in each grade, in [0, 1], for ``sample_weight``: the share of the spread among true
+        rates in the spread of the estimate. A pair that was shown once weighs little.
+    low, high : ndarray of shape (n_pairs,), float64
+        Interval of the rate behind each grade.
+    impressions, clicks : ndarray of shape (n_pairs,), float64
+        What was seen of each pair.
+    method : str
+    level : float
+    mu, kappa : float
+        Mean and strength of the prior, see :func:`judgements`.
+    notes : list of str
+        What a reader of the judgements must know.
+    """
+
+    qid: NDArray[Any]
+    doc_ids: NDArray[Any]
+    grade: Float64Array
+    weight: Float64Array
+    low: Float64Array
+    high: Float64Array
+    impressions: Float64Array
+    clicks: Float64Array
+    method: str
+    level: float = 0.95
+    mu: float = 0.0
+    kappa: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.grade)
+
+    def __repr__(self) -> str:
+        return f"Judgements({len(self)} pairs, {len(np.unique(self.qid))} queries, {self.method})"
+
+    def to_qrels(self) -> Qrels:
+        """Judgements as TREC qrels.
+
+        Raises
+        ------
+        ValueError
+            If grades are not whole numbers.
+        """
+        whole = self.grade == np.floor(self.grade)
+        if not whole.all():
+            raise ValueError(
+                f"qrels need whole grades, got {self.grade[int(np.argmin(whole))]:g}. Pass "
+                "grades=5 to judgements()."
+            )
+        return Qrels(self.qid, self.doc_ids, self.grade.astype(np.int64))
+
+    def label(self, data: RankingData) -> RankingData:
+        """Rows of ``data`` that are judged, with grades as y and weights as sample_weight.
+
+        Warns
+        -----
+        UserWarning
+            How many rows have no judgement, and are left out.
+
+        Raises
+        ------
+        ValueError
+            If ``data`` has no document ids, or no row is judged.
+        """
+        if data.doc_ids is None:
+            raise ValueError("data must have document ids, to find the judgements of its rows.")
+        qid = np.array(id_texts(data.qid, "qid"), dtype=object)
+        doc_ids = np.array(id_texts(data.doc_ids, "doc_ids"), dtype=object)
+        (judged, wanted), _ = string_codes(self.qid, qid)
+        (judged_docs, wanted_docs), n_documents = string_codes(self.doc_ids, doc_ids)
+        keys = judged * n_documents + judged_docs
+        order = np.argsort(keys)
+        wanted = wanted * n_documents + wanted_docs
+        at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+        found = order[at]
+        rows = np.flatnonzero(keys[found] == wanted)
+        if not len(rows):
+            raise ValueError(
+                f"no row of the data is judged: its queries are such as {str(qid[0])!r}, the "
+                f"judgements have {str(self.qid[0])!r}. Use the same ids in both."
+            )
+        if len(rows) < len(data):
+            warnings.warn(
+                f"{len(data) - len(rows)} of {len(data)} rows have no judgement and are left out.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
+        found = found[rows]
+        return replace(data.take(rows), y=self.grade[found], sample_weight=self.weight[found])
+
+    def write(
+        self,
+        path: str | Path,
+        format: Literal["csv", "trec", "opensearch", "elasticsearch", "ranklib"] = "csv",
+        *,
+        index: str = "documents",
+    ) -> None:
+        """Write a file of judgements.
+
+        Parameters
+        ----------
+        path : path
+        format : {"csv", "trec", "opensearch", "elasticsearch", "ranklib"}
+            "csv": all columns, with weights and intervals. "trec": qrels. "opensearch": body of a
+            request that imports judgements to the Search Relevance Workbench. "elasticsearch":
+            requests of a ranking evaluation. "ranklib": lines ``grade qid:number # document``, as
+            the tools of LTR plugins read them; comments at the top name the queries. "trec" and the
+            last two need whole grades.
+        index : str
+            Name of the index, for "elasticsearch".
+
+        Raises
+        ------
+        ValueError
+            If grades are not whole, or ``format`` is unknown.
+        """
+        if format not in FORMATS:
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+        if format == "csv":
+            write_table(path, {name: getattr(self, column) for name, column in TABLE.items()})
+            return
+        if format == "trec":
+            write_qrels(self.to_qrels(), path)
+            return
+        if format == "ranklib":
+            text = self._ranklib()
+        else:
+            body = self._opensearch() if format == "opensearch" else self._elasticsearch(index)
+            text = json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+        write_file(path, text.encode("utf-8"))
+
+    def _by_query(self) -> dict[str, NDArray[np.int64]]:
+        query, first = np.unique(self.qid, return_index=True)
+        queries = query[np.argsort(first)]
+        return {str(q): np.flatnonzero(self.qid == q) for q in queries}
+
+    def _opensearch(self) -> dict[str, Any]:
+        ratings = [
+            {
+                "query": query,
+                "ratings": [
+                    {"docId": str(self.doc_ids[r]), "rating": f"{self.grade[r]:.6g}"} for r in rows
+                ],
+            }
+            for query, rows in self._by_query().items()
+        ]
+        return {
+            "name": f"clicks ({self.method})",
+            "description": f"Judgements from clicks, method {self.method}",
+            "type": "IMPORT_JUDGMENT",
+            "judgmentRatings": ratings,
+        }
+
+    def _elasticsearch(self, index: str) -> dict[str, Any]:
+        grade = self.to_qrels().relevance
+        requests = [
+            {
+                "id": query,
+                "ratings": [
+                    {"_index": index, "_id": str(self.doc_ids[r]), "rating": int(grade[r])}
+                    for r in rows
+                ],
+            }
+            for query, rows in self._by_query().items()
+        ]
+        return {"requests": requests}
+
+    def _ranklib(self) -> str:
+        grade, groups = self.to_qrels().relevance, self._by_query()
+        for text in (*groups, *self.doc_ids.tolist()):
+            if "\n" in text or "\r" in text:
+                raise ValueError(f"format 'ranklib' has no place for line ends, got {text!r}.")
+        head = [f"# qid:{number}: {query}" for number, query in enumerate(groups, 1)]
+        lines = [
+            f"{grade[r]} qid:{number} # {self.doc_ids[r]}"
+            for number, rows in enumerate(groups.values(), 1)
+            for r in rows
+        ]
+        return "\n".join([*head, "", *lines]) + "\n"
+
+
+def judgements(
+    log: ClickLog,
+    method: Method = "ctr",
+    *,
+    propensities: Any = None,
+    shrinkage: float | Literal["fit"] = 0.0,
+    grades: int | None = None,
+    thresholds: Sequence[float] | None = None,
+    certainty: float = 0.5,
+    level: float = 0.95,
+) -> Judgements:
+    """Judge every pair of query and document that the log shows.
+
+    Parameters
+    ----------
+    log : ClickLog
+    method : {"ctr", "coec", "ips", "pbm", "ubm", "sdbn", "dbn"}
+        Grade of a pair with C clicks in n impressions, n_k of them at place k:
+
+        - "ctr": click rate. E = n; the prior is a beta distribution (beta-binomial);
+        - "coec": clicks over expected clicks. E = sum_k n_k times the click rate of all impressions
+          at k; the prior is a gamma distribution (gamma-Poisson) [1]_;
+        - "ips": mean of click / g_k, for the examination g of each place [2]_; the prior is
+          normal, and kappa its precision;
+        - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
+    propensities : Propensities or array-like of shape (n_places,), optional
+        Examination g by place, for "ips". None: ``propensities(log, "harvest")``.
+    shrinkage : float >= 0 or "fit"
+        Strength kappa of a prior that moves grades to the mean: ``(C + kappa mu) / (E + kappa)``.
+        0: raw rates. "fit": mu and kappa by maximum marginal likelihood; better predictions of
+        clicks, but not of the order of documents (:doc:`clicks_explained`). Weights come from the
+        fitted prior in either case; those of a given kappa > 0 from that.
+    grades : int >= 2, optional
+        Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
+        probability of at least ``certainty``.
+    thresholds : sequence of float, optional
+        ``grades - 1`` ascending thresholds. None: quantiles of the prior, so that grades are about
+        equally frequent among true rates.
+    certainty : float in (0, 1)
+        Above 0.5, pairs with few impressions get lower grades.
+    level : float in (0, 1)
+        Level of the intervals.
+
+    Returns
+    -------
+    Judgements
+        Pairs in the order of the log.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, nothing was clicked, or the log cannot support the method.
+
+    Notes
+    -----
+    Impressions count as independent. No method makes a log say more than it holds: "ctr" prefers
+    documents that were shown at the top, and the others are right only if their users are
+    (:doc:`clicks_explained`).
+
+    Examples
+    --------
+    >>> from rankwise.clicks import ClickLog, judgements
+    >>> log = ClickLog.from_columns(
+    ...     ["tea"] * 6, ["a", "a", "a", "a", "b", "b"], [1] * 6, [1, 1, 1, 0, 0, 0]
+    ... )
+    >>> judged = judgements(log, shrinkage=2.0)
+    >>> judged.grade.round(3).tolist(), judged.weight.round(3).tolist()
+    ([0.667, 0.25], [0.667, 0.5])
+    """
+    check_level(level)
+    _check_parameters(method, shrinkage, grades, thresholds, certainty)
+    cells = count_cells(log)
+    if not cells.clicks.any():
+        raise ValueError("the log holds no click, so it judges nothing. Collect more of it.")
+    n_pairs = len(log.pairs.query)
+    n = np.bincount(cells.pair, cells.n, n_pairs)
+    clicks = np.bincount(cells.pair, cells.clicks, n_pairs)
+    notes: list[str] = []
+    if method == "ctr":
+        posterior: Posterior = _conjugate(BetaPosterior, fit_beta_binomial, clicks, n, shrinkage)
+    elif method == "coec":
+        expected = np.bincount(cells.pair, cells.n * _place_rates(cells)[cells.slot], n_pairs)
+        posterior = _conjugate(GammaPosterior, fit_gamma_poisson, clicks, expected, shrinkage)
+    elif method == "ips":
+        posterior = _ips(log, cells, n, propensities, shrinkage, notes)
+    else:
+        posterior = _by_model(log, method, notes)
+    if method in ("ctr", "coec") and posterior.trust >= 0.99 * MOST_STRENGTH:
+        notes.append("the log shows no difference between pairs beyond chance")
+    seen = n > 0
+    if not seen.all():
+        notes.append(f"{int((~seen).sum())} pairs have weight 0 and are left out")
+    grade = posterior.mean
+    if grades is not None:
+        grade = _cut(posterior, grades, thresholds, certainty)
+    tail = (1 - level) / 2
+    columns = (grade, posterior.weight, posterior.quantile(tail), posterior.quantile(1 - tail))
+    return Judgements(
+        log.query.names[log.pairs.query[seen]],
+        log.document.names[log.pairs.document[seen]],
+        *(np.asarray(column, dtype=np.float64)[seen] for column in (*columns, n, clicks)),
+        method=method,
+        level=level,
+        mu=posterior.mu,
+        kappa=posterior.trust,
+        notes=notes,
+    )
+
+
+def read_judgements(path: str | Path) -> Judgements:
+    """Read graded judgements of OpenSearch's Search Relevance Workbench (JSON) or Quepid (CSV).
+
+    Parameters
+    ----------
+    path : path
+        JSON with ``judgmentRatings``, or CSV with columns query, docid and rating.
+
+    Returns
+    -------
+    Judgements
+        All weights are 1, and the intervals are the grades.
+
+    Raises
+    ------
+    ValueError
+        If the file has another format, a rating is no number, or a pair is judged twice.
+    """
+    qid, doc_ids, grade = read_ratings(Path(path))
+    ones = np.ones(len(grade))
+    return Judgements(qid, doc_ids, grade, ones, grade, grade, 0 * ones, 0 * ones, "given")
+
+
+def _check_parameters(
+    method: str, shrinkage: Any, grades: int | None, thresholds: Any, certainty: float
+) -> None:
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    if shrinkage != "fit" and not (isinstance(shrinkage, int | float) and 0 <= shrinkage < np.inf):
+        raise ValueError(f"shrinkage must be a number >= 0 or 'fit', got {shrinkage!r}.")
+    if grades is not None and not (isinstance(grades, int) and grades >= 2):
+        raise ValueError(f"grades must be a whole number >= 2, got {grades!r}.")
+    if thresholds is not None:
+        given = np.asarray(thresholds, dtype=np.float64)
+        if grades is None or given.shape != (grades - 1,) or not (np.diff(given) > 0).all():
+            raise ValueError(
+                f"thresholds must be grades - 1 ascending numbers, got {thresholds!r} for "
+                f"grades={grades!r}."
+            )
+    if not 0 < certainty < 1:
+        raise ValueError(f"certainty must be in (0, 1), got {certainty!r}.")
+
+
+def _place_rates(cells: Cells) -> Float64Array:
+    """Click rate of each place; 0 for places that were not shown."""
+    n = np.bincount(cells.slot, cells.n)
+    return np.bincount(cells.slot, cells.clicks) / np.maximum(n, 1e-300)
+
+
+def _conjugate(
+    posterior: Any, fit: Any, clicks: Float64Array, exposure: Float64Array, shrinkage: Any
+) -> Any:
+    mu, fitted = fit(clicks[exposure > 0], exposure[exposure > 0])
+    return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage))
+
+
+def _strengths(fitted: float, shrinkage: Any) -> tuple[float, float]:
+    """Strength of the prior behind the weights, and of the shrinkage."""
+    if shrinkage == "fit":
+        return fitted, fitted
+    return (float(shrinkage), float(shrinkage)) if shrinkage > 0 else (fitted, 0.0)
+
+
+def _ips(
+    log: ClickLog,
+    cells: Cells,
+    n: Float64Array,
+    given: Any,
+    shrinkage: Any,
+    notes: list[str],
+) -> NormalPosterior:
+    """Mean of click / examination, with the binomial variance at a smoothed rate."""
+    g = examination_of(log, given)[cells.slot]
+    if (g <= 0).any():
+        place = int(cells.slot[np.argmax(g <= 0)]) + 1
+        raise ValueError(f"propensities must be > 0, got 0 at place {place}.")
+    total = np.maximum(n, 1e-300)
+    value = np.bincount(cells.pair, cells.clicks / g, len(n)) / total
+    mean = float((value * n).sum() / n.sum())
+    # One impression at the mean keeps the variance of pairs without clicks above 0.
+    smooth = ((value * n + mean) / (n + 1))[cells.pair]
+    variance = cells.n * np.maximum(smooth / g - smooth**2, 0.0)
+    se = np.sqrt(np.bincount(cells.pair, variance, len(n))) / total
+    mu, fitted = fit_normal(value, se)
+    least = float(g.min())
+    if least < 0.05:
+        notes.append(f"clicks weigh up to {1 / least:.0f} impressions: examination {least:.3f}")
+    return NormalPosterior(value, se, mu, *_strengths(fitted, shrinkage))
+
+
+def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
+    from rankwise.clicks.click_model import ClickModel
+
+    model = ClickModel(method).fit(log)  # type: ignore[arg-type]
+    notes += model.notes_
+    se = model.attractiveness_se_
+    mu, fitted = fit_normal(model.attractiveness_, se)
+    # The prior of the model has moved the estimates already.
+    return NormalPosterior(model.attractiveness_, se, mu, fitted, 0.0)
+
+
+def examination_of(log: ClickLog, given: Any) -> Float64Array:
+    """Examination of the places 1, 2, … of a log, from the result of propensities or an array.
+
+    Raises
+    ------
+    ValueError
+        If a place that was shown has no finite examination >= 0.
+    """
+    if given is None:
+        from rankwise.clicks.place_propensities import propensities
+
+        given = propensities(log, "harvest")
+    if hasattr(given, "examination"):
+        table = np.full(log.n_places, np.nan)
+        known = given.place <= log.n_places
+        table[given.place[known] - 1] = given.examination[known]
+    else:
+        table = np.asarray(given, dtype=np.float64)
+        if table.ndim != 1 or not len(table):
+            raise ValueError(f"propensities must be one number per place, got {given!r}.")
+        if len(table) < log.n_places:
+            raise ValueError(
+                f"propensities must cover {log.n_places} places, got {len(table)} numbers."
+            )
+    shown = np.unique(log.place)
+    values = examination_at(shown, table)
+    if not (np.isfinite(values) & (values >= 0)).all():
+        place = shown[~(np.isfinite(values) & (values >= 0))][0]
+        raise ValueError(f"propensities must be numbers >= 0, but place {place} has none.")
+    return table
+
+
+def _cut(
+    posterior: Any, grades: int, thresholds: Sequence[float] | None, certainty: float
+) -> Float64Array:
+    levels = np.arange(1, grades) / grades
+    if thresholds is not None:
+        cuts = list(thresholds)
+    elif posterior.trust > 0:
+        cuts = [posterior.prior_quantile(p) for p in levels]
+    else:
+        cuts = np.quantile(posterior.mean, levels).tolist()
+    passed = [posterior.exceeds(cut) >= certainty for cut in cuts]
+    return np.sum(passed, axis=0).astype(np.float64)

@@ -1,0 +1,89 @@
+"""Files of judgements that search engines and their tools read and write."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.trec_ids import check_distinct, id_array
+from rankwise.runtime.output import open_to_write
+from rankwise.typing import Float64Array
+
+# Columns of a table with one row per judgement, from attributes of Judgements.
+TABLE = {
+    "qid": "qid", "doc_id": "doc_ids", "grade": "grade", "weight": "weight", "low": "low",
+    "high": "high", "impressions": "impressions", "clicks": "clicks",
+}  # fmt: skip
+DOCUMENT_KEYS = ("docId", "docid", "doc_id", "id")
+
+
+def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], Float64Array]:
+    """Query, document and rating of every judgement, see :func:`read_judgements`."""
+    text = read_text(path).decode("utf-8-sig")
+    rows = _of_json(path, text) if text.lstrip().startswith(("{", "[")) else _of_csv(path, text)
+    if not rows:
+        raise ValueError(f"{path} holds no judgement.")
+    qid = id_array([row[0] for row in rows], f"{path}: query")
+    doc_ids = id_array([row[1] for row in rows], f"{path}: document")
+    check_distinct(qid, doc_ids, f"{path}, judgement {{}}".format)
+    grade = np.array([_rating(path, number, row[2]) for number, row in enumerate(rows)])
+    return qid, doc_ids, grade
+
+
+def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write columns as CSV; numbers keep all their digits."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    with open_to_write(path) as stream:
+        stream.write(text.getvalue().encode("utf-8"))
+
+
+def _of_json(path: Path, text: str) -> list[tuple[Any, Any, Any]]:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not JSON ({error}).") from None
+    queries: Any = body.get("judgmentRatings") if isinstance(body, dict) else body
+    try:
+        return [
+            (query["query"], rating["docId"], rating["rating"])
+            for query in queries
+            for rating in query["ratings"]
+        ]
+    except (TypeError, KeyError) as error:
+        raise ValueError(
+            f"{path} must hold judgmentRatings: a list of objects with query and ratings, each "
+            f"with docId and rating; {error} is missing or of another type."
+        ) from None
+
+
+def _of_csv(path: Path, text: str) -> list[tuple[Any, Any, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    names = reader.fieldnames or []
+    document = next((name for name in DOCUMENT_KEYS if name in names), None)
+    if document is None or not {"query", "rating"} <= set(names):
+        raise ValueError(
+            f"{path} must have the columns query, docid and rating, got {', '.join(names)}."
+        )
+    return [(row["query"], row[document], row["rating"]) for row in reader]
+
+
+def _rating(path: Path, number: int, value: Any) -> float:
+    try:
+        rating = float(value)
+    except (TypeError, ValueError):
+        rating = math.nan
+    if not math.isfinite(rating):
+        raise ValueError(f"{path}, judgement {number}: rating must be a number, got {value!r}.")
+    return rating

@@ -1,0 +1,445 @@
+"""ClickLog: one long table of impressions, with counts of what is wrong with it.
+
+A row is one document shown to one user: query, session, document, place, click. The rows of one
+session and query form a *list*, as a page of results. Ids are stored once, and rows hold integer
+codes, so that ten million rows take less than half a gigabyte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from rankwise.checks.ids import id_texts
+from rankwise.checks.row_errors import RowError
+from rankwise.runtime.column_values import convert_to_values, text_array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from rankwise.clicks.summary import LogSummary
+
+pc: Any = pyarrow.compute  # its functions are created on import, unseen by type checkers
+
+Codes = NDArray[np.int32]
+
+# Sessions and users with more lists than this are reported: programs, or an id that many share.
+MANY_LISTS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """A column of ids.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows,), int32
+        Code of every row.
+    values : pyarrow.Array
+        Distinct ids, text or integers, by code.
+    """
+
+    codes: Codes
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def names(self) -> NDArray[Any]:
+        """Distinct ids as text, by code; made when they are first read."""
+        return text_array([str(value) for value in self.values.to_pylist()])
+
+    @property
+    def n_present(self) -> int:
+        """Number of ids that rows have."""
+        return int(np.count_nonzero(np.bincount(self.codes)))
+
+    def take(self, rows: NDArray[Any]) -> Ids:
+        """Select rows; all ids are kept, so codes stay comparable."""
+        return Ids(self.codes[rows], self.values)
+
+
+class Pairs(NamedTuple):
+    """Distinct pairs of query and document; ``code`` has one entry per row of the log."""
+
+    code: Codes
+    query: Codes
+    document: Codes
+
+
+class Lists(NamedTuple):
+    """Lists of a log: list ``i`` has the rows ``indptr[i]:indptr[i + 1]``, by ascending place."""
+
+    indptr: Int64Array
+    code: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class ClickLog:
+    """Impressions with clicks; made by :meth:`from_columns` or a reader, which check them.
+
+    Rows are sorted by session, query and place. Without sessions, every row is a list of its own
+    and rows keep their order.
+
+    Attributes
+    ----------
+    query, document : Ids
+        Codes of every row, and the ids by code.
+    place : ndarray of shape (n_rows,), int32
+        Place at which the document was shown, from 1.
+    click : ndarray of shape (n_rows,), bool
+    session, user : Ids or None
+        A session and a query name one list; a user may have many sessions.
+    weight : ndarray of shape (n_rows,), float64, or None
+        Number of impressions that a row stands for, >= 0.
+    time : ndarray of shape (n_rows,), float64, or None
+        Seconds.
+    propensity : ndarray of shape (n_rows,), float64, or None
+        Probability, in (0, 1], with which the logging system shows this document at this place.
+    arm : Ids or None
+        System or branch of an experiment that the row is credited to; "" for none.
+    source : ndarray of shape (n_rows,), int64
+        Row of the input from which each row comes.
+    problems : dict of str to int
+        Counts of what was found, see :data:`rankwise.clicks.summary.PROBLEMS`.
+    """
+
+    query: Ids
+    document: Ids
+    place: Codes
+    click: NDArray[np.bool_]
+    session: Ids | None = None
+    user: Ids | None = None
+    weight: Float64Array | None = None
+    time: Float64Array | None = None
+    propensity: Float64Array | None = None
+    arm: Ids | None = None
+    source: Int64Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    problems: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_columns(
+        cls,
+        query: Any,
+        document: Any,
+        place: ArrayLike,
+        click: ArrayLike,
+        *,
+        session: Any = None,
+        user: Any = None,
+        weight: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        arm: Any = None,
+        first_place: int | None = None,
+        problems: dict[str, int] | None = None,
+    ) -> ClickLog:
+        """Check columns, merge repeated rows, and count everything that is odd.
+
+        Parameters
+        ----------
+        query, document, session, user, arm : array-like of shape (n_rows,)
+            Ids: text or whole numbers. ``arm`` may be empty text.
+        place : array-like of shape (n_rows,)
+            Whole numbers >= 0.
+        click : array-like of shape (n_rows,)
+            0 or 1, or bool.
+        weight, time, propensity : array-like of shape (n_rows,), optional
+        first_place : {0, 1}, optional
+            Number of the topmost place. None: 0 if any row has place 0, else 1. Places that count
+            from 0 are raised by 1, and ``problems["places_from_0"]`` counts their rows.
+        problems : dict of str to int, optional
+            Counts that a reader has made.
+
+        Raises
+        ------
+        ValueError
+            If columns differ in length, there is no row, an id is missing, or a value is out of
+            range. The message names the row.
+
+        Notes
+        -----
+        A document that a list holds twice is merged into one row: its first row, clicked if any of
+        them was. O(n log n) for n rows.
+
+        Examples
+        --------
+        >>> from rankwise.clicks import ClickLog
+        >>> log = ClickLog.from_columns(
+        ...     ["tea", "tea", "tea"], ["d1", "d2", "d2"], [0, 1, 1], [0, 1, 0], session=[1, 1, 1]
+        ... )
+        >>> log
+        ClickLog(2 impressions, 1 clicks, 1 lists, 1 queries, 2 pairs)
+        >>> log.problems
+        {'places_from_0': 3, 'repeated_rows': 1}
+        """
+        n = len(query)
+        named = {"document": document, "place": place, "click": click, "session": session}
+        named |= {"user": user, "weight": weight, "time": time, "propensity": propensity}
+        for name, column in (named | {"arm": arm}).items():
+            if column is not None and len(column) != n:
+                raise ValueError(
+                    f"{name} must have one entry per row, {n} as query has, got {len(column)}."
+                )
+        if n == 0:
+            raise ValueError("a click log must have at least one impression, got no rows.")
+        found = dict(problems or {})
+        log = cls(
+            encode_ids(query, "query"),
+            encode_ids(document, "document"),
+            _check_places(place, first_place, found),
+            _check_clicks(click),
+            None if session is None else encode_ids(session, "session"),
+            None if user is None else encode_ids(user, "user"),
+            _check_numbers(weight, "weight", 0.0, np.inf),
+            _check_numbers(time, "time", -np.inf, np.inf),
+            _check_numbers(propensity, "propensity", np.nextafter(0.0, 1.0), 1.0),
+            None if arm is None else encode_ids(arm, "arm", may_be_empty=True),
+            np.arange(n),
+            found,
+        )
+        log = _merge_repeats(log)
+        _count_oddities(log)
+        return log
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def __repr__(self) -> str:
+        lists = "no sessions" if self.session is None else f"{self.n_lists} lists"
+        return (
+            f"ClickLog({len(self)} impressions, {int(self.click.sum())} clicks, {lists}, "
+            f"{self.query.n_present} queries, {len(self.pairs.query)} pairs)"
+        )
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Distinct pairs of query and document, in order of their first row."""
+        n_documents = len(self.document)
+        keys = self.query.codes.astype(np.int64) * n_documents + self.document.codes
+        code, distinct = _encode_numbers(keys)
+        query, document = np.divmod(distinct, n_documents)
+        return Pairs(code, query.astype(np.int32), document.astype(np.int32))
+
+    @cached_property
+    def lists(self) -> Lists:
+        """Rows of each list; every row is a list if there are no sessions."""
+        n = len(self)
+        if self.session is None:
+            return Lists(np.arange(n + 1), np.arange(n, dtype=np.int32))
+        starts = np.ones(n, dtype=bool)
+        starts[1:] = np.diff(self.session.codes) != 0
+        starts[1:] |= np.diff(self.query.codes) != 0
+        return Lists(np.append(np.flatnonzero(starts), n), np.cumsum(starts, dtype=np.int32) - 1)
+
+    @property
+    def n_lists(self) -> int:
+        """Number of lists."""
+        return len(self.lists.indptr) - 1
+
+    @property
+    def n_places(self) -> int:
+        """Lowest place that was shown."""
+        return int(self.place.max())
+
+    @property
+    def counts(self) -> Float64Array:
+        """Weight of every row; 1 without weights."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def clusters(self) -> Int64Array:
+        """Code of the user of every row; of its session, or of the row, if there are no users."""
+        ids = self.session if self.user is None else self.user
+        return np.arange(len(self)) if ids is None else ids.codes.astype(np.int64)
+
+    def require_sessions(self, what: str) -> None:
+        """Raise ValueError if rows do not form lists."""
+        if self.session is None:
+            raise ValueError(
+                f"{what} needs the lists that users saw, but the log has no sessions. Pass a "
+                "column of sessions."
+            )
+
+    def take(self, rows: NDArray[Any]) -> ClickLog:
+        """Select rows, as of one arm; ids keep their codes, and problems are kept."""
+
+        def pick(column: Any) -> Any:
+            if column is None:
+                return None
+            return column.take(rows) if isinstance(column, Ids) else column[rows]
+
+        columns = {
+            column.name: pick(getattr(self, column.name))
+            for column in fields(self)
+            if column.name != "problems"
+        }
+        return replace(self, **columns, problems=dict(self.problems))
+
+    def take_arm(self, arm: str) -> ClickLog:
+        """Rows of one arm.
+
+        Raises
+        ------
+        ValueError
+            If there is no such arm.
+        """
+        names = [] if self.arm is None else self.arm.names.tolist()
+        if self.arm is None or arm not in names:
+            raise ValueError(f"the log has no arm {arm!r}; it has {', '.join(names) or 'no arms'}.")
+        return self.take(np.flatnonzero(self.arm.codes == names.index(arm)))
+
+    def summary(self, *, level: float = 0.95) -> LogSummary:
+        """Describe the log: click rates by place, its problems, and what it can identify."""
+        from rankwise.clicks.summary import summarize
+
+        return summarize(self, level)
+
+
+def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
+    """Codes of ids by first appearance.
+
+    Raises
+    ------
+    ValueError
+        If an id is missing, or is neither text nor a whole number.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    try:
+        arrow = pa.array(values)
+    except (pa.ArrowException, TypeError):
+        arrow = pa.nulls(len(values))
+    is_plain = pa.types.is_integer(arrow.type) or _is_text(arrow.type)
+    if is_plain and arrow.null_count == 0:
+        encoded = arrow.dictionary_encode()
+    else:
+        listed = values.to_pylist() if isinstance(values, pa.Array) else values
+        encoded = pa.array(id_texts(listed, name), pa.string()).dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    distinct = encoded.dictionary
+    empty = pc.index(distinct, "").as_py() if _is_text(distinct.type) else -1
+    if empty >= 0 and not may_be_empty:
+        row = int(np.argmax(codes == empty))
+        raise RowError(f"{name} must not be missing, got ''", row, ". Drop such rows.")
+    return Ids(codes, distinct)
+
+
+def _is_text(kind: Any) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _encode_numbers(keys: Int64Array) -> tuple[Codes, Int64Array]:
+    """Codes by first appearance, and the distinct keys; hashing beats sorting tenfold here."""
+    encoded = pa.array(keys).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_numpy()
+
+
+def _check_places(place: ArrayLike, first: int | None, problems: dict[str, int]) -> Codes:
+    values = convert_to_values(place)
+    _check_kind(values, "place")
+    if first not in (None, 0, 1):
+        raise ValueError(f"first_place must be 0, 1 or None, got {first!r}.")
+    least, most = (0 if first is None else first), np.iinfo(np.int32).max - 1
+    bad = ~((values >= least) & (values <= most) & (values == np.floor(values)))
+    if bad.any():
+        row = int(bad.argmax())
+        raise RowError(f"place must be a whole number >= {least}, got {values[row]}", row, ".")
+    places = values.astype(np.int32)
+    if first == 0 or (first is None and (places == 0).any()):
+        problems["places_from_0"] = len(places)
+        places += 1
+    return places
+
+
+def _check_clicks(click: ArrayLike) -> NDArray[np.bool_]:
+    values = convert_to_values(click)
+    _check_kind(values, "click")
+    bad = ~((values == 0) | (values == 1))
+    if bad.any():
+        row = int(bad.argmax())
+        raise RowError(
+            f"click must be 0 or 1, got {values[row]}",
+            row,
+            ". Pass counts of equal rows as weight.",
+        )
+    return values.astype(bool)
+
+
+def _check_numbers(
+    column: ArrayLike | None, name: str, low: float, high: float
+) -> Float64Array | None:
+    if column is None:
+        return None
+    values = convert_to_values(column)
+    _check_kind(values, name)
+    values = values.astype(np.float64)
+    bad = ~(np.isfinite(values) & (values >= low) & (values <= high))
+    if bad.any():
+        row = int(bad.argmax())
+        rule = {"weight": ">= 0", "propensity": "in (0, 1]"}.get(name, "finite")
+        raise RowError(f"{name} must be {rule}, got {values[row]}", row, ".")
+    return values
+
+
+def _check_kind(values: NDArray[Any], name: str) -> None:
+    if values.dtype.kind not in "biuf" or values.ndim != 1:
+        raise ValueError(
+            f"{name} must be one number per row, got {values.dtype} of shape {values.shape}. "
+            "Convert it to numbers."
+        )
+
+
+def _merge_repeats(log: ClickLog) -> ClickLog:
+    """Sort rows by list and place; merge rows of one document in one list."""
+    if log.session is None:
+        return log
+    if log.time is not None:
+        back = int(((np.diff(log.session.codes) == 0) & (np.diff(log.time) < 0)).sum())
+        _note(log, "time_backwards", back)
+    key = log.session.codes.astype(np.int64) * len(log.pairs.query) + log.pairs.code
+    code, distinct = _encode_numbers(key)
+    if len(distinct) < len(log):
+        _note(log, "repeated_rows", len(log) - len(distinct))
+        log.click[:] = (np.bincount(code, log.click) > 0)[code]
+        log = log.take(np.unique(code, return_index=True)[1])
+    keys = (log.session.codes, log.query.codes, log.place)  # type: ignore[union-attr]
+    return log if _are_sorted(*keys) else log.take(np.lexsort(keys[::-1]))
+
+
+def _are_sorted(*keys: Codes) -> bool:
+    """Whether rows are in lexicographic order."""
+    tied = np.ones(len(keys[0]) - 1, dtype=bool)
+    for key in keys:
+        step = np.diff(key)
+        if (step[tied] < 0).any():
+            return False
+        tied &= step == 0
+    return True
+
+
+def _count_oddities(log: ClickLog) -> None:
+    """Count what is odd but kept."""
+    if log.session is not None:
+        inner = np.diff(log.lists.code) == 0
+        step = np.diff(log.place)
+        _note(log, "shared_places", int((inner & (step == 0)).sum()))
+        starts = log.place[log.lists.indptr[:-1]] != 1
+        gaps = np.bincount(log.lists.code[1:][inner & (step > 1)], minlength=log.n_lists) > 0
+        _note(log, "lists_with_gaps", int((starts | gaps).sum()))
+        ids = log.session if log.user is None else log.user
+        lists_of = np.bincount(ids.codes[log.lists.indptr[:-1]])
+        _note(log, "crowded_users", int((lists_of > MANY_LISTS).sum()))
+    last = log.place[log.click].max(initial=0)
+    _note(log, "below_last_click", int((log.place > last).sum()) if last else len(log))
+
+
+def _note(log: ClickLog, problem: str, count: int) -> None:
+    if count:
+        log.problems[problem] = count

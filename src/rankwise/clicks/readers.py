@@ -1,0 +1,355 @@
+"""Read click logs from tables, User Behavior Insights, and Yandex's lines.
+
+References
+----------
+.. [1] User Behavior Insights 1.3, indexes ``ubi_queries`` and ``ubi_events`` of OpenSearch.
+.. [2] Yandex Relevance Prediction Challenge: ``session time Q query region documents`` and
+   ``session time C document``, separated by tabs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from rankwise.checks.frames import collect_frame
+from rankwise.checks.row_errors import RowError
+from rankwise.clicks.log import ClickLog
+from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
+from rankwise.datasets.readers.delimited import DelimitedFile
+from rankwise.datasets.readers.tables import delimiter_of, is_parquet, open_parquet, valid
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
+from rankwise.runtime.vocabulary import setting
+
+pc: Any = pyarrow.compute
+
+ROLES = ("query", "doc", "place", "click", "session", "user", "weight", "time", "propensity", "arm")
+USUAL_NAMES = {
+    "query": ALL_QUERY_NAMES,
+    "doc": (*ALL_DOCUMENT_NAMES, "item_id"),
+    "place": ("place", "position", "rank"),
+    "click": ("click", "clicked", "clicks"),
+    "session": ("session", "session_id"),
+    "user": ("user", "user_id", "client_id"),
+    "weight": ("weight", "sample_weight"),
+    "time": ("time", "timestamp"),
+    "propensity": ("propensity", "propensity_score"),
+    "arm": ("arm", "team"),
+}
+NEEDED = ("query", "doc", "place", "click")
+IDS = ("query", "doc", "session", "user", "arm", "time")
+
+
+def read_clicks(
+    table: PathLike | Any,
+    *,
+    query: str | None = None,
+    doc: str | Sequence[str] | None = None,
+    place: str | None = None,
+    click: str | Sequence[str] | None = None,
+    session: str | Literal[False] | None = None,
+    user: str | Literal[False] | None = None,
+    weight: str | Literal[False] | None = None,
+    time: str | Literal[False] | None = None,
+    propensity: str | Literal[False] | None = None,
+    arm: str | Literal[False] | None = None,
+    first_place: int | None = None,
+    format: Literal["table", "yandex"] = "table",
+    sep: str | None = None,
+) -> ClickLog:
+    """Read a click log from a table with one row per impression, or one row per list.
+
+    Parameters
+    ----------
+    table : path or frame
+        CSV, TSV or Parquet, by suffix, compressed or not; or a frame of pandas, Polars or Arrow.
+    query, doc, place, click : str, optional
+        Columns. None: the usual names, such as qid, doc_id, position and clicked, in any case.
+        Lists of as many ``doc`` as ``click`` columns: one row is one list, its documents at places
+        1, 2, … (``place`` is not read). An empty cell of a document ends a shorter list.
+    session, user, weight, time, propensity, arm : str or False, optional
+        Further columns, see :class:`ClickLog`. None: the usual names if there are such columns.
+        Times are numbers or dates.
+    first_place : {0, 1}, optional
+        Number of the topmost place; None: 0 if any place is 0.
+    format : {"table", "yandex"}
+        "yandex": text lines ``session time Q query region documents…`` and
+        ``session time C document``, separated by tabs. Every search is a list; a click belongs to
+        the last search of its session.
+    sep : str of length 1, optional
+        Column separator of text tables (default: by suffix).
+
+    Returns
+    -------
+    ClickLog
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or a cell is wrong; the message names the line or row.
+    TypeError
+        If ``table`` is neither a path nor a frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rankwise.clicks import read_clicks
+    >>> frame = pd.DataFrame(
+    ...     {"qid": ["tea"], "d1": ["x"], "d2": ["y"], "c1": [0], "c2": [1]}
+    ... )
+    >>> log = read_clicks(frame, doc=["d1", "d2"], click=["c1", "c2"])
+    >>> log.place.tolist(), log.click.tolist()
+    ([1, 2], [False, True])
+    """
+    if format not in ("table", "yandex"):
+        raise ValueError(f"format must be 'table' or 'yandex', got {format!r}.")
+    if format == "yandex":
+        return _read_yandex(Path(table))
+    given: dict[str, Any] = dict(
+        zip(
+            ROLES,
+            (query, doc, place, click, session, user, weight, time, propensity, arm),
+            strict=True,
+        )
+    )
+    if isinstance(doc, str | None) != isinstance(click, str | None):
+        raise ValueError(
+            "doc and click must both be one column, or both lists of columns, got "
+            f"{doc!r} and {click!r}."
+        )
+    if not isinstance(doc, str | None):
+        return _read_wide(table, given, sep)
+    columns = _load(table, given, sep)
+    return _make_log(columns, first_place)
+
+
+def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
+    numbers = {name: _number(columns.get(name), name) for name in ("place", "weight", "propensity")}
+    return ClickLog.from_columns(
+        columns["query"],
+        columns["doc"],
+        numbers["place"],
+        _click_values(columns["click"]),
+        session=columns.get("session"),
+        user=columns.get("user"),
+        weight=numbers["weight"],
+        time=read_seconds(columns.get("time")),
+        propensity=numbers["propensity"],
+        arm=columns.get("arm"),
+        first_place=first_place,
+    )
+
+
+def _load(
+    table: Any, given: dict[str, Any], sep: str | None, extra: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
+    if isinstance(table, str | os.PathLike):
+        path = Path(table)
+        if is_parquet(path):
+            with open_parquet(path) as file:
+                names = _choose_columns(file.schema_arrow.names, given)
+                found = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))
+        else:
+            file = DelimitedFile.of(path, delimiter_of(path, sep), MAX_DECOMPRESSED_BYTES)
+            with file.name_in_errors():
+                names = _choose_columns(file.header(), given)
+                types = {
+                    name: pa.string() if role in (*IDS, "click") else pa.float64()
+                    for role, name in names.items()
+                }
+                found = file.table(types | dict.fromkeys(extra, pa.string()))
+    else:
+        frame = collect_frame(table)
+        if frame is None:
+            raise TypeError(
+                f"table must be a path or a frame, got {type(table).__name__}. Pass arrays to "
+                "ClickLog.from_columns."
+            )
+        names = _choose_columns([str(name) for name in frame.columns], given)
+        frame = frame.select(list(dict.fromkeys([*names.values(), *extra])))
+        found = {name: _arrow(frame.get_column(name)) for name in frame.columns}
+    missing = [name for name in extra if name not in _names(found)]
+    if missing:
+        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(_names(found))}.")
+    columns = {role: found[name] for role, name in names.items()}
+    return columns | {name: found[name] for name in extra}
+
+
+def _names(found: Any) -> list[str]:
+    return found.column_names if isinstance(found, pa.Table) else list(found)
+
+
+def _arrow(column: nw.Series[Any]) -> Any:
+    """A column as Arrow array; objects of several types as a list."""
+    try:
+        return column.to_arrow()
+    except (pa.ArrowException, TypeError):
+        return column.to_list()
+
+
+def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, str]:
+    """Column of each role that has one."""
+    chosen = {}
+    for role, name in given.items():
+        if name is False or not isinstance(name, str | None):
+            continue
+        if name is None:
+            usual = USUAL_NAMES[role]
+            found = [column for wanted in usual for column in columns if column.lower() == wanted]
+            if not found and role in NEEDED:
+                raise ValueError(
+                    f"there must be a column of the {role}, named {' or '.join(usual)}, got "
+                    f"{', '.join(columns)}. Pass {setting(role)}."
+                )
+            name = found[0] if found else None
+        elif name not in columns:
+            raise ValueError(
+                f"{setting(role, name)} is not a column; there are {', '.join(columns)}."
+            )
+        if name is not None:
+            chosen[role] = name
+    return chosen
+
+
+def _number(column: Any, name: str) -> Any:
+    """A column of numbers; missing values are NaN, which the log refuses by row."""
+    if column is None:
+        return None
+    try:
+        values = pc.cast(column if not isinstance(column, list) else pa.array(column), pa.float64())
+    except (pa.ArrowException, TypeError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}.") from None
+    return np.asarray(values)
+
+
+_CLICKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
+
+
+def _click_values(column: Any) -> Any:
+    """0 and 1 of numbers, truth values or their text."""
+    kind = getattr(column, "type", None)
+    if kind is None or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return _number(column, "click")
+    coded = pc.dictionary_encode(column)
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    texts = coded.dictionary.to_pylist()
+    values = np.array([_CLICKS.get(text.strip().lower(), np.nan) for text in texts] + [np.nan])
+    codes = pc.fill_null(coded.indices, len(texts)).to_numpy(zero_copy_only=False)
+    clicks = values[codes]
+    if np.isnan(clicks).any():
+        row = int(np.isnan(clicks).argmax())
+        raise RowError(f"click must be 0 or 1, got {column[row].as_py()!r}", row, ".")
+    return clicks
+
+
+def read_seconds(column: Any) -> Any:
+    """Times as seconds, of numbers, dates or their ISO text; times without a zone are UTC."""
+    if column is None:
+        return None
+    array = pa.array(column) if isinstance(column, list) else column
+    if _holds_text(array):
+        try:
+            return _number(array, "time")
+        except ValueError:
+            return np.array([_moment(text, row) for row, text in enumerate(array.to_pylist())])
+    if pa.types.is_temporal(array.type):
+        zone = getattr(array.type, "tz", None)
+        micros = pc.cast(pc.cast(array, pa.timestamp("us", zone)), pa.int64())
+        return np.asarray(micros) / 1e6
+    return _number(array, "time")
+
+
+def _moment(text: Any, row: int) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise RowError(
+            f"time must be a number or an ISO date, got {text!r}", row, ". Pass time=False."
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _read_wide(table: Any, given: dict[str, Any], sep: str | None) -> ClickLog:
+    """A table with one row per list: columns of documents and of clicks."""
+    docs, clicks = list(given["doc"]), list(given["click"])
+    if len(docs) != len(clicks) or not docs:
+        raise ValueError(
+            f"there must be as many doc as click columns, got {len(docs)} and {len(clicks)}."
+        )
+    given = given | {"doc": False, "place": False, "click": False, "weight": given["weight"]}
+    columns = _load(table, given, sep, (*docs, *clicks))
+    n, width = len(columns["query"]), len(docs)
+    shown = np.empty((n, width), dtype=object)
+    clicked = np.empty((n, width))
+    for j in range(width):
+        shown[:, j] = columns[docs[j]].to_pylist()
+        filled = np.array([value not in (None, "") for value in shown[:, j]])
+        if j and (filled & (shown[:, j - 1] == "")).any():
+            row = int((filled & (shown[:, j - 1] == "")).argmax())
+            raise RowError(f"{docs[j]} follows an empty {docs[j - 1]}", row, ". Close the gap.")
+        shown[~filled, j] = ""
+        values = _chunk(columns[clicks[j]])
+        values = values.take(pa.array(np.flatnonzero(filled)))
+        clicked[filled, j] = _click_values(values)
+    row, place = np.nonzero(shown != "")
+    rest = {role: columns[role] for role in columns if role in ROLES and role != "query"}
+    rest = {role: _chunk(column).take(pa.array(row)) for role, column in rest.items()}
+    rest.setdefault("session", pa.array(row))
+    rest |= {"query": _chunk(columns["query"]).take(pa.array(row))}
+    rest |= {"doc": pa.array(shown[row, place].tolist()), "place": pa.array(place + 1)}
+    return _make_log(rest | {"click": pa.array(clicked[row, place])}, 1)
+
+
+def _chunk(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column)
+
+
+def _holds_text(column: Any) -> bool:
+    return pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+
+
+def _read_yandex(path: Path) -> ClickLog:
+    """Lines of searches (Q) and of clicks (C)."""
+    rows: list[tuple[str, str, str, int, float, str]] = []  # query, document, search, place, …
+    row_of: dict[tuple[str, str], int] = {}  # session and document: the row last shown
+    problems = dict.fromkeys(("clicks_without_impression", "unread_lines"), 0)
+    clicked: list[int] = []
+    for number, line in enumerate(read_text(path).decode("utf-8", "replace").splitlines(), 1):
+        words = line.rstrip("\r").split("\t")
+        if len(words) >= 6 and words[2] == "Q":
+            for place, document in enumerate(words[5:], 1):
+                row_of[words[0], document] = len(rows)
+                moment = _yandex_time(path, number, words[1])
+                rows.append((words[3], document, str(number), place, moment, words[0]))
+        elif len(words) == 4 and words[2] == "C":
+            row = row_of.get((words[0], words[3]))
+            problems["clicks_without_impression"] += row is None
+            clicked += [] if row is None else [row]
+        elif line.strip():
+            problems["unread_lines"] += 1
+    if not rows:
+        raise ValueError(f"{path} has no line 'session TAB time TAB Q TAB query TAB region TAB …'.")
+    query, document, search, place, time, session = map(list, zip(*rows, strict=True))
+    click = np.zeros(len(rows))
+    click[clicked] = 1
+    found = {name: count for name, count in problems.items() if count}
+    return ClickLog.from_columns(
+        query, document, np.array(place), click, session=search, user=session, time=np.array(time),
+        first_place=1, problems=found,
+    )  # fmt: skip
+
+
+def _yandex_time(path: Path, number: int, word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"{path}, line {number}: time must be a number, got {word!r}.") from None

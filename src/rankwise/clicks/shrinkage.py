@@ -1,0 +1,255 @@
+"""Empirical Bayes for rates: prior by maximum marginal likelihood, posterior by conjugacy.
+
+Clicks C of a pair are few, so its rate C / E is noise where the exposure E is small. The rates of
+all pairs have a common prior of mean mu and strength kappa; the posterior mean
+``(C + kappa mu) / (E + kappa)`` moves a rate towards mu as if kappa units of exposure had been seen
+at rate mu.
+
+- gamma-Poisson, for any exposure E: C ~ Poisson(E r), r ~ Gamma(kappa mu, rate kappa).
+- beta-binomial, for E = number of impressions: C ~ Binomial(E, r), r ~ Beta with mean mu.
+- normal, for estimates with standard errors: estimate ~ N(r, se^2), r ~ N(mu, tau^2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import (
+    betainc,
+    betaincinv,
+    betaln,
+    digamma,
+    gammaincc,
+    gammaincinv,
+    gammaln,
+    ndtr,
+    ndtri,
+)  # fmt: skip
+
+from rankwise.typing import Float64Array
+
+# Strengths that are tried; at the upper one, pairs do not differ beyond chance.
+LEAST_STRENGTH, MOST_STRENGTH = 1e-3, 1e7
+# Prior that a pair without shrinkage keeps for its interval: that of Jeffreys.
+JEFFREYS = 0.5
+
+
+class Posterior(Protocol):
+    """Rates of all pairs after the clicks were seen; arrays have one entry per pair."""
+
+    @property
+    def mu(self) -> float:
+        """Mean of the prior."""
+        ...
+
+    @property
+    def trust(self) -> float:
+        """Strength of the prior."""
+        ...
+
+    @property
+    def mean(self) -> Float64Array:
+        """Mean of the rate of each pair."""
+        ...
+
+    @property
+    def weight(self) -> Float64Array:
+        """Share of the pair's own clicks in its mean."""
+        ...
+
+    def quantile(self, p: float) -> Float64Array:
+        """Quantile of the rate of each pair."""
+        ...
+
+    def exceeds(self, threshold: float) -> Float64Array:
+        """Probability that the rate of each pair exceeds the threshold."""
+        ...
+
+    def prior_quantile(self, p: float) -> float:
+        """Quantile of the prior, the distribution of the rates of all pairs."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GammaPosterior:
+    """Posterior of the gamma-Poisson model for clicks and exposures of shape (n_pairs,).
+
+    The prior of mean ``mu`` and strength ``trust`` gives the weights. ``kappa`` is the strength
+    that moves the rates: ``trust``, or 0 for raw rates.
+    """
+
+    clicks: Float64Array
+    exposure: Float64Array
+    mu: float
+    trust: float
+    kappa: float
+
+    @property
+    def mean(self) -> Float64Array:
+        """``(C + kappa mu) / (E + kappa)``; 0 without exposure and shrinkage."""
+        total = self.exposure + self.kappa
+        return np.divide(
+            self.clicks + self.kappa * self.mu, total, out=np.zeros(len(total)), where=total > 0
+        )
+
+    @property
+    def weight(self) -> Float64Array:
+        """Share of the pair's own clicks in the best mean, ``E / (E + trust)``."""
+        return _share(self.exposure, self.trust)
+
+    def _shape_rate(self) -> tuple[Float64Array, Float64Array]:
+        prior = self.kappa * self.mu if self.kappa > 0 else JEFFREYS
+        return self.clicks + prior, np.maximum(self.exposure + self.kappa, 1e-300)
+
+    def quantile(self, p: float) -> Float64Array:
+        """See :class:`Posterior`."""
+        shape, rate = self._shape_rate()
+        return gammaincinv(shape, p) / rate
+
+    def exceeds(self, threshold: float) -> Float64Array:
+        """See :class:`Posterior`."""
+        shape, rate = self._shape_rate()
+        return gammaincc(shape, rate * threshold)
+
+    def prior_quantile(self, p: float) -> float:
+        """See :class:`Posterior`."""
+        return float(gammaincinv(self.trust * self.mu, p) / self.trust)
+
+
+@dataclass(frozen=True, eq=False)
+class BetaPosterior(GammaPosterior):
+    """Posterior of the beta-binomial model; the exposure is the number of impressions."""
+
+    def _shapes(self) -> tuple[Float64Array, Float64Array]:
+        mu, kappa = (self.mu, self.kappa) if self.kappa > 0 else (0.5, 2 * JEFFREYS)
+        missed = np.maximum(self.exposure - self.clicks, 0.0)
+        return self.clicks + kappa * mu, missed + kappa * (1 - mu)
+
+    def quantile(self, p: float) -> Float64Array:
+        """See :class:`Posterior`."""
+        return betaincinv(*self._shapes(), p)
+
+    def exceeds(self, threshold: float) -> Float64Array:
+        """See :class:`Posterior`."""
+        return 1.0 - betainc(*self._shapes(), min(threshold, 1.0))
+
+    def prior_quantile(self, p: float) -> float:
+        """See :class:`Posterior`."""
+        return float(betaincinv(self.trust * self.mu, self.trust * (1 - self.mu), p))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalPosterior:
+    """Estimates with standard errors; ``trust`` is 1 / tau^2, ``kappa`` that or 0."""
+
+    estimate: Float64Array
+    se: Float64Array
+    mu: float
+    trust: float
+    kappa: float
+
+    @property
+    def weight(self) -> Float64Array:
+        """``tau^2 / (tau^2 + se^2)``."""
+        return 1.0 / (1.0 + self.trust * self.se**2)
+
+    @property
+    def mean(self) -> Float64Array:
+        """The estimates, moved towards mu if they are to be shrunk."""
+        w = 1.0 / (1.0 + self.kappa * self.se**2)
+        return w * self.estimate + (1.0 - w) * self.mu
+
+    def _spread(self) -> Float64Array:
+        return self.se / np.sqrt(1.0 + self.kappa * self.se**2)
+
+    def quantile(self, p: float) -> Float64Array:
+        """See :class:`Posterior`; rates are never negative."""
+        return np.maximum(self.mean + ndtri(p) * self._spread(), 0.0)
+
+    def exceeds(self, threshold: float) -> Float64Array:
+        """See :class:`Posterior`."""
+        return ndtr((self.mean - threshold) / np.maximum(self._spread(), 1e-300))
+
+    def prior_quantile(self, p: float) -> float:
+        """See :class:`Posterior`."""
+        return float(self.mu + ndtri(p) / np.sqrt(self.trust)) if self.trust > 0 else self.mu
+
+
+def fit_gamma_poisson(clicks: Float64Array, exposure: Float64Array) -> tuple[float, float]:
+    """Mean mu and strength kappa of the prior, by maximum marginal likelihood."""
+    C, E = clicks[exposure > 0], exposure[exposure > 0]
+
+    def value_grad(point: Float64Array) -> tuple[float, Float64Array]:
+        mu, kappa = np.exp(point)
+        a = kappa * mu
+        value = gammaln(C + a) - gammaln(a) + a * np.log(kappa) - (C + a) * np.log(kappa + E)
+        by_a = (digamma(C + a) - digamma(a) - np.log1p(E / kappa)).sum()
+        by_kappa = (a / kappa - (C + a) / (kappa + E)).sum()
+        return -value.sum(), -np.array([by_a * a, by_a * a + by_kappa * kappa])
+
+    mu = max(C.sum() / E.sum(), 1e-6)
+    bounds = [(np.log(1e-9), np.log(1e6)), (np.log(LEAST_STRENGTH), np.log(MOST_STRENGTH))]
+    found = _minimize(value_grad, np.log(mu), bounds)
+    return float(np.exp(found[0])), float(np.exp(found[1]))
+
+
+def fit_beta_binomial(clicks: Float64Array, n: Float64Array) -> tuple[float, float]:
+    """Mean mu and strength kappa of the prior, by maximum marginal likelihood."""
+    # Equal counts have equal terms: logs of searches hold millions of pairs and few counts.
+    counts, times = np.unique(np.c_[clicks, n], axis=0, return_counts=True)
+    C, N = counts.T
+
+    def value_grad(point: Float64Array) -> tuple[float, Float64Array]:
+        mu, kappa = 1 / (1 + np.exp(-point[0])), np.exp(point[1])
+        a, b = kappa * mu, kappa * (1 - mu)
+        value = betaln(C + a, N - C + b) - betaln(a, b)
+        shared = digamma(kappa) - digamma(N + kappa)
+        by_a = (times * (digamma(C + a) - digamma(a) + shared)).sum()
+        by_b = (times * (digamma(N - C + b) - digamma(b) + shared)).sum()
+        by_mu = kappa * (by_a - by_b) * mu * (1 - mu)
+        return -(times * value).sum(), -np.array([by_mu, by_a * a + by_b * b])
+
+    mu = np.clip((times * C).sum() / (times * N).sum(), 1e-6, 1 - 1e-6)
+    bounds = [(-18.0, 18.0), (np.log(LEAST_STRENGTH), np.log(MOST_STRENGTH))]
+    found = _minimize(value_grad, np.log(mu / (1 - mu)), bounds)
+    return float(1 / (1 + np.exp(-found[0]))), float(np.exp(found[1]))
+
+
+def fit_normal(estimate: Float64Array, se: Float64Array) -> tuple[float, float]:
+    """Mean mu and precision ``1 / tau^2`` of the prior, by maximum marginal likelihood."""
+    known = np.isfinite(se) & (se > 0)
+    x, v = estimate[known], se[known] ** 2
+    if len(x) < 2 or np.ptp(x) == 0:
+        return float(estimate.mean()), 0.0
+    scale = x.var()
+
+    def value_grad(point: Float64Array) -> tuple[float, Float64Array]:
+        total = v + np.exp(point[1]) * scale
+        error = x - point[0]
+        by_total = (1 / total - error**2 / total**2) / 2
+        value = (np.log(total) + error**2 / total).sum() / 2
+        return value, np.array(
+            [-(error / total).sum(), (by_total * np.exp(point[1]) * scale).sum()]
+        )
+
+    bounds = [(x.min(), x.max()), (np.log(1e-9), np.log(1e3))]
+    found = _minimize(value_grad, float(np.average(x, weights=1 / (v + scale))), bounds)
+    return float(found[0]), float(1 / (np.exp(found[1]) * scale))
+
+
+def _minimize(value_grad: Any, location: float, bounds: Any) -> Float64Array:
+    """Better of the minima from a weak and a strong prior; the likelihood may have a plateau."""
+    starts = [np.array([location, np.clip(s, *bounds[1])]) for s in (0.0, 4.0)]
+    runs = [
+        minimize(value_grad, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts
+    ]
+    return min(runs, key=lambda run: run.fun).x
+
+
+def _share(exposure: Float64Array, kappa: float) -> Float64Array:
+    if kappa == 0:
+        return np.ones(len(exposure))
+    return exposure / (exposure + kappa)

@@ -1,0 +1,257 @@
+"""What a log holds, what is odd about it, and whether it can tell examination from relevance.
+
+A click needs a user who looks and a document worth a click. A log that shows every pair of query
+and document at one place only cannot separate the two. Places are linked where one pair was shown
+at both; only the examination of linked places can be compared [1]_.
+
+References
+----------
+.. [1] Agarwal, Zaitsev, Wang, Li, Najork and Joachims, "Estimating position bias without
+   intrusive interventions", WSDM 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtri
+
+from rankwise.kernels.click_cells import order_by_pair, sum_cells
+from rankwise.metrics.statistics.stratified import check_level
+from rankwise.typing import Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from rankwise.clicks.log import ClickLog
+
+# Every count of ``ClickLog.problems``: what it counts, and what was done about it.
+PROBLEMS = {
+    "places_from_0": "rows had places from 0; all places were raised by 1",
+    "repeated_rows": "rows repeated a document of their list; they were merged into its first row",
+    "time_backwards": "rows are earlier than the row before them in their session; kept",
+    "shared_places": "rows share their place with another document of the list; kept",
+    "lists_with_gaps": "lists do not start at place 1 or skip places; kept",
+    "crowded_users": "users or sessions have more than 1000 lists, as programs do; kept",
+    "below_last_click": "rows lie below the last place ever clicked; kept",
+    "clicks_without_impression": "clicks belong to no impression; left out",
+    "clicks_without_query": "clicks name no search of the log; left out",
+    "repeated_clicks": "clicks repeat a click of the same search and document; counted once",
+    "repeated_searches": "searches repeat the id of an earlier one; left out",
+    "several_texts": "searches have several texts; the first one counts",
+    "without_text": "impressions belong to a search without a text; left out",
+    "without_place": "impressions have no place; left out",
+    "searches_without_impressions": "searches showed nothing; left out",
+    "other_events": "events are neither impressions nor clicks; left out",
+    "unnamed_events": "events lack the id of their search or document; left out",
+    "unread_lines": "lines are neither searches nor clicks; left out",
+}
+MOST_PLACES = 20
+
+
+class Cells(NamedTuple):
+    """Sums over equal rows: of one pair and one slot, such as a place. Sorted by pair and slot."""
+
+    pair: Int64Array
+    slot: Int64Array
+    n: Float64Array
+    clicks: Float64Array
+
+
+def count_cells(log: ClickLog, slot: Int64Array | None = None) -> Cells:
+    """Sum weights and clicks by pair and slot; None: by place, slot 0 is place 1. O(rows)."""
+    slot = log.place.astype(np.int64) - 1 if slot is None else slot
+    n_pairs, n_rows = len(log.pairs.query), len(log)
+    indptr, order = np.zeros(n_pairs + 1, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    order_by_pair(log.pairs.code, indptr, order)
+    cuts = np.empty(n_pairs + 1, dtype=np.int64)
+    cell_slot, n, clicks = np.empty(n_rows, dtype=np.int64), np.empty(n_rows), np.empty(n_rows)
+    weight = np.empty(0) if log.weight is None else log.weight
+    n_slots = int(slot.max()) + 1
+    sum_cells(indptr, order, slot, log.click, weight, n_slots, cuts, cell_slot, n, clicks)
+    pair = np.repeat(np.arange(n_pairs), np.diff(cuts))
+    end = len(pair)
+    return Cells(pair, cell_slot[:end].copy(), n[:end].copy(), clicks[:end].copy())
+
+
+def find_components(cells: Cells, n_slots: int) -> list[Int64Array]:
+    """Places, from 1, that pairs link directly or through others; the largest component first."""
+    n_pairs = int(cells.pair.max(initial=-1)) + 1
+    shape = (n_slots + n_pairs, n_slots + n_pairs)
+    edges = coo_array((np.ones(len(cells.slot)), (cells.slot, n_slots + cells.pair)), shape)
+    label = connected_components(edges, directed=False)[1][:n_slots]
+    shown = np.unique(cells.slot)
+    parts = [shown[label[shown] == number] + 1 for number in np.unique(label[shown])]
+    return sorted(parts, key=lambda part: (-len(part), part[0]))
+
+
+def name_places(places: NDArray[Any]) -> str:
+    """Places as ranges, such as 1–3, 7."""
+    places = np.asarray(places)
+    cuts = np.flatnonzero(np.diff(places) > 1) + 1
+    runs = np.split(places, cuts)
+    return ", ".join(f"{r[0]}" if len(r) == 1 else f"{r[0]}–{r[-1]}" for r in runs)
+
+
+def wilson_interval(
+    clicks: Float64Array, n: Float64Array, effective: Float64Array, level: float
+) -> tuple[Float64Array, Float64Array]:
+    """Wilson's score interval of rates, with ``effective`` independent trials behind ``n``."""
+    z = ndtri((1 + level) / 2)
+    rate = clicks / n
+    centre = rate + z**2 / (2 * effective)
+    spread = z * np.sqrt(rate * (1 - rate) / effective + z**2 / (4 * effective**2))
+    scale = 1 + z**2 / effective
+    return np.maximum((centre - spread) / scale, 0.0), np.minimum((centre + spread) / scale, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LogSummary:
+    """Description of a log; ``print`` it.
+
+    Attributes
+    ----------
+    impressions, clicks : float
+        Sums of weights.
+    lists : int or None
+        Number of lists; None if there are no sessions.
+    queries, documents, pairs : int
+    place : ndarray of shape (n_places,)
+        Places that were shown.
+    place_impressions, rate, low, high : ndarray of shape (n_places,)
+        Impressions, click rate, and the interval of the rate: Wilson's, with users (or sessions) as
+        independent units.
+    moved_pairs : int
+        Pairs that were shown at two or more places.
+    components : list of ndarray
+        Groups of places linked by pairs that were clicked; one group: their examination can be
+        compared.
+    arms : dict of str to int
+        Rows of each arm.
+    problems : dict of str to int
+    level : float
+    """
+
+    impressions: float
+    clicks: float
+    lists: int | None
+    queries: int
+    documents: int
+    pairs: int
+    place: Int64Array
+    place_impressions: Float64Array
+    rate: Float64Array
+    low: Float64Array
+    high: Float64Array
+    moved_pairs: int
+    components: list[Int64Array]
+    arms: dict[str, int]
+    problems: dict[str, int]
+    level: float
+
+    @property
+    def identifies_examination(self) -> bool:
+        """Whether clicked pairs link all places that were shown."""
+        return len(self.components) == 1 and len(self.components[0]) == len(self.place)
+
+    def verdict(self) -> str:
+        """Whether the log can tell examination from relevance, in one sentence."""
+        if len(self.place) == 1:
+            return "All impressions are at one place, so click rates need no correction for places."
+        if self.identifies_examination:
+            return (
+                f"{self.moved_pairs} pairs were shown at several places and link them all: "
+                "examination can be told from relevance, if it depends on the place alone."
+            )
+        groups = " | ".join(name_places(part) for part in self.components) or "none"
+        return (
+            "Clicked pairs do not link all places, so examination cannot be told from relevance "
+            f"across these groups: {groups}. Randomise a part of the traffic to link them."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All values as plain Python objects."""
+        plain = {key: _plain(value) for key, value in asdict(self).items()}
+        return plain | {"identifies_examination": self.identifies_examination}
+
+    def __str__(self) -> str:
+        lists = "no sessions" if self.lists is None else f"{self.lists} lists"
+        lines = [
+            f"{self.impressions:g} impressions, {self.clicks:g} clicks, {lists}, {self.queries} "
+            f"queries, {self.documents} documents, {self.pairs} pairs",
+            f"place  impressions  click rate  {self.level:.0%} interval",
+        ]
+        columns = (self.place, self.place_impressions, self.rate, self.low, self.high)
+        for place, n, rate, low, high in list(zip(*columns, strict=True))[:MOST_PLACES]:
+            lines.append(f"{place:5d}  {n:11g}  {rate:10.4f}  {low:.4f} to {high:.4f}")
+        if len(self.place) > MOST_PLACES:
+            lines.append(f"and {len(self.place) - MOST_PLACES} places more")
+        if self.arms:
+            lines.append("arms: " + ", ".join(f"{a or '(none)'} {n}" for a, n in self.arms.items()))
+        lines.append(self.verdict())
+        lines += [f"note: {count} {PROBLEMS[name]}" for name, count in self.problems.items()]
+        return "\n".join(lines)
+
+
+def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
+    """Describe a log, see :class:`LogSummary`; O(n log n) for n rows."""
+    check_level(level)
+    place = np.flatnonzero(np.bincount(log.place))
+    code = np.searchsorted(place, log.place)
+    n = np.bincount(code, log.counts)
+    clicks = np.bincount(code, log.counts * log.click)
+    rate = np.divide(clicks, n, out=np.zeros(len(n)), where=n > 0)
+    low, high = wilson_interval(clicks, np.maximum(n, 1e-300), _units(log, code, rate), level)
+    cells = count_cells(log)
+    by_pair = np.bincount(cells.pair)
+    clicked = np.bincount(cells.pair, cells.clicks)[cells.pair] > 0
+    linked = find_components(Cells(*(c[clicked] for c in cells)), log.n_places)
+    arms = {}
+    if log.arm is not None:
+        arms = dict(zip(log.arm.names.tolist(), np.bincount(log.arm.codes).tolist(), strict=False))
+    return LogSummary(
+        float(n.sum()),
+        float(clicks.sum()),
+        None if log.session is None else log.n_lists,
+        log.query.n_present,
+        log.document.n_present,
+        len(log.pairs.query),
+        place,
+        n,
+        rate,
+        low,
+        high,
+        int((by_pair > 1).sum()),
+        linked,
+        arms,
+        dict(log.problems),
+        level,
+    )
+
+
+def _units(log: ClickLog, code: Int64Array, rate: Float64Array) -> Float64Array:
+    """Number of independent trials at each place, with the variance that clusters have.
+
+    A user who is shown a place many times repeats the same habit: such rows count for less.
+    """
+    n_places = len(rate)
+    w = log.counts
+    key, inverse = np.unique(log.clusters * n_places + code, return_inverse=True)
+    total = np.bincount(inverse, w * (log.click - rate[code]))
+    variance = np.bincount(key % n_places, total**2, n_places)
+    plain = np.bincount(code, w, n_places)
+    independent = plain**2 / np.maximum(np.bincount(code, w**2, n_places), 1e-300)
+    spread = rate * (1 - rate)
+    clustered = np.divide(
+        plain**2 * spread, variance, out=np.full(n_places, np.inf), where=variance > 0
+    )
+    return np.maximum(np.minimum(clustered, independent), 1e-300)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [_plain(item) for item in value] if isinstance(value, list) else value

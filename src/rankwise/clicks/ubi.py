@@ -1,0 +1,245 @@
+"""Read User Behavior Insights: searches and events of OpenSearch and Elasticsearch [1]_.
+
+References
+----------
+.. [1] User Behavior Insights 1.3, indexes ``ubi_queries`` and ``ubi_events``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.frames import collect_frame
+from rankwise.clicks.log import ClickLog
+from rankwise.clicks.readers import read_seconds
+from rankwise.datasets.readers.tables import is_parquet, open_parquet, valid
+from rankwise.datasets.readers.textfiles import PathLike, read_text
+
+# Actions of lines that tell a bulk request what to do with the next line.
+BULK_ACTIONS = ("index", "create", "update", "delete")
+
+
+def read_ubi(
+    queries: PathLike | Any,
+    events: PathLike | Any | None = None,
+    *,
+    clicks: Sequence[str] = ("click",),
+    by: str = "user_query",
+) -> ClickLog:
+    """Read searches and events of User Behavior Insights.
+
+    Parameters
+    ----------
+    queries, events : path, frame or list of dict
+        Documents of ``ubi_queries`` and ``ubi_events``: JSON lines, plain or as a bulk request;
+        Parquet; or a frame. None for ``events``: ``queries`` holds both.
+    clicks : sequence of str
+        Values of ``action_name`` that count as a click, such as "click" and "add_to_cart".
+    by : {"user_query", "query_id"}
+        What a query is. "user_query": searches of one text are lists of one query.
+
+    Returns
+    -------
+    ClickLog
+        Sessions are searches (``query_id``), users are clients (``client_id``). Impressions are
+        events called "impression"; a search without any shows its ``query_response_hit_ids``, if it
+        has them, at places 1, 2, …
+
+    Raises
+    ------
+    ValueError
+        If a file is damaged (the message names the line), or shows no document.
+
+    Notes
+    -----
+    Everything that does not become a row of the log is counted in ``log.problems``.
+
+    Examples
+    --------
+    >>> from rankwise.clicks import read_ubi
+    >>> search = {"query_id": "s1", "user_query": "tea", "query_response_hit_ids": ["a", "b"]}
+    >>> event = {"action_name": "click", "query_id": "s1",
+    ...          "event_attributes": {"object": {"object_id": "b"}}}
+    >>> log = read_ubi([search], [event])
+    >>> log.document.names[log.document.codes[log.click]].tolist()
+    ['b']
+    """
+    if by not in ("user_query", "query_id"):
+        raise ValueError(f"by must be 'user_query' or 'query_id', got {by!r}.")
+    builder = _Searches(tuple(clicks), by)
+    records = list(_records(queries))
+    if events is not None:
+        records += _records(events)
+    for record in records:
+        if "action_name" not in record:
+            builder.add_search(record)
+    for record in records:
+        if "action_name" in record:
+            builder.add_event(record)
+    return builder.log()
+
+
+class _Searches:
+    """Impressions and clicks of every search, collected from records in any order."""
+
+    def __init__(self, clicks: tuple[str, ...], by: str) -> None:
+        self._clicks, self._by = clicks, by
+        self._texts: dict[str, str] = {}
+        self._users: dict[str, str] = {}
+        self._hits: dict[str, list[str]] = {}
+        self._times: dict[str, Any] = {}
+        self._rows: list[tuple[str, str, Any, Any]] = []  # search, document, place, time
+        self._clicked: list[tuple[str, str]] = []
+        self._several: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def add_search(self, record: Mapping[str, Any]) -> None:
+        """Add a document of ``ubi_queries``."""
+        search = _text(record.get("query_id"))
+        if search is None:
+            self._count("unread_lines")
+            return
+        self._note_text(search, record)
+        if search in self._times:
+            self._count("repeated_searches")
+            return
+        self._times[search] = record.get("timestamp")
+        hits = record.get("query_response_hit_ids")
+        self._hits[search] = [str(hit) for hit in ([] if hits is None else hits)]
+
+    def add_event(self, record: Mapping[str, Any]) -> None:
+        """Add a document of ``ubi_events``."""
+        action = record["action_name"]
+        if action != "impression" and action not in self._clicks:
+            self._count("other_events")
+            return
+        search = _text(record.get("query_id"))
+        document = _text(_get(record, "event_attributes", "object", "object_id"))
+        if search is None or document is None:
+            self._count("unnamed_events")
+            return
+        self._note_text(search, record)
+        if action != "impression":
+            self._clicked.append((search, document))
+            return
+        place = _get(record, "event_attributes", "position", "ordinal")
+        if place is None or place != place:
+            self._count("without_place")
+            return
+        self._rows.append((search, document, place, record.get("timestamp")))
+
+    def log(self) -> ClickLog:
+        """The log of all that was added."""
+        shown = {row[0] for row in self._rows}
+        first = 0 if any(float(row[2]) == 0 for row in self._rows) else 1
+        for search, hits in self._hits.items():
+            if search not in shown and hits:
+                time = self._times[search]
+                self._rows += [(search, hit, first + k, time) for k, hit in enumerate(hits)]
+        if self._by == "user_query":
+            n = len(self._rows)
+            self._rows = [row for row in self._rows if row[0] in self._texts]
+            self._count("without_text", n - len(self._rows))
+        if not self._rows:
+            raise ValueError(
+                "the searches show no documents: there are neither impression events nor "
+                "query_response_hit_ids. Store one of them."
+            )
+        search, document, place, time = map(list, zip(*self._rows, strict=True))
+        pairs = set(zip(search, document, strict=True))
+        known = set(search)
+        for click in dict.fromkeys(self._clicked):
+            if click not in pairs:
+                lost = "clicks_without_impression" if click[0] in known else "clicks_without_query"
+                self._count(lost)
+        clicked = set(self._clicked)
+        self._count("repeated_clicks", len(self._clicked) - len(clicked))
+        self._count("searches_without_impressions", len(set(self._hits) - known))
+        self._count("several_texts", len(self._several))
+        query = search if self._by == "query_id" else [self._texts[s] for s in search]
+        has_time = all(moment is not None for moment in time)
+        has_user = all(s in self._users for s in known)
+        return ClickLog.from_columns(
+            query,
+            document,
+            np.array([float(p) for p in place]),
+            np.array([pair in clicked for pair in zip(search, document, strict=True)]),
+            session=search,
+            user=[self._users[s] for s in search] if has_user else None,
+            time=read_seconds(time) if has_time else None,
+            problems={name: count for name, count in self._counts.items() if count},
+        )
+
+    def _note_text(self, search: str, record: Mapping[str, Any]) -> None:
+        text, user = _text(record.get("user_query")), _text(record.get("client_id"))
+        if text is not None and self._texts.setdefault(search, text) != text:
+            self._several.add(search)
+        if user is not None:
+            self._users.setdefault(search, user)
+
+    def _count(self, problem: str, times: int = 1) -> None:
+        self._counts[problem] = self._counts.get(problem, 0) + times
+
+
+def _records(source: Any) -> Iterator[Mapping[str, Any]]:
+    """Documents of a file, a frame or a list."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if is_parquet(path):
+            with open_parquet(path) as file:
+                yield from valid(file.read()).to_pylist()
+        else:
+            yield from _json_lines(path)
+        return
+    frame = None if isinstance(source, list) else collect_frame(source)
+    if frame is not None:
+        yield from frame.iter_rows(named=True)
+        return
+    if not isinstance(source, list) or not all(isinstance(item, Mapping) for item in source):
+        raise TypeError(
+            f"UBI records must be a path, a frame or a list of dict, got {type(source).__name__}."
+        )
+    yield from source
+
+
+def _json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(read_text(path).split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: not JSON ({error}).") from None
+        if not isinstance(record, dict):
+            raise ValueError(f"{path}, line {number}: must be a JSON object, got {record!r:.60}.")
+        if len(record) == 1 and next(iter(record)) in BULK_ACTIONS:
+            continue
+        yield record.get("_source", record)
+
+
+def _get(record: Mapping[str, Any], *path: str) -> Any:
+    """Value at a path of nested objects, of JSON text, or of a column with dots in its name."""
+    if ".".join(path) in record:
+        return record[".".join(path)]
+    value: Any = record
+    for name in path:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                return None
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _text(value: Any) -> str | None:
+    """An id or a text; None if it is missing."""
+    return None if value is None or value != value or value == "" else str(value)

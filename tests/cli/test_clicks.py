@@ -1,0 +1,128 @@
+"""``rankwise clicks``: the five commands on small logs, and their errors."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise.clicks import judgements, read_clicks
+from rankwise.datasets import Run, read_qrels, write_run
+
+
+@pytest.fixture
+def log_file(tmp_path):
+    """Two documents that swap places at random; the first is better."""
+    rng = np.random.default_rng(0)
+    n = 200
+    swap = rng.integers(2, size=n).astype(bool)
+    first = np.where(swap, "b", "a")
+    frame = pd.DataFrame(
+        {
+            "qid": "tea",
+            "doc_id": np.c_[first, np.where(swap, "a", "b")].ravel(),
+            "position": np.tile([1, 2], n),
+            "session": np.repeat(np.arange(n), 2),
+            "team": np.tile(["x", "y"], n),
+            "propensity": 0.5,
+        }
+    )
+    appeal = np.where(frame.doc_id == "a", 0.8, 0.3) / frame.position
+    frame["clicked"] = (rng.random(2 * n) < appeal).astype(int)
+    path = tmp_path / "log.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_summary(rankwise, log_file):
+    run = rankwise("clicks", "summary", log_file)
+    assert run.code == 0, run.err
+    assert "400 impressions" in run.out
+    assert "examination can be told from relevance" in run.out
+    facts = rankwise("clicks", "summary", log_file, "--json").json
+    assert facts["identifies_examination"]
+    assert facts["place_impressions"] == [200, 200]
+
+
+def test_judge(rankwise, log_file, tmp_path):
+    out = tmp_path / "new" / "judged.csv"
+    run = rankwise("clicks", "judge", log_file, "--out", out)
+    assert run.code == 0, run.err
+    with open(out, encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    judged = judgements(read_clicks(log_file))
+    assert [float(row["grade"]) for row in rows] == judged.grade.tolist()
+    assert [float(row["weight"]) for row in rows] == judged.weight.tolist()
+    assert "interval" not in run.err
+    qrels = tmp_path / "judged.qrels"
+    options = ("--method", "ips", "--grades", 3, "--json")
+    facts = rankwise("clicks", "judge", log_file, "-o", qrels, *options).json
+    assert facts["format"] == "trec"
+    found = read_qrels(qrels)
+    grades = dict(zip(found.doc_ids.tolist(), found.relevance.tolist(), strict=True))
+    assert grades["a"] > grades["b"]
+
+
+def test_interleave_and_test(rankwise, log_file, tmp_path):
+    for name, order in (("x", [2.0, 1.0]), ("y", [1.0, 2.0])):
+        run = Run(np.array(["tea", "tea"]), np.array(["a", "b"]), np.array(order), name)
+        write_run(run, tmp_path / f"{name}.run")
+    out = tmp_path / "merged.csv"
+    run = rankwise("clicks", "interleave", tmp_path / "x.run", tmp_path / "y.run", "-o", out)
+    assert run.code == 0, run.err
+    merged = pd.read_csv(out)
+    assert sorted(merged.team) == ["x", "y"]
+    assert merged.place.tolist() == [1, 2]
+    facts = rankwise("clicks", "test", log_file, "--json").json
+    assert facts["systems"] == ["x", "y"]
+    assert facts["delta"] > 0  # team x has all first places of this log
+    assert rankwise("clicks", "test", log_file, "--systems", "y,x", "--json").json[
+        "delta"
+    ] == pytest.approx(-facts["delta"])
+    assert "x minus y" in rankwise("clicks", "test", log_file).out
+
+
+def test_off_policy(rankwise, log_file, tmp_path):
+    run = Run(np.array(["tea", "tea"]), np.array(["a", "b"]), np.array([2.0, 1.0]), "new")
+    write_run(run, tmp_path / "new.run")
+    for estimator in ("ips", "snips", "item-position", "dr"):
+        facts = rankwise(
+            "clicks", "off-policy", log_file, tmp_path / "new.run", "--metric", "DCG@1",
+            "--estimator", estimator, "--json",
+        ).json  # fmt: skip
+        assert facts["low"] < 0.8 < facts["high"]
+
+
+def test_other_formats(rankwise, tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_text("s1\t0\tQ\tq1\t5\ta\tb\ns1\t3\tC\tb\n")
+    assert "2 impressions" in rankwise("clicks", "summary", path, "--format", "yandex").out
+    path = tmp_path / "ubi.ndjson"
+    path.write_text(
+        '{"query_id": "s", "user_query": "tea", "query_response_hit_ids": ["a", "b"]}\n'
+        '{"action_name": "click", "query_id": "s", '
+        '"event_attributes": {"object": {"object_id": "a"}}}\n'
+    )
+    assert "2 impressions, 1 clicks" in rankwise("clicks", "summary", path).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("summary", "none.csv"), 2, "'none.csv' is not a file"),
+        (("summary", "LOG", "--qid", "text"), 1, "--query 'text' is not a column"),
+        (("summary", "LOG", "--format", "xml"), 2, "--format must be one of"),
+        (("summary", "LOG", "--format", "ubi", "--place", "p"), 2, "--place names a column"),
+        (("judge", "LOG", "--out", "x.csv", "--method", "magic"), 1, "method must be one of"),
+        (("test", "LOG", "--systems", "x"), 2, "--systems must name two arms"),
+        (("off-policy", "LOG", "none.run"), 2, "'none.run' is not a file"),
+        (("dance",), 2, "No such command 'dance'"),
+    ],
+)
+def test_errors_are_one_line(rankwise, log_file, arguments, code, message):
+    run = rankwise("clicks", *[log_file if a == "LOG" else a for a in arguments])
+    assert (run.code, run.out) == (code, "")
+    assert message in run.err
+    assert run.err.count("\n") == 1

@@ -1,0 +1,302 @@
+"""Judgements by their definitions; priors at the maximum of the marginal likelihood; files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rankwise import LambdaMART, RankingData, compare
+from rankwise.clicks import (
+    ClickLog,
+    Judgements,
+    judgements,
+    propensities,
+    read_judgements,
+    simulate_clicks,
+)
+from rankwise.clicks.shrinkage import fit_beta_binomial, fit_gamma_poisson, fit_normal
+from rankwise.datasets import read_qrels
+
+FOLDER = Path(os.environ.get("RANKWISE_DATA", "")) / "esci-ubi"
+
+
+def random_log(seed=0, n=4000):
+    rng = np.random.default_rng(seed)
+    document = rng.integers(12, size=n)
+    place = rng.integers(1, 5, size=n)
+    rate = 0.1 + 0.6 * (document / 12) / place
+    return ClickLog.from_columns(rng.integers(3, size=n), document, place, rng.random(n) < rate)
+
+
+def naive_counts(log):
+    """Impressions and clicks by pair and place."""
+    table = {}
+    for pair, place, click in zip(log.pairs.code, log.place, log.click, strict=True):
+        cell = table.setdefault(int(pair), {}).setdefault(int(place), [0, 0])
+        cell[0] += 1
+        cell[1] += bool(click)
+    return table
+
+
+def test_clicks_over_expected_clicks_by_definition():
+    """(C + kappa mu) / (E + kappa): E adds, for every impression, the rate at that place."""
+    log = random_log()
+    rate = {k: log.click[log.place == k].mean() for k in range(1, 5)}
+    judged = judgements(log, "coec", shrinkage="fit")
+    for pair, cells in naive_counts(log).items():
+        clicks = sum(c for _, c in cells.values())
+        expected = sum(n * rate[place] for place, (n, _) in cells.items())
+        value = (clicks + judged.kappa * judged.mu) / (expected + judged.kappa)
+        np.testing.assert_allclose(judged.grade[pair], value, rtol=1e-12)
+        np.testing.assert_allclose(judged.weight[pair], expected / (expected + judged.kappa))
+        posterior = stats.gamma(
+            clicks + judged.kappa * judged.mu, scale=1 / (expected + judged.kappa)
+        )
+        np.testing.assert_allclose(
+            [judged.low[pair], judged.high[pair]], posterior.ppf([0.025, 0.975]), rtol=1e-9
+        )
+    raw = judgements(log, "coec", shrinkage=0.0)
+    total = sum(
+        n * rate[place] for cells in naive_counts(log).values() for place, (n, _) in cells.items()
+    )
+    np.testing.assert_allclose(total, log.click.sum())  # so that the mean grade is about 1
+    np.testing.assert_array_equal(raw.weight, judged.weight)
+    assert raw.kappa == judged.kappa
+
+
+def test_click_rates_by_definition():
+    log = random_log(1)
+    judged, raw = judgements(log, shrinkage="fit"), judgements(log)
+    for pair, cells in naive_counts(log).items():
+        n, clicks = np.sum(list(cells.values()), axis=0)
+        a, b = judged.kappa * judged.mu, judged.kappa * (1 - judged.mu)
+        posterior = stats.beta(clicks + a, n - clicks + b)
+        np.testing.assert_allclose(judged.grade[pair], posterior.mean(), rtol=1e-12)
+        np.testing.assert_allclose(
+            [judged.low[pair], judged.high[pair]], posterior.ppf([0.025, 0.975]), rtol=1e-9
+        )
+        np.testing.assert_allclose(raw.grade[pair], clicks / n)
+        jeffreys = stats.beta(clicks + 0.5, n - clicks + 0.5).ppf([0.025, 0.975])
+        np.testing.assert_allclose([raw.low[pair], raw.high[pair]], jeffreys, rtol=1e-9)
+
+
+def test_inverse_propensities_by_definition():
+    log = random_log(2)
+    g = np.array([1.0, 0.5, 0.25, 0.2])
+    judged = judgements(log, "ips", propensities=g, shrinkage=0.0)
+    for pair, cells in naive_counts(log).items():
+        n = sum(n for n, _ in cells.values())
+        value = sum(c / g[place - 1] for place, (_, c) in cells.items()) / n
+        np.testing.assert_allclose(judged.grade[pair], value, rtol=1e-12)
+    found = judgements(log, "ips", propensities=propensities(log, "harvest"), shrinkage=0.0)
+    own = judgements(log, "ips", shrinkage=0.0)
+    np.testing.assert_array_equal(found.grade, own.grade)
+
+
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 40, size=300).astype(float)
+    return rng, n
+
+
+def test_priors_maximise_the_marginal_likelihood():
+    rng, n = drawn(0)
+    clicks = rng.binomial(n.astype(int), rng.beta(2.0, 6.0, size=300)).astype(float)
+
+    def beta_value(mu, kappa):
+        return stats.betabinom(n, kappa * mu, kappa * (1 - mu)).logpmf(clicks).sum()
+
+    def gamma_value(mu, kappa):
+        # A gamma mixture of Poisson counts is negative binomial.
+        return stats.nbinom(kappa * mu, kappa / (kappa + n)).logpmf(clicks).sum()
+
+    for fit, value in ((fit_beta_binomial, beta_value), (fit_gamma_poisson, gamma_value)):
+        mu, kappa = fit(clicks, n)
+        best = value(mu, kappa)
+        for factor in (0.97, 1.03):
+            assert value(mu * factor, kappa) < best
+            assert value(mu, kappa * factor) < best
+    mu, kappa = fit_beta_binomial(clicks, n)
+    assert abs(mu - 0.25) < 0.03
+    assert 4 < kappa < 16
+
+
+def test_normal_prior_maximises_its_likelihood():
+    rng = np.random.default_rng(0)
+    se = rng.uniform(0.05, 0.3, size=400)
+    x = rng.normal(0.4, 0.2, size=400) + se * rng.normal(size=400)
+
+    def value(mu, precision):
+        return stats.norm(mu, np.sqrt(1 / precision + se**2)).logpdf(x).sum()
+
+    mu, precision = fit_normal(x, se)
+    best = value(mu, precision)
+    for factor in (0.97, 1.03):
+        assert value(mu * factor, precision) < best
+        assert value(mu, precision * factor) < best
+    assert abs(precision**-0.5 - 0.2) < 0.03
+
+
+def test_pairs_that_do_not_differ_are_reported():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    alike = ClickLog.from_columns(["q"] * n, np.arange(n) % 20, [1] * n, rng.permutation(n) % 4 < 1)
+    spread = np.ptp(judgements(alike, shrinkage="fit").grade)
+    assert spread < 0.3 * np.ptp(judgements(alike, shrinkage=0.0).grade)
+    even = ClickLog.from_columns(["q"] * n, np.arange(n) // 1000, [1] * n, np.arange(n) % 4 < 1)
+    assert "no difference between pairs beyond chance" in judgements(even).notes[0]
+
+
+@pytest.mark.parametrize("method", ["ctr", "coec", "ips"])
+def test_grades_count_thresholds_that_are_exceeded(method):
+    log = random_log(3)
+    judged = judgements(log, method, grades=5)
+    assert set(judged.grade) <= {0, 1, 2, 3, 4}
+    assert len(set(judged.grade)) > 2
+    strict = judgements(log, method, grades=5, certainty=0.95)
+    assert (strict.grade <= judged.grade).all()
+    assert (strict.grade < judged.grade).any()
+    value = judgements(log, method)
+    cuts = [0.0, np.median(value.grade), 10.0]
+    own = judgements(log, method, grades=4, thresholds=cuts)
+    exceeded = (value.low > cuts[1]) | (value.high < cuts[1])  # clear of the threshold
+    expected = np.where(value.low > cuts[1], 2, 1)
+    assert exceeded.sum() > 5
+    np.testing.assert_array_equal(own.grade[exceeded], expected[exceeded])
+
+
+def test_intervals_of_click_rates_cover():
+    rng = np.random.default_rng(0)
+    covered = total = 0
+    for _ in range(20):
+        n = rng.integers(5, 60, size=100)
+        rate = rng.beta(2, 6, size=100)
+        document = np.repeat(np.arange(100), n)
+        click = rng.random(len(document)) < rate[document]
+        log = ClickLog.from_columns(["q"] * len(document), document, [1] * len(document), click)
+        judged = judgements(log, shrinkage="fit")
+        truth = rate[judged.doc_ids.astype(int)]
+        covered += ((judged.low <= truth) & (truth <= judged.high)).sum()
+        total += 100
+    assert 0.93 < covered / total < 0.97
+
+
+def judged_data():
+    rng = np.random.default_rng(0)
+    n = 40 * 10
+    X = rng.normal(size=(n, 4)).astype(np.float32)
+    y = np.clip(np.round(X[:, 0] + 1), 0, 3).astype(float)
+    doc_ids = np.array([f"d{i % 10}" for i in range(n)])
+    return RankingData(X, y, np.arange(n) // 10, doc_ids)
+
+
+def test_clicks_train_a_ranker():
+    """Grades and weights go into LambdaMART and compare as they are."""
+    data = judged_data()
+    log = simulate_clicks(
+        data, np.random.default_rng(1).normal(size=len(data)), n_sessions=8000, temperature=3.0
+    )
+    for method in ("ctr", "coec", "ips", "pbm"):
+        labelled = judgements(log, method).label(data)
+        assert len(labelled) == len(data)
+        ranker = LambdaMART(n_estimators=20).fit(
+            labelled.X, labelled.y, qid=labelled.qid, sample_weight=labelled.sample_weight
+        )
+        assert ranker.score(data.X, data.y, qid=data.qid) > 0.85
+    board = compare(["ridge", "linear_regression"], judgements(log).label(data), cv=2)
+    assert "ridge" in str(board)
+
+
+def test_rows_without_judgement_are_counted():
+    data = judged_data()
+    log = ClickLog.from_columns([0, 0, 7], ["d1", "d2", "d3"], [1, 2, 1], [1, 0, 1])
+    with pytest.warns(UserWarning, match="397 of 400 rows have no judgement"):
+        labelled = judgements(log, shrinkage=1.0).label(data)
+    assert list(zip(labelled.qid.tolist(), labelled.doc_ids.tolist(), strict=True)) == [
+        (0, "d1"), (0, "d2"), (7, "d3"),
+    ]  # fmt: skip
+    np.testing.assert_allclose(labelled.y, [5 / 6, 1 / 3, 5 / 6])
+    with pytest.raises(ValueError, match="no row of the data is judged"):
+        judgements(ClickLog.from_columns(["x"], ["d1"], [1], [1]), shrinkage=1.0).label(data)
+
+
+def test_files_of_judgements(tmp_path):
+    log = ClickLog.from_columns(
+        ["tea pot", "tea pot", "cup"], ["a", "b", "c"], [1, 2, 1], [1, 0, 1],
+        weight=[5.0, 5.0, 5.0],
+    )  # fmt: skip
+    judged = judgements(log, shrinkage=1.0, grades=3, thresholds=[0.3, 0.7])
+    judged.write(tmp_path / "os.json", "opensearch")
+    again = read_judgements(tmp_path / "os.json")
+    assert again.qid.tolist() == ["tea pot", "tea pot", "cup"]
+    np.testing.assert_array_equal(again.grade, judged.grade)
+    judged.write(tmp_path / "es.json", "elasticsearch", index="shop")
+    requests = json.loads((tmp_path / "es.json").read_text())["requests"]
+    assert requests[1]["ratings"] == [
+        {"_index": "shop", "_id": "c", "rating": int(judged.grade[2])}
+    ]
+    judged.write(tmp_path / "rank.txt", "ranklib")
+    lines = (tmp_path / "rank.txt").read_text().splitlines()
+    assert lines[0] == "# qid:1: tea pot"
+    assert lines[-1] == f"{judged.grade[2]:g} qid:2 # c"
+    named = Judgements(np.array(["q1"]), np.array(["a"]), *np.ones((6, 1)), method="ctr")
+    named.write(tmp_path / "a.qrels", "trec")
+    assert read_qrels(tmp_path / "a.qrels").doc_ids.tolist() == ["a"]
+    with pytest.raises(ValueError, match="qrels need whole grades"):
+        judgements(log, shrinkage=1.0).write(tmp_path / "b.qrels", "trec")
+    (tmp_path / "quepid.csv").write_text("query,docid,rating\ntea,a,3\ntea,b,0.5\n")
+    np.testing.assert_array_equal(read_judgements(tmp_path / "quepid.csv").grade, [3, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ('{"judgmentRatings": [{"query": "q"}]}', "must hold judgmentRatings"),
+        ('{"name": "x"}', "must hold judgmentRatings"),
+        ("a,b\n1,2\n", "must have the columns query, docid and rating"),
+        ("query,docid,rating\nq,a,good\n", "rating must be a number, got 'good'"),
+        ("query,docid,rating\nq,a,1\nq,a,2\n", "a second time"),
+        ("query,docid,rating\n", "holds no judgement"),
+    ],
+)
+def test_wrong_files_are_refused(tmp_path, text, message):
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_judgements(tmp_path / "file")
+
+
+def test_the_published_judgements_are_read():
+    if not FOLDER.is_dir():
+        pytest.skip("needs the folder of data")
+    judged = read_judgements(FOLDER / "esci_us_judgments.json.gz")
+    assert len(judged) == 6678
+    assert len(np.unique(judged.qid)) == 150
+    assert set(judged.grade) == {0, 1, 10, 100}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "magic"}, "method must be one of ctr"),
+        ({"shrinkage": -1.0}, "shrinkage must be a number >= 0"),
+        ({"grades": 1}, "grades must be a whole number >= 2"),
+        ({"grades": 3, "thresholds": [2.0, 1.0]}, "thresholds must be grades - 1 ascending"),
+        ({"certainty": 1.0}, r"certainty must be in \(0, 1\)"),
+        ({"method": "ips", "propensities": [1.0]}, "propensities must cover 4 places"),
+        ({"method": "ips", "propensities": [1.0, 0, 1, 1]}, "must be > 0, got 0 at place 2"),
+    ],
+)
+def test_wrong_parameters_are_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        judgements(random_log(), **change)
+
+
+def test_a_log_without_clicks_judges_nothing():
+    with pytest.raises(ValueError, match="holds no click"):
+        judgements(ClickLog.from_columns(["q"], ["a"], [1], [0]))

@@ -9,6 +9,7 @@ from . import fusion as fusion
 from . import labels as labels
 from . import metrics as metrics
 from . import ordinal as ordinal
+from . import preferences as preferences
 from . import rankers as rankers
 from . import report as report
 from . import selection as selection
@@ -61,6 +62,7 @@ from .ordinal.trees.ranking_forest import RankingForest as RankingForest
 from .ordinal.trees.ranking_tree import RankingTree as RankingTree
 from .persistence import load as load
 from .persistence import save as save
+from .preferences.pairwise_preferences import PairwisePreferences as PairwisePreferences
 from .prediction import rank as rank
 from .prediction import scores as scores
 from .rankers.adapters.catboost import CatBoostRanker as CatBoostRanker

@@ -75,6 +75,7 @@ RESULT_TYPES = (
     "rankwise.metrics.ordinal.cost.CostScorer",
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.online.hypotheses.Hypotheses",
+    "rankwise.preferences.pairwise_preferences.PairwisePreferences",
     "rankwise.solvers.least_squares.design.LinearDesign",
     "rankwise.solvers.least_squares.design.NodeDesign",
     "rankwise.solvers.least_squares.design.ShiftedColumns",

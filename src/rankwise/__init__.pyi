@@ -62,9 +62,10 @@ from .ordinal.trees.ranking_forest import RankingForest as RankingForest
 from .ordinal.trees.ranking_tree import RankingTree as RankingTree
 from .persistence import load as load
 from .persistence import save as save
-from .preferences.pairwise_preferences import PairwisePreferences as PairwisePreferences
 from .prediction import rank as rank
 from .prediction import scores as scores
+from .preferences.pairwise_preferences import PairwisePreferences as PairwisePreferences
+from .preferences.plackett_luce import PlackettLuce as PlackettLuce
 from .rankers.adapters.catboost import CatBoostRanker as CatBoostRanker
 from .rankers.adapters.lightgbm import LightGBMRanker as LightGBMRanker
 from .rankers.adapters.xgboost import XGBoostRanker as XGBoostRanker

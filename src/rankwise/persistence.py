@@ -76,6 +76,7 @@ RESULT_TYPES = (
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.online.hypotheses.Hypotheses",
     "rankwise.preferences.pairwise_preferences.PairwisePreferences",
+    "rankwise.preferences.plackett_luce.PlackettLuce",
     "rankwise.solvers.least_squares.design.LinearDesign",
     "rankwise.solvers.least_squares.design.NodeDesign",
     "rankwise.solvers.least_squares.design.ShiftedColumns",

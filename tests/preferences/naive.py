@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -106,3 +107,26 @@ def rank_bounds(estimates, covariance, critical):
             worse += t < -critical
         bounds.append((1 + better, len(estimates) - worse))
     return bounds
+
+
+def order_loss(theta, orders, n_items, tie_sizes, everyone=()):
+    """Negative log-likelihood of orders (groups, weight), from a list of all possible choices.
+
+    ``everyone`` are items that are alternatives in every order.
+    """
+    delta = {1: 0.0} | dict(zip(tie_sizes, theta[n_items:], strict=True))
+    total = 0.0
+    for groups, weight in orders:
+        left = {*everyone, *(item for group in groups for item in group)}
+        for group in groups:
+            if len(left) == 1:
+                break
+            terms = {
+                chosen: delta[k] + sum(theta[item] for item in chosen) / k
+                for k in delta
+                for chosen in itertools.combinations(sorted(left), k)
+            }
+            log_sum = math.log(sum(math.exp(term) for term in terms.values()))
+            total -= weight * (terms[tuple(sorted(group))] - log_sum)
+            left -= {*group}
+    return total

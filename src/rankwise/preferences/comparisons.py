@@ -97,7 +97,7 @@ class Comparisons:
         outcome = code_outcomes(outcomes, first, second, items, numbers=_are_numbers(outcomes))
         weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
         Z, names = check_covariates(covariates, n)
-        codes, ways = _check_clusters(clusters, n)
+        codes, ways = check_clusters(clusters, n)
         made = cls(items, first, second, outcome, weight, Z, names, codes, ways)
         return made.checked()
 
@@ -180,7 +180,8 @@ def check_finite_covariates(table: Float64Array, where: Any) -> None:
         )
 
 
-def _check_clusters(clusters: Any, n: int) -> tuple[Int64Array, tuple[str, ...]]:
+def check_clusters(clusters: Any, n: int) -> tuple[Int64Array, tuple[str, ...]]:
+    """Codes of clusters of shape (n, n_ways), and names of the ways."""
     if clusters is None:
         return np.zeros((n, 0), dtype=np.int64), ()
     names = tuple(map(str, getattr(clusters, "columns", ())))

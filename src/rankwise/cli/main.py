@@ -24,6 +24,7 @@ from rankwise.cli import (
     lint,
     listing,
     predict,
+    prefer,
     reproduce,
     search,
 )
@@ -45,6 +46,7 @@ _COMMANDS = {
     "predict": predict.predict,
     "evaluate": evaluate.evaluate,
     "fuse": fuse.fuse,
+    "prefer": prefer.prefer,
     "index": search.index,
     "search": search.search,
     "reproduce": reproduce.reproduce,

@@ -24,10 +24,12 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.preferences.choice_sets import ChoiceBlock, Choices
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 # Entries of a block of second derivatives of a few sets.
 _MOST_ENTRIES = 1 << 22
+# A set with at least m / 6 of the items is faster as a dense row in a product.
+_DENSE_SHARE = 6
 
 
 class SetTerms(NamedTuple):
@@ -93,25 +95,37 @@ class ChoiceLikelihood:
         """Gradient and Hessian."""
         m, P = self.n_items, self.n_parameters
         gradient, hessian = -self.choices.linear, np.zeros((P, P))
-        across = np.zeros(m * m)
         for block, part in self._parts():
             members, weight = block.members[part], block.weight[part]
-            terms = self._terms(theta, members, second=True)
-            assert terms.item_item is not None
-            assert terms.item_tie is not None
-            flat = members.ravel()
-            gradient[:m] += np.bincount(flat, (weight[:, None] * terms.by_item).ravel(), m)
+            is_dense = m == P and _DENSE_SHARE * members.shape[1] > m
+            terms = self._terms(theta, members, second=not is_dense)
+            by_item = weight[:, None] * terms.by_item
+            gradient[:m] += np.bincount(members.ravel(), by_item.ravel(), m)
             gradient[m:] += weight @ terms.by_tie
-            pairs = (members[:, :, None] * m + members[:, None, :]).ravel()
-            across += np.bincount(pairs, (weight[:, None, None] * terms.item_item).ravel(), m * m)
-            for tie in range(P - m):
-                mixed = (weight[:, None] * terms.item_tie[:, :, tie]).ravel()
-                hessian[:m, m + tie] += np.bincount(flat, mixed, m)
-            hessian[m:, m:] += np.diag(weight @ terms.by_tie)
-            hessian[m:, m:] -= terms.by_tie.T @ (weight[:, None] * terms.by_tie)
-        hessian[:m, :m] = across.reshape(m, m)
+            if is_dense:
+                hessian += _multinomial_products(members, terms.by_item, weight, m)
+            else:
+                hessian += self._second_derivatives(members, terms, weight)
         hessian[m:, :m] = hessian[:m, m:].T
         return gradient, hessian
+
+    def _second_derivatives(
+        self, members: Int64Array, terms: SetTerms, weight: Float64Array
+    ) -> Float64Array:
+        """Sum of the second derivatives of some sets; the lower left block is left out."""
+        m, P = self.n_items, self.n_parameters
+        assert terms.item_item is not None
+        assert terms.item_tie is not None
+        out = np.zeros((P, P))
+        pairs = (members[:, :, None] * m + members[:, None, :]).ravel()
+        across = (weight[:, None, None] * terms.item_item).ravel()
+        out[:m, :m] = np.bincount(pairs, across, m * m).reshape(m, m)
+        for tie in range(P - m):
+            mixed = weight[:, None] * terms.item_tie[:, :, tie]
+            out[:m, m + tie] = np.bincount(members.ravel(), mixed.ravel(), m)
+        out[m:, m:] = np.diag(weight @ terms.by_tie)
+        out[m:, m:] -= terms.by_tie.T @ (weight[:, None] * terms.by_tie)
+        return out
 
     def scores(self, theta: Float64Array, weight: Float64Array) -> Any:
         """Gradient of each order, as CSR of shape (n_orders, n_parameters)."""
@@ -134,7 +148,8 @@ class ChoiceLikelihood:
     def _parts(self) -> Iterator[tuple[ChoiceBlock, slice]]:
         """Chunks of sets of one size."""
         for block in self.choices.blocks:
-            rows = max(1, _MOST_ENTRIES // block.members.shape[1] ** 2)
+            size = block.members.shape[1]
+            rows = max(1, _MOST_ENTRIES // max(size**2, self.n_items))
             for start in range(0, len(block.members), rows):
                 yield block, slice(start, start + rows)
 
@@ -162,6 +177,19 @@ def _single_choices(top: Float64Array, z: Float64Array, *, second: bool) -> SetT
     places = np.arange(p.shape[1])
     item_item[:, places, places] += p
     return SetTerms(value, p, none, item_item, np.zeros((*p.shape, 0)))
+
+
+def _multinomial_products(
+    members: Int64Array, p: Float64Array, weight: Float64Array, m: int
+) -> Float64Array:
+    """Second derivatives without ties, ``diag(p) - p p^T``, as one product of dense rows."""
+    rows = np.zeros((len(members), m))
+    np.put_along_axis(rows, members, np.sqrt(weight)[:, None] * p, axis=1)
+    out = -(rows.T @ rows)
+    out[np.arange(m), np.arange(m)] += np.bincount(
+        members.ravel(), (weight[:, None] * p).ravel(), m
+    )
+    return out
 
 
 def _tied_choices(

@@ -10,6 +10,7 @@ from . import fusion as fusion
 from . import labels as labels
 from . import metrics as metrics
 from . import ordinal as ordinal
+from . import preferences as preferences
 from . import rankers as rankers
 from . import report as report
 from . import selection as selection
@@ -64,6 +65,8 @@ from .persistence import load as load
 from .persistence import save as save
 from .prediction import rank as rank
 from .prediction import scores as scores
+from .preferences.pairwise_preferences import PairwisePreferences as PairwisePreferences
+from .preferences.plackett_luce import PlackettLuce as PlackettLuce
 from .rankers.adapters.catboost import CatBoostRanker as CatBoostRanker
 from .rankers.adapters.lightgbm import LightGBMRanker as LightGBMRanker
 from .rankers.adapters.xgboost import XGBoostRanker as XGBoostRanker

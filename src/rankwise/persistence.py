@@ -78,6 +78,8 @@ RESULT_TYPES = (
     "rankwise.metrics.ordinal.cost.CostScorer",
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.online.hypotheses.Hypotheses",
+    "rankwise.preferences.pairwise_preferences.PairwisePreferences",
+    "rankwise.preferences.plackett_luce.PlackettLuce",
     "rankwise.solvers.least_squares.design.LinearDesign",
     "rankwise.solvers.least_squares.design.NodeDesign",
     "rankwise.solvers.least_squares.design.ShiftedColumns",

@@ -24,6 +24,20 @@ ALL_QUERY_NAMES = (*QUERY_NAMES, *QUERY_LAST)
 ALL_DOCUMENT_NAMES = (*DOCUMENT_NAMES, *DOCUMENT_LAST)
 GRADE_NAMES = (*LABEL_NAMES, *SCORE_NAMES)
 
+# In tables of preferences between two items, and of orders of several.
+FIRST_ITEM_NAMES = (
+    "item_a", "model_a", "system_a", "player_a", "team_a", "a", "item1", "model1", "player1",
+    "team1", "item_1", "model_1", "player_1", "team_1", "first", "left", "home", "home_team",
+)  # fmt: skip
+SECOND_ITEM_NAMES = (
+    "item_b", "model_b", "system_b", "player_b", "team_b", "b", "item2", "model2", "player2",
+    "team2", "item_2", "model_2", "player_2", "team_2", "second", "right", "away", "away_team",
+)  # fmt: skip
+WINNER_NAMES = ("winner", "preferred", "preference", "outcome", "result")
+ORDER_NAMES = ("order", "order_id", "ranking", "ballot", "race", "list")
+ITEM_NAMES = ("item", "model", "system", "player", "team", "candidate")
+PLACE_NAMES = ("rank", "place", "position")
+
 # In files of texts, where "query" and "document" are texts, and where BEIR's ids are "_id".
 TEXT_QUERY_IDS = (
     *(name for name in QUERY_NAMES if name not in ("query", "q")),

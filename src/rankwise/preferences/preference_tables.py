@@ -1,0 +1,147 @@
+"""Tables of preferences: files of text or Parquet, and frames, as columns with places of rows."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from rankwise.checks.frames import collect_frame
+from rankwise.datasets.readers.result_frames import find_column
+from rankwise.datasets.readers.tables import (
+    DELIMITERS,
+    delimiter_of,
+    is_parquet,
+    open_parquet,
+    suffix_of,
+    valid,
+)
+from rankwise.datasets.readers.text_columns import TextColumns, read_columns
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
+from rankwise.datasets.table_columns import list_names
+from rankwise.preferences.item_codes import AT_ROW, Where
+from rankwise.runtime.column_values import convert_to_array, convert_to_values
+from rankwise.runtime.vocabulary import setting
+from rankwise.typing import Float64Array
+
+_HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class PreferenceTable:
+    """Columns of a table by name.
+
+    Attributes
+    ----------
+    columns : list of str
+    source : nw.DataFrame or TextColumns
+    where : callable
+        Description of a row, for messages.
+    prefix : str
+        Name of the file and a colon, for messages; empty for frames.
+    """
+
+    columns: list[str]
+    source: nw.DataFrame[Any] | TextColumns
+    where: Where
+    prefix: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        sep: str | None = None,
+        max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+    ) -> PreferenceTable:
+        """Table of a frame, or of a file: CSV, TSV or Parquet by its suffix, or text with ``sep``.
+
+        Raises
+        ------
+        ValueError, TypeError, FileNotFoundError
+            If there is no such table.
+        """
+        if not isinstance(source, str | Path):
+            frame = collect_frame(source)
+            if frame is None:
+                raise TypeError(
+                    "preferences must be a path or a frame with named columns, got "
+                    f"{type(source).__name__}. Pass a pandas or Polars frame, or arrays to fit."
+                )
+            return cls(frame.columns, frame, AT_ROW)
+        path = Path(source)
+        if is_parquet(path):
+            with open_parquet(path) as file:
+                frame = nw.from_native(valid(file.read()), eager_only=True)
+            return cls(frame.columns, frame, f"{path}, row {{}}".format, f"{path}: ")
+        if sep is None and suffix_of(path) not in DELIMITERS:
+            raise ValueError(
+                f"path must end in one of {', '.join((*DELIMITERS, '.parquet', '.pq'))}, got "
+                f"{path.name!r}. Pass {setting('sep')} if it is delimited text."
+            )
+        text = open_text(path, max_decompressed_bytes)
+        separator = delimiter_of(path, sep)
+        first_line = (
+            text.read(text.start, text.start + _HEAD_BYTES).partition(b"\n")[0].rstrip(b"\r")
+        )
+        names = next(csv.reader([first_line.decode(errors="replace")], delimiter=separator), [])
+        if not names:
+            raise ValueError(f"{path} is empty. A table has a header line with names of columns.")
+        columns = read_columns(text, names, separator, header=True)
+        return cls(names, columns, columns.where, f"{path}: ")
+
+    def find(self, what: str, named: str | None, usual: Sequence[str]) -> str:
+        """Name of a column: the named one, or the first that has a usual name."""
+        try:
+            if named is None:
+                return find_column(self.columns, usual, what)
+        except ValueError as error:
+            raise ValueError(f"{self.prefix}{error}") from None
+        self.check(what, [named])
+        return named
+
+    def find_if_there(self, named: str | None, usual: Sequence[str]) -> str | None:
+        """Name of a column that may be missing unless it is named."""
+        if named is not None:
+            return self.find("weight", named, usual)
+        return next((name for name in self.columns if name.lower() in usual), None)
+
+    def check(self, what: str, names: Sequence[str]) -> None:
+        """Raise ValueError if names are not columns."""
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise ValueError(
+                f"{self.prefix}{what} {list_names(missing)} must be columns; there are "
+                f"{list_names(self.columns)}."
+            )
+
+    def values(self, name: str) -> Any:
+        """Column as an array of any type; text from a text file."""
+        if isinstance(self.source, TextColumns):
+            place = self.columns.index(name)
+            try:
+                return np.array([token.decode() for token in self.source.columns[place]], object)
+            except UnicodeDecodeError:
+                return self.source.texts(place)  # raises, and names the line
+        return convert_to_array(self.source[name].to_native())
+
+    def numbers(self, what: str, name: str) -> Float64Array:
+        """Column of finite numbers."""
+        if isinstance(self.source, TextColumns):
+            return self.source.reals(self.columns.index(name))
+        values = convert_to_values(self.source[name].to_native())
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"{what} must hold numbers, column {name!r} holds {values.dtype}.")
+        values = values.astype(np.float64)
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise ValueError(
+                f"{what} must be finite, column {name!r} has {values[row]} at {self.where(row)}. "
+                "Drop or fill such rows."
+            )
+        return values

@@ -1,0 +1,114 @@
+"""Orders from files of text, one per line, and from tables with one row per order and item."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.rows import check_weight
+from rankwise.datasets.column_names import ITEM_NAMES, ORDER_NAMES, PLACE_NAMES, WEIGHT_NAMES
+from rankwise.datasets.readers.tables import TABLES, suffix_of
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
+from rankwise.preferences.item_codes import code_clusters, code_ids
+from rankwise.preferences.orders import Orders, order_entries
+from rankwise.preferences.preference_tables import PreferenceTable
+
+
+def read_orders(
+    source: Any,
+    *,
+    order: str | None = None,
+    item: str | None = None,
+    rank: str | None = None,
+    clusters: tuple[str, ...] | list[str] = (),
+    sample_weight: str | None = None,
+    sep: str | None = None,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> Orders:
+    """Read orders from a file or a frame.
+
+    Parameters
+    ----------
+    source : path or frame
+        CSV, TSV or Parquet file, plain or compressed, or a frame of pandas, Polars or Arrow, with
+        one row per order and item. A text file with any other suffix, unless ``sep`` is given, has
+        one order per line: ``a > b = c``, the best first, with equals signs between ties.
+    order, item, rank : str, optional
+        Columns of the order's id (default: order, order_id, ranking, ballot, race or list), of the
+        item (item, model, system, player, team or candidate) and of its rank (rank, place or
+        position). Smaller ranks are better, and equal ranks are ties.
+    clusters : sequence of str, optional
+        Columns of annotators and the like, constant within an order.
+    sample_weight : str, optional
+        Column of weights, constant within an order (default, if present: sample_weight).
+    sep : str of length 1, optional
+        Column separator of text files (default: from the suffix).
+    max_decompressed_bytes : int >= 1
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+
+    Returns
+    -------
+    Orders
+
+    Raises
+    ------
+    ValueError
+        If a column or a value is missing, an order has one item or names an item twice, or a
+        weight or a cluster differs within an order.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rankwise.preferences import read_orders
+    >>> races = pd.DataFrame({"race": [1, 1, 2, 2, 2], "team": ["x", "y", "y", "z", "x"],
+    ...                       "place": [1, 2, 1, 1, 3]})
+    >>> orders = read_orders(races)
+    >>> orders.items[orders.item].tolist(), orders.stage.tolist()
+    (['x', 'y', 'y', 'z', 'x'], [0, 1, 0, 0, 1])
+    """
+    if isinstance(source, str | Path) and sep is None and suffix_of(Path(source)) not in TABLES:
+        return _read_lines(Path(source), max_decompressed_bytes)
+    table = PreferenceTable.of(source, sep=sep, max_decompressed_bytes=max_decompressed_bytes)
+    order = table.find("order", order, ORDER_NAMES)
+    item = table.find("item", item, ITEM_NAMES)
+    rank = table.find("rank", rank, PLACE_NAMES)
+    weights = table.find_if_there(sample_weight, WEIGHT_NAMES)
+    table.check("clusters", list(clusters))
+    codes, _ = code_ids(table.values(order), "order ids", table.where)
+    if not len(codes):
+        raise ValueError(f"{table.prefix}orders must hold at least one row, got none.")
+    columns = [code_clusters(table.values(c), f"clusters {c!r}", table.where) for c in clusters]
+    if weights is not None:
+        columns.append(check_weight(table.numbers("weight", weights), len(codes)))
+    first = np.unique(codes, return_index=True)[1]
+    for name, column in zip((*clusters, weights), columns, strict=False):
+        differs = column != column[first][codes]
+        if differs.any():
+            raise ValueError(
+                f"{name!r} must be constant within an order, but differs at "
+                f"{table.where(int(differs.argmax()))}."
+            )
+    weight = None if weights is None else columns.pop()[first]
+    ways = np.stack(columns, axis=1)[first] if columns else None
+    ranks = table.numbers("ranks", rank)
+    return order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+
+
+def _read_lines(path: Path, max_decompressed_bytes: int) -> Orders:
+    file = open_text(path, max_decompressed_bytes)
+    try:
+        text = file.read(file.start, file.stop).decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text. Save it as UTF-8.") from None
+    file.check_unchanged()
+    lines = [(row, line) for row, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines:
+        raise ValueError(f"{path} is empty. Write one order per line: a > b = c.")
+    numbers = [number for number, _ in lines]
+    return Orders.from_lists(
+        [line.strip() for _, line in lines], where=lambda row: f"{path}, line {numbers[row]}"
+    )

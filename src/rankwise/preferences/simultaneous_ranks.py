@@ -1,0 +1,111 @@
+"""Ranks of estimates with intervals that hold jointly, from one joint covariance.
+
+Two items differ significantly if the absolute t statistic of their difference exceeds the quantile
+of the largest one of all pairs. An item's rank then lies between 1 + the number of items that are
+significantly better, and m - the number that are significantly worse.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.typing import Float64Array, Int64Array
+
+N_DRAWS = 9999
+
+
+class SimultaneousRanks(NamedTuple):
+    """Ranks with joint intervals.
+
+    Attributes
+    ----------
+    rank : ndarray of shape (n_items,), int64
+        1 + the number of larger estimates.
+    low, high : ndarray of shape (n_items,), int64
+        Ends of the intervals.
+    critical : float
+        \\|t\\| beyond which a difference is significant. Differences plus or minus ``critical``
+        standard errors are joint intervals.
+    """
+
+    rank: Int64Array
+    low: Int64Array
+    high: Int64Array
+    critical: float
+
+
+def rank_simultaneously(
+    estimates: Float64Array,
+    covariance: Float64Array,
+    *,
+    level: float = 0.95,
+    degrees_of_freedom: float = math.inf,
+    n_draws: int = N_DRAWS,
+    random_state: int | np.random.Generator | None = 0,
+) -> SimultaneousRanks:
+    """Rank estimates, largest first, with simultaneous intervals.
+
+    Parameters
+    ----------
+    estimates : ndarray of shape (n_items,)
+    covariance : ndarray of shape (n_items, n_items)
+        Only variances of differences matter.
+    level : float in (0, 1)
+        Probability that all intervals hold.
+    degrees_of_freedom : float > 0
+        Of a multivariate t distribution; infinite: normal.
+    n_draws : int >= 1
+        Number of draws for the quantile.
+    random_state : int, Generator or None
+        Seed or generator for the draws.
+
+    Notes
+    -----
+    O(n_draws · n_items²). The method of max-t [1]_; ranks from pairwise tests as in [2]_.
+
+    .. [1] Hothorn, Bretz & Westfall, "Simultaneous inference in general parametric models",
+       Biometrical Journal 50 (2008).
+    .. [2] Mogstad, Romano, Shaikh & Wilhelm, "Inference for ranks with applications to mobility
+       across neighbourhoods and academic achievement across countries", Review of Economic Studies
+       91 (2024).
+    """
+    variances = covariance.diagonal()
+    errors = np.sqrt(np.maximum(variances[:, None] + variances - 2.0 * covariance, 0.0))
+    with np.errstate(divide="ignore"):
+        precision = np.where(errors > 0, 1.0 / errors, 0.0)
+    maxima = _draw_maxima(covariance, precision, degrees_of_freedom, n_draws, random_state)
+    allowed = max(math.ceil(round(level * (n_draws + 1), 6)), 1)
+    critical = float(np.sort(maxima)[allowed - 1]) if allowed <= n_draws else math.inf
+    differences = estimates[:, None] - estimates
+    better = differences * precision > critical  # row better than column
+    return SimultaneousRanks(
+        1 + (differences < 0).sum(axis=1),
+        1 + better.sum(axis=0),
+        len(estimates) - better.sum(axis=1),
+        critical,
+    )
+
+
+def _draw_maxima(
+    covariance: Float64Array,
+    precision: Float64Array,
+    degrees_of_freedom: float,
+    n_draws: int,
+    random_state: int | np.random.Generator | None,
+) -> Float64Array:
+    """Largest absolute t of a pair in draws of estimates that differ by chance alone."""
+    rng = np.random.default_rng(random_state)
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    draws = root @ rng.standard_normal((len(root), n_draws))
+    if math.isfinite(degrees_of_freedom):
+        draws /= np.sqrt(rng.chisquare(degrees_of_freedom, n_draws) / degrees_of_freedom)
+    maxima = np.zeros(n_draws)
+    for item in range(len(draws) - 1):
+        t = draws[item + 1 :] - draws[item]
+        t *= precision[item + 1 :, item, None]
+        np.maximum(maxima, np.abs(t, out=t).max(axis=0), out=maxima)
+    return maxima

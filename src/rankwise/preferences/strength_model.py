@@ -1,0 +1,201 @@
+"""Base of the estimators of strengths: results of a fit, rank intervals and leaderboards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.persistence import Save
+from rankwise.preferences.sandwich import compute_cluster_middle, count_clusters
+from rankwise.preferences.simultaneous_ranks import SimultaneousRanks, rank_simultaneously
+from rankwise.preferences.strength_newton import (
+    StrengthLikelihood,
+    StrengthSolution,
+    minimize_strengths,
+)
+from rankwise.structure.rules import Names, Number, Rule, floats
+from rankwise.typing import Float64Array, Int64Array
+
+
+class StrengthModel(Save, BaseEstimator):
+    """Base of estimators that give every item a strength, with a joint covariance."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "items_": Names("n_items"),
+        "strengths_": floats("n_items"),
+        "covariance_": floats("n_items", "n_items"),
+        "standard_errors_": floats("n_items"),
+        "n_comparisons_": floats("n_items"),
+        "effect_names_": Names("n_effects"),
+        "effects_": floats("n_effects"),
+        "effect_errors_": floats("n_effects"),
+        "log_likelihood_": Number(),
+        "n_iter_": Number("i", low=1),
+        "degrees_of_freedom_": Number(finite=False, low=1),
+    }
+
+    alpha: float
+    covariance: str
+    reference: str | None
+    tol: float
+    max_iter: int
+    n_comparisons_: Float64Array
+
+    def rank_intervals(
+        self,
+        level: float = 0.95,
+        *,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> SimultaneousRanks:
+        """Ranks of the items with intervals that hold jointly.
+
+        Two items differ significantly if the absolute t statistic of their difference exceeds the
+        quantile of the largest one of all pairs. The rank of an item lies between 1 + the number of
+        significantly stronger items, and the number of items less those significantly weaker.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            Probability that all intervals hold.
+        random_state : int, Generator or None
+            Seed or generator for the 9,999 draws of the quantile.
+
+        Returns
+        -------
+        SimultaneousRanks
+            ``rank``, ``low`` and ``high`` in the order of ``items_``, and ``critical``.
+        """
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, got {level}. Pass 0.95, say.")
+        return rank_simultaneously(
+            self.strengths_,
+            self.covariance_,
+            level=level,
+            degrees_of_freedom=self.degrees_of_freedom_,
+            random_state=random_state,
+        )
+
+    def leaderboard(
+        self,
+        level: float = 0.95,
+        *,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> dict[str, NDArray[Any]]:
+        """Columns of a table with one row per item, the strongest first.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            Joint level of the rank intervals.
+        random_state : int, Generator or None
+            Seed or generator of the rank intervals.
+
+        Returns
+        -------
+        dict of ndarrays of shape (n_items,)
+            "rank", "rank_low", "rank_high", "item", "strength", "standard_error" and
+            "n_comparisons". Pass it to ``pandas.DataFrame``.
+        """
+        ranks = self.rank_intervals(level, random_state=random_state)
+        order = np.lexsort((self.items_, ranks.rank))
+        columns = {
+            "rank": ranks.rank,
+            "rank_low": ranks.low,
+            "rank_high": ranks.high,
+            "item": self.items_,
+            "strength": self.strengths_,
+            "standard_error": self.standard_errors_,
+            "n_comparisons": self.n_comparisons_,
+        }
+        return {name: column[order] for name, column in columns.items()}
+
+    def _estimate(
+        self,
+        items: NDArray[np.str_],
+        likelihood: StrengthLikelihood,
+        effects: list[str],
+        scores: Callable[[Float64Array], Any],
+        middle: Callable[[Float64Array], Float64Array],
+        clusters: Int64Array,
+    ) -> None:
+        """Fit, and set the attributes.
+
+        Parameters
+        ----------
+        items : ndarray of shape (n_items,) of str
+        likelihood : StrengthLikelihood
+        effects : list of str
+            Names of the parameters after the strengths.
+        scores : callable
+            Gradient of each comparison at given parameters, for clusters.
+        middle : callable
+            Sum of the outer products of the gradients at given parameters, without clusters.
+        clusters : ndarray of shape (n_comparisons, n_ways)
+        """
+        if self.reference is not None and self.reference not in items.tolist():
+            raise ValueError(
+                f"reference must be an item, got {self.reference!r}. Items: "
+                f"{', '.join(items[:12].tolist())}{', ...' if len(items) > 12 else ''}."
+            )
+        options = {"alpha": self.alpha, "tol": self.tol, "max_iter": self.max_iter}
+        solution = minimize_strengths(likelihood, **options)
+        _check_solution(solution, [*(f"strength of {item}" for item in items), *effects])
+        covariance = solution.inverse
+        self.degrees_of_freedom_ = math.inf
+        if self.covariance == "sandwich":
+            if clusters.shape[1]:
+                self.degrees_of_freedom_ = float(count_clusters(clusters) - 1)
+                inner = compute_cluster_middle(scores(solution.theta), clusters)
+            else:
+                inner = middle(solution.theta)
+            covariance = solution.inverse @ inner @ solution.inverse
+        self._set_results(items, solution, covariance, effects)
+
+    def _set_results(
+        self,
+        items: NDArray[np.str_],
+        solution: StrengthSolution,
+        covariance: Float64Array,
+        effects: list[str],
+    ) -> None:
+        m = len(items)
+        strengths, joint = solution.theta[:m], covariance[:m, :m]
+        if self.reference is not None:
+            place = items.tolist().index(self.reference)
+            strengths = strengths - strengths[place]
+            joint = joint - joint[place] - joint[:, [place]] + joint[place, place]
+        self.items_ = items
+        self.strengths_ = strengths.copy()
+        self.covariance_ = 0.5 * (joint + joint.T)
+        self.standard_errors_ = np.sqrt(np.maximum(joint.diagonal(), 0.0))
+        self.effect_names_ = np.array(effects, dtype=str)
+        self.effects_ = solution.theta[m:].copy()
+        self.effect_errors_ = np.sqrt(np.maximum(covariance.diagonal()[m:], 0.0))
+        self.log_likelihood_ = -solution.value
+        self.n_iter_ = solution.n_iter
+
+
+def _check_solution(solution: StrengthSolution, names: list[str]) -> None:
+    """Raise ValueError unless Newton steps converged to a minimum."""
+    if solution.status == "converged" and np.isfinite(solution.inverse).all():
+        return
+    sizes = np.abs(solution.last_step)
+    growing = [names[j] for j in np.argsort(-sizes)[:3] if sizes[j] >= 0.5 * sizes.max()]
+    if solution.status == "max_iter" and sizes.max() < 0.1:
+        raise ValueError(
+            f"Newton steps did not converge in {solution.n_iter} steps (last step "
+            f"{sizes.max():.1e}). Raise max_iter or tol."
+        )
+    raise ValueError(
+        "the likelihood has no maximum, or not a single one: some outcomes are perfectly "
+        "predicted, or effects cannot be told apart. Estimates that kept changing: "
+        f"{', '.join(growing)}. "
+        "Drop covariates, pass ties='half', or, for strengths, alpha > 0."
+    )

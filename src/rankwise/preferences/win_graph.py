@@ -1,0 +1,91 @@
+"""Whether comparisons connect all items: a path of wins must lead from each item to each other.
+
+Otherwise some items can be made stronger than all others without making any outcome less likely,
+and the likelihood has no maximum.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from rankwise.runtime.callers import callers_level
+from rankwise.typing import Int64Array
+
+_MOST_COMPONENTS, _MOST_ITEMS = 5, 4
+
+
+def check_connected(
+    winners: Int64Array, losers: Int64Array, items: NDArray[np.str_], *, penalised: bool
+) -> None:
+    """Check that paths of wins connect all items.
+
+    Parameters
+    ----------
+    winners, losers : ndarray of shape (n_wins,), int64
+        Item that won, and item that lost; a tie is a win of both.
+    items : ndarray of shape (n_items,) of str
+        Names.
+    penalised : bool
+        Whether a penalty keeps strengths finite.
+
+    Raises
+    ------
+    ValueError
+        If they do not, and there is no penalty. The message names the components.
+
+    Warns
+    -----
+    UserWarning
+        If groups of items were never compared with one another, and there is a penalty.
+    """
+    m = len(items)
+    wins = coo_array((np.ones(len(winners)), (winners, losers)), shape=(m, m)).tocsr()
+    n_groups, group = connected_components(wins, connection="weak")
+    if n_groups > 1:
+        problem = f"no comparison connects {_list(group, items)}"
+        if not penalised:
+            raise ValueError(
+                f"{problem}, so their strengths cannot be compared. Fit each group on its own, "
+                "add comparisons, or pass alpha > 0."
+            )
+        warnings.warn(
+            f"{problem}: only the penalty relates their strengths.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
+    if penalised:
+        return
+    n_strong, strong = connected_components(wins, connection="strong")
+    if n_strong > 1:
+        across = strong[winners] != strong[losers]
+        ahead, behind = strong[winners[across]], strong[losers[across]]
+        top = np.setdiff1d(ahead, behind)
+        bottom = np.setdiff1d(behind, ahead)
+        raise ValueError(
+            f"strengths have no finite estimates: of the {n_strong} groups of items that beat one "
+            f"another, {_list_chosen(strong, top, items)} lost to no item outside, and "
+            f"{_list_chosen(strong, bottom, items)} beat no item outside. Leave these items out, "
+            "add comparisons, or pass alpha > 0."
+        )
+
+
+def _list_chosen(component: Int64Array, chosen: Int64Array, items: NDArray[np.str_]) -> str:
+    return _list(np.where(np.isin(component, chosen), component, -1), items)
+
+
+def _list(component: Int64Array, items: NDArray[np.str_]) -> str:
+    """Components in braces, the largest first; -1 is none."""
+    numbers, sizes = np.unique(component[component >= 0], return_counts=True)
+    order = numbers[np.argsort(-sizes, kind="stable")]
+    shown = []
+    for number in order[:_MOST_COMPONENTS]:
+        names = items[component == number].tolist()
+        more = f" and {len(names) - _MOST_ITEMS} more" if len(names) > _MOST_ITEMS else ""
+        shown.append("{" + ", ".join(names[:_MOST_ITEMS]) + more + "}")
+    rest = len(order) - _MOST_COMPONENTS
+    return ", ".join(shown) + (f" and {rest} more groups" if rest > 0 else "")

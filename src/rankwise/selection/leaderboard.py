@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.metrics import parse
-from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.ranking.judged import unjudged_beside
+from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.undefined_means import why_undefined
 from rankwise.runtime.json_values import convert_to_json
 from rankwise.runtime.output import write_file

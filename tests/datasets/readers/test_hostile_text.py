@@ -163,6 +163,8 @@ def test_no_label_moves_to_another_row(put, rows):
         (b"a {}", b"1", "line 2: the categories of 'a' must read"),
         (b"a {x,y,x}", b"x", "line 2: 'a' has a category twice"),
         (b"a {1,1.0}", b"1", "line 2: 'a' has a category twice"),
+        (b"a {01e309,1}", b"{}", "line 2: category '01e309' of 'a' is a number beyond the range"),
+        (b"a {0,-1e999}", b"0", "line 2: category '-1e999' of 'a' is a number beyond the range"),
         (b"a {?,1}", b"1", "has the category '\\?', which is missing"),
         (b"areal", b"1", "line 2: cannot read '@attribute areal'"),
         (b"'a real", b"1", "line 2: cannot read"),

@@ -168,6 +168,13 @@ def _attribute(path: Path, number: int, line: str) -> Attribute:
             f"around names that hold blanks, commas or braces, got {kind[:60]!r}."
         )
     attribute = Attribute(name, tuple(_unquoted(category) for category in _CATEGORY.findall(kind)))
+    # Rows that leave the attribute out would hold it.
+    infinite = [category for category, value in attribute.values.items() if math.isinf(value)]
+    if infinite:
+        raise ValueError(
+            f"{path}, line {number}: category {infinite[0][:60]!r} of {name!r} is a number beyond "
+            "the range of float64. Rename it."
+        )
     if len(set(attribute.values.values())) < len(attribute.categories):
         raise ValueError(f"{path}, line {number}: {name!r} has a category twice.")
     if "?" in attribute.categories:

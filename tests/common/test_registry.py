@@ -118,7 +118,9 @@ def test_every_estimator_in_the_tree_is_registered():
     """Classes that nothing is derived from are estimators for users, the others are bases."""
     estimators = [cls for cls in public_classes() if issubclass(cls, BaseEstimator)]
     bases = {Ranker, OrdinalRanker, MultiLabel}
-    leaves = {cls for cls in estimators if not cls.__subclasses__()} - bases
+    # read_booster makes it from a file; it cannot be trained, and so nothing can be listed of it.
+    untrained = {rankwise.ImportedBooster}
+    leaves = {cls for cls in estimators if not cls.__subclasses__()} - bases - untrained
     registered = {load_class(key) for key in REGISTRY}
     assert leaves <= registered
     assert registered <= set(estimators)

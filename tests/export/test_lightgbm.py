@@ -174,3 +174,19 @@ def test_categories_that_are_no_small_numbers_are_refused(value):
     tree = rw.RankingTree(categorical_features=[0]).fit(X, [0, 1, 0] * 6)
     with pytest.raises(ExportError, match="column 0 must be whole numbers from 0"):
         to_lightgbm(tree)
+
+
+def test_a_blend_of_trees():
+    """AutoRanker that keeps trees alone is one sum; with other families it is refused."""
+    X = rows(0)
+    auto = rw.AutoRanker(n_trials=2, time_budget=None, random_state=0, cv=2)
+    auto.fit(X, tree_models.labels(X), qid=np.arange(len(X)) // 10)
+    others, weights, levels = auto.models_, auto.weights_, auto.levels_
+    auto.models_ = [fitted("leaf"), fitted("symmetric")]
+    auto.weights_, auto.levels_ = np.array([0.5, 2.0]), np.array([0.1, -0.3])
+    Z = probes(fitted("leaf"), 5)
+    np.testing.assert_allclose(scores(to_lightgbm(auto), Z), auto.predict(Z), atol=1e-12)
+    auto.models_ = [*others, fitted("leaf")]
+    auto.weights_, auto.levels_ = np.append(weights, 1.0), np.append(levels, 0.0)
+    with pytest.raises(ExportError, match=r"takes sums of trees.*a blend of models"):
+        to_lightgbm(auto)

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -135,6 +136,17 @@ def test_linear_models(format, tmp_path):
     found = export.verify(model, written(format, model, tmp_path), X, qid=QID)
     assert found.holds and found.n_probes == 0, str(found)
     assert any("no sum of trees" in reason for reason in found.not_tried)
+
+
+def test_models_of_frames(tmp_path):
+    table = pd.DataFrame(rows(0), columns=[f"column {number}" for number in range(5)])
+    model = rw.LambdaMART(6, min_samples_leaf=3).fit(table, labels(rows(0)), qid=QID)
+    pipeline = make_pipeline(StandardScaler(), rw.LambdaMART(6, min_samples_leaf=3))
+    pipeline.fit(table, labels(rows(0)))
+    for fitted_model in (model, pipeline):
+        for format in ("solr", "python", "elasticsearch native"):
+            found = export.verify(fitted_model, written(format, fitted_model, tmp_path), table)
+            assert found.holds, str(found)
 
 
 def test_models_of_other_libraries(tmp_path):

@@ -104,3 +104,18 @@ def test_categories_are_refused():
     for write in (to_xgboost, to_opensearch):
         with pytest.raises(ExportError, match="column 4 has unordered categories"):
             write(fitted("nominal"))
+
+
+def test_nodes_that_part_missing_values_have_finite_conditions(tmp_path):
+    X = np.array([[np.nan, 0.0], [np.nan, 1.0], [1.0, 0.0], [1.0, 1.0]] * 3)
+    for y in ([3, 3, 0, 1] * 3, [0, 0, 3, 2] * 3):
+        tree = rw.RankingTree().fit(X, y)
+        assert np.isinf(tree.tree_.threshold[0])
+        with pytest.warns(UserWarning, match="OpenSearch before"):
+            body = to_opensearch(tree)
+        assert "Infinity" not in json.dumps([to_xgboost(tree, tmp_path / "m.json"), body])
+        largest = np.finfo(np.float32).max
+        Z = np.array([[value, 0.0] for value in (np.nan, 0.0, largest, -largest)])
+        np.testing.assert_array_equal(scores(tmp_path / "m.json", Z), tree.rank_score(Z))
+        np.testing.assert_array_equal(opensearch_scores(body, ["f1", "f2"], Z), tree.rank_score(Z))
+        assert rw.export.verify(tree, tmp_path / "m.json", X).holds

@@ -9,6 +9,7 @@ import pandas as pd
 
 import rankwise as rw
 
+LARGEST = np.finfo(np.float32).max
 COLOURS = np.array(["blue", "red", "green", "grey", "a b"])
 # Scores that are sums of leaves in the order of the trees, and so bit-equal.
 EXACT = {
@@ -96,7 +97,7 @@ def probes(model, width, seed=0, n=400, categories=()):
             continue
         cuts = threshold[(feature == column) & (np.abs(threshold) < 1e38)].astype(np.float32)
         near = [np.nextafter(cuts, np.float32(way)) for way in (-np.inf, np.inf)]
-        values = np.concatenate([cuts, *near, np.array([0, -0.0, 3e38, -3e38], np.float32)])
+        values = np.concatenate([cuts, *near, np.array([0, -0.0, LARGEST, -LARGEST], np.float32)])
         values = values[(values == 0) | (np.abs(values) > 1e-35)]  # LightGBM reads 0 below
         X[:, column] = rng.choice(values, n)
     return X.astype(np.float64)

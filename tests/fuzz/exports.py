@@ -20,12 +20,29 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import rankwise as rw
-from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
+from rankwise.export import (
+    to_elasticsearch,
+    to_lightgbm,
+    to_onnx,
+    to_opensearch,
+    to_python,
+    to_ranklib,
+    to_solr,
+    to_vespa,
+    to_xgboost,
+)
 from rankwise.export.float32 import SOLR_SLACK, floor_float32, subtract_slack
 from rankwise.export.parts import part_of
 from rankwise.prediction import scores_of
 from rankwise.trees.score_tree import ScoreTree
-from tests.export.readers import elasticsearch_scores, ranklib_scores, solr_scores
+from tests.export.readers import (
+    elasticsearch_scores,
+    native_scores,
+    opensearch_scores,
+    ranklib_scores,
+    solr_scores,
+    vespa_scores,
+)
 from tests.fuzz.harness import Target
 
 N_PROBES = 48
@@ -51,8 +68,17 @@ if find_spec("lightgbm"):
 if find_spec("xgboost"):
     MODELS["xgboost"] = lambda seed: rw.XGBoostRanker(**_TREES, n_jobs=1)
 NO_MISSING = {"orboost"}
-FORMATS = ["solr", "solr with nulls", "ranklib", "elasticsearch"]
+KEEP_MISSING = ["solr with nulls", "native", "opensearch", "vespa", "python"]
+FORMATS = ["solr", "ranklib", "elasticsearch", *KEEP_MISSING]
+LIGHTGBM_ZERO = np.float32(1e-35)  # it takes smaller values for 0
+if find_spec("lightgbm"):
+    KEEP_MISSING.append("lightgbm")
+    FORMATS.append("lightgbm")
+if find_spec("xgboost"):
+    KEEP_MISSING.append("xgboost")
+    FORMATS.append("xgboost")
 if find_spec("onnxruntime") and find_spec("skl2onnx"):
+    KEEP_MISSING.append("onnx")
     FORMATS.append("onnx")
 
 
@@ -123,6 +149,8 @@ def _probes(
             ]
         )
         values = values[np.isfinite(values)]
+        if format == "lightgbm":
+            values = values[(values == 0) | (np.abs(values) > LIGHTGBM_ZERO)]
         if format.startswith("solr"):
             # No sum with Solr's slack equals some thresholds (see before_slack): values between
             # such a threshold and the sum are on the wrong side, as documented.
@@ -143,6 +171,8 @@ def _scores(format: str, model: Any, X: np.ndarray) -> np.ndarray:
         return ranklib_scores(to_ranklib(model), X)
     if format == "elasticsearch":
         return elasticsearch_scores(to_elasticsearch(model), names, X)
+    if format in _ENGINES:
+        return _ENGINES[format](model, names, X)
     import onnxruntime as runtime
 
     options = runtime.SessionOptions()
@@ -152,11 +182,48 @@ def _scores(format: str, model: Any, X: np.ndarray) -> np.ndarray:
     return session.run(["score"], {"X": X})[0][:, 0]
 
 
+def _lightgbm_scores(model: Any, names: list[str], X: np.ndarray) -> np.ndarray:
+    import lightgbm
+
+    return lightgbm.Booster(model_str=to_lightgbm(model)).predict(X.astype(float), num_threads=1)
+
+
+def _xgboost_scores(model: Any, names: list[str], X: np.ndarray) -> np.ndarray:
+    import xgboost
+
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(json.dumps(to_xgboost(model)).encode()))
+    return booster.inplace_predict(X)
+
+
+def _python_scores(model: Any, names: list[str], X: np.ndarray) -> np.ndarray:
+    module: dict[str, Any] = {}
+    exec(to_python(model), module)
+    return module["score"](X.astype(float))
+
+
+def _opensearch_scores(model: Any, names: list[str], X: np.ndarray) -> np.ndarray:
+    # The plugin has no constant.
+    return opensearch_scores(to_opensearch(model), names, X) + part_of(model, "").trees.constant
+
+
+_ENGINES: dict[str, Callable[[Any, list[str], np.ndarray], np.ndarray]] = {
+    "lightgbm": _lightgbm_scores,
+    "xgboost": _xgboost_scores,
+    "python": _python_scores,
+    "opensearch": _opensearch_scores,
+    "native": lambda model, names, X: native_scores(
+        to_elasticsearch(model, native=True), names, X.astype(float)
+    ),
+    "vespa": lambda model, names, X: vespa_scores(to_vespa(model)["model"], names, X.astype(float)),
+}
+
+
 def _check(path: Path) -> bool:
     case = json.loads(path.read_bytes())
     rng = np.random.default_rng(case["seed"])
     format, scaler = case["format"], case["scaler"]
-    takes_missing = format in ("solr with nulls", "onnx") and case["model"] not in NO_MISSING
+    takes_missing = format in KEEP_MISSING and case["model"] not in NO_MISSING
     X, y, qid = _table(rng, takes_missing and rng.random() < 0.7)
     model = MODELS[case["model"]](case["seed"] % 100)
     if scaler:

@@ -394,6 +394,8 @@ DAMAGES = [
     ("left_child=", "left_child=7 "), ("left_child=", "left_child=0 "), ("threshold=", "threshold="
      "nan "), ("split_feature=", "split_feature=99 "), ("leaf_value=", "leaf_value=inf "),
     ("right_child=", "right_child=-40 "), ("num_class=1", "num_class=x"),
+    ("feature_infos=", "feature_infos=2147483647:1 "), ("leaf_value=", "leaf_value="),
+    ("max_feature_idx", "max_feature_idx=2000000000"), ("decision_type=", "decision_type=1 "),
 ]  # fmt: skip
 
 
@@ -431,3 +433,29 @@ def test_ubjson_is_json():
     assert read_ubjson(b"{i\x01aSi\x02hii\x01bC!}") == {"a": "hi", "b": "!"}
     with pytest.raises(ValueError, match="64 levels"):
         read_ubjson(b"[" * 100)
+    with pytest.raises(ValueError, match="list of constants"):
+        read_ubjson(b"[$Z#L\x7f\xff\xff\xff\xff\xff\xff\xff")
+    with pytest.raises(ValueError, match="cut off"):
+        read_ubjson(b"[$d#L\x7f\xff\xff\xff\xff\xff\xff\xff")
+
+
+@pytest.mark.parametrize("change", [
+    {"num_feature": "2000000000"}, {"num_feature": "1"}, {"base_score": "x"},
+    {"base_score": "NaN"},
+])  # fmt: skip
+def test_damaged_models_of_xgboost_are_refused(change, tmp_path):
+    X, y = numbers(False)
+    model = json.loads(fit_xgboost(X, y).get_booster().save_raw("json"))
+    model["learner"]["learner_model_param"] |= change
+    (tmp_path / "m.json").write_text(json.dumps(model))
+    with pytest.raises(BoosterError, match="json"):
+        rw.read_booster(tmp_path / "m.json")
+    (tmp_path / "m.json").write_text('{"learner": ' + "[" * 100_000)
+    with pytest.raises(BoosterError, match="damaged"):
+        rw.read_booster(tmp_path / "m.json")
+
+
+def test_a_tree_in_words():
+    X, y = numbers(False)
+    text = rw.trees.export_text(rw.read_booster(fit_lightgbm(X, y)), max_depth=1)
+    assert text.startswith("x0 <= ") or text.startswith("x3 <= ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,21 +192,38 @@ def to_opensearch(
 
 
 def conditions(thresholds: Float64Array) -> NDArray[np.float32]:
-    """Numbers c such that ``x < c`` decides as ``x <= t`` on float32 numbers below the largest."""
-    with np.errstate(over="ignore"):
-        above = np.nextafter(floor_float32(thresholds), np.float32(np.inf))
-    return np.clip(above, -_LARGEST, _LARGEST)
+    """Numbers c such that ``x < c`` decides as ``x <= t`` on float32 numbers; t < 3.4e38."""
+    return np.nextafter(floor_float32(thresholds), np.float32(np.inf))
 
 
 def _numeric(trees: Trees, format: str) -> Trees:
-    for tree in trees.trees:
-        for node in tree.members:
-            raise ExportError(
-                f"column {tree.feature[node]} has unordered categories, which files for {format} "
-                "made by other programs cannot split safely. Use to_lightgbm or to_onnx, or encode "
-                "them as columns of 0 and 1."
-            )
-    return trees
+    """Trees whose conditions are finite.
+
+    A node that parts missing values from all others has an infinite threshold, which JSON lacks.
+    Its sides change places, so that no number is below the condition, which is the smallest number.
+    """
+    return replace(trees, trees=tuple(_with_finite_conditions(t, format) for t in trees.trees))
+
+
+def _with_finite_conditions(tree: ScoreTree, format: str) -> ScoreTree:
+    swapped = (tree.feature >= 0) & (floor_float32(tree.threshold) >= _LARGEST)
+    _refuse_categories(tree, format)
+    return replace(
+        tree,
+        threshold=np.where(swapped, -np.inf, tree.threshold),
+        left=np.where(swapped, tree.right, tree.left),
+        right=np.where(swapped, tree.left, tree.right),
+        missing_left=tree.missing_left ^ swapped,
+    )
+
+
+def _refuse_categories(tree: ScoreTree, format: str) -> None:
+    if tree.members:
+        raise ExportError(
+            f"column {tree.feature[min(tree.members)]} has unordered categories, which files for "
+            f"{format} made by other programs cannot split safely. Use to_lightgbm or to_onnx, or "
+            "encode them as columns of 0 and 1."
+        )
 
 
 def _tree(tree: ScoreTree, number: int, n_features: int) -> dict[str, Any]:

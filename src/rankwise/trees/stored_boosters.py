@@ -163,7 +163,8 @@ def xgboost_learner_trees(
             members[node] = sides[::-1]
         conditions = np.array(tree["split_conditions"], dtype=np.float32)
         # x < condition in float32 is x <= the float32 number before it.
-        thresholds = last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
+        with np.errstate(over="ignore"):  # nothing is below the smallest condition
+            thresholds = last_rounded_to(np.nextafter(conditions, np.float32(-np.inf)))
         trees.append(
             ScoreTree(
                 np.where(inner, tree["split_indices"], -1).astype(np.int64),

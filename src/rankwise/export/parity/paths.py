@@ -9,6 +9,8 @@ import numpy as np
 from rankwise.export.maps import Trees
 from rankwise.export.parity.engine_trees import AS_ZERO, LEFT, EngineTree
 
+_LARGEST = np.finfo(np.float32).max
+
 
 def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...], row: Any) -> str:
     """Node at which a row goes another way in the file; empty if that is not known.
@@ -37,7 +39,8 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
     a = b = 0
     while model.feature[a] >= 0 and other.feature[b] >= 0:
         column = int(model.feature[a])
-        if np.isinf(model.threshold[a]) and np.isfinite(other.threshold[b]):
+        parts_missing = np.isinf(model.threshold[a])
+        if parts_missing and np.abs(other.threshold[b]) < _LARGEST:
             # Formats without missing values leave out nodes that part them from all others.
             if np.isnan(row[column]):
                 return (
@@ -50,6 +53,7 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
             return f"the file tests column {other.feature[b]} where the model tests {column}."
         left_in_model, left_in_file = _left(model, a, row), _left(other, b, row)
         is_swapped = b in other.sets and a in model.sets and model.missing[a] == LEFT
+        is_swapped |= bool(parts_missing and other.threshold[b] < 0 < model.threshold[a])
         if is_swapped:
             left_in_file = not left_in_file
         if left_in_model != left_in_file:

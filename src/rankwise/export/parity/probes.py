@@ -66,8 +66,9 @@ def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFi
     thresholds = np.unique(np.concatenate([np.zeros(0), *cuts]))
     near = thresholds[np.abs(thresholds) < _LARGEST].astype(np.float32)
     below, above = (np.nextafter(near, np.float32(way)) for way in (-np.inf, np.inf))
-    zeros = np.array([0.0, -0.0, 1.0, -1.0], dtype=np.float32)
-    values = np.concatenate([near, below, above, zeros, given.astype(np.float32)])
+    largest = np.finfo(np.float32).max
+    ends = np.array([0.0, -0.0, 1.0, -1.0, largest, -largest], dtype=np.float32)
+    values = np.concatenate([near, below, above, ends, given.astype(np.float32)])
     values = values.astype(np.float64)
     values = values[(np.abs(values) > exported.smallest) | (values == 0)]
     return values[~_beside_slack(values, thresholds)] if exported.has_slack else values

@@ -19,6 +19,7 @@ from rankwise.rankers.imported.stored_model import BoosterError, GivenCategories
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.stored_boosters import StoredTrees, catboost_trees, last_rounded_to
 
+_MOST_GAPS = 2**20
 _NUMBERS, _NOMINAL = "float_features", "categorical_features"
 
 
@@ -48,6 +49,8 @@ def catboost_model(
     numbers, nominal = info.get(_NUMBERS) or [], info.get(_NOMINAL) or []
     columns = {feature["flat_feature_index"]: feature for feature in [*numbers, *nominal]}
     n_features = max(columns) + 1
+    if n_features > len(columns) + _MOST_GAPS:
+        raise BoosterError(f"the CatBoost model numbers {len(columns)} columns up to {n_features}.")
     names = [columns.get(j, {}).get("feature_id", "") for j in range(n_features)]
     is_numbered = names == [str(j) for j in range(n_features)] or not all(names)
     own_names = None if is_numbered else names

@@ -19,6 +19,7 @@ from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
 
 _END, _PANDAS = "\nend of trees", "pandas_categorical:"
 _CATEGORICAL = 1
+LARGEST_CODE = 2**20
 
 
 def lightgbm_model(
@@ -53,6 +54,12 @@ def lightgbm_model(
             "Train it with linear_tree=false."
         )
     codes = _category_codes(header, trees, n_features)
+    for column, code in codes.items():
+        if code > LARGEST_CODE:
+            raise BoosterError(
+                f"column {names[column]!r} of the LightGBM model has categories up to {code}, at "
+                f"most {LARGEST_CODE} are supported. Number the categories before training."
+            )
     listed = _pandas_categories(text)
     own_names = names if features is None else features
     given = GivenCategories(categories, own_names, n_features).by_column

@@ -31,6 +31,7 @@ from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.tree_ensemble import TreeEnsemble
 
 _LIBRARIES = ("lightgbm", "xgboost", "catboost")
+MOST_FEATURES = 2**24
 _UBJSON_SIZES = b"iUIlL$#"
 # Errors of code that reads a damaged file.
 _DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
@@ -134,7 +135,7 @@ def _read_file(path: Path) -> str | dict[str, Any]:
         if data[:1] == b"{":
             is_binary = data[1:2] in [_UBJSON_SIZES[i : i + 1] for i in range(7)]
             return read_ubjson(data) if is_binary else json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BoosterError(f"the file is damaged: {error}") from error
     hints = {b"CBM1": "Save it with save_model(file, format='json').",
              b"binf": "Save it with save_model('model.json').",
@@ -198,6 +199,8 @@ def _stored_model(
 def _ranker(
     stored: StoredModel, features: Sequence[str] | None, categories: Mapping[Any, Any] | None
 ) -> ImportedBooster:
+    if not 1 <= stored.n_features <= MOST_FEATURES:
+        raise BoosterError(f"the model has {stored.n_features} features, at most {MOST_FEATURES}.")
     names = stored.names if features is None else [str(name) for name in features]
     if names is not None and len(names) != stored.n_features:
         raise ValueError(

@@ -75,6 +75,8 @@ class _DocumentReader:
         if self.data[self.place : self.place + 1] == b"$":
             self.take(1)
             kind = self.take(1)
+            if kind in _CONSTANTS:  # items without bytes: any number of them fits into a file
+                raise ValueError("UBJSON has a list of constants, which is not supported.")
         if self.data[self.place : self.place + 1] == b"#":
             self.take(1)
             return kind, self.size()

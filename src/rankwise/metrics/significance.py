@@ -6,7 +6,8 @@ rankers against the best of them, and accounts for all pairs and for the selecti
 :func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. :func:`average_ranks`
 compares rankers over several data sets by Friedman's and Nemenyi's tests. :func:`t_intervals` and
 :func:`bootstrap_intervals` are intervals of means. Queries that do not count for a measure (NaN)
-are dropped.
+are dropped. :func:`prediction_powered_mean` estimates a mean from few human and many machine
+values.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from rankwise.metrics.statistics.intervals import (
 )
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import PairedTest, paired_test
+from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
 from rankwise.metrics.statistics.stratified import stratified_mean, t_intervals
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Comparison",
     "Interval",
     "PairedTest",
+    "PoweredMean",
     "average_ranks",
     "benjamini_hochberg",
     "bonferroni",
@@ -43,6 +46,7 @@ __all__ = [
     "compare_to_best",
     "holm",
     "paired_test",
+    "prediction_powered_mean",
     "rank_biserial",
     "stratified_mean",
     "t_intervals",

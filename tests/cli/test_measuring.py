@@ -7,6 +7,7 @@ import pytest
 
 from rankwise.datasets import Qrels, Run, read_letor, read_qrels, read_table, write_qrels, write_run
 from rankwise.metrics import evaluate
+from rankwise.selection import evaluate_with_judge
 
 from .conftest import judged_data
 
@@ -47,6 +48,33 @@ def test_a_preset_is_taken(rankwise, letor_file, scores):
     data = read_letor(letor_file)
     expected = evaluate(data.y, values, data.qid, ["nDCG@10", "AP"], preset="letor4")
     assert {spec: of["mean"] for spec, of in run.json["measures"].items()} == dict(expected)
+
+
+def test_few_human_judgements_correct_those_of_a_machine(rankwise, tmp_path, rng):
+    rows = np.array([(f"q{q}", f"d{d}") for q in range(60) for d in range(8)])
+    grades = (rng.random(len(rows)) < 0.4).astype(int)
+    called = np.where(rng.random(len(rows)) < 0.7, grades, 1)
+    few = np.isin(rows[:, 0], [f"q{q}" for q in range(15)])
+    write_qrels(Qrels(*rows[few].T, grades[few]), tmp_path / "human.qrels")
+    write_qrels(Qrels(*rows.T, called), tmp_path / "machine.qrels")
+    for name in ("a", "b"):
+        write_run(Run(*rows.T, grades + rng.random(len(rows))), tmp_path / f"{name}.run")
+    words = ("evaluate", tmp_path / "a.run", tmp_path / "human.qrels", "--measures", "P@3",
+             "--judge", tmp_path / "machine.qrels")  # fmt: skip
+    found = rankwise(*words, "--systems", tmp_path / "b.run", "--json").json
+    runs = {name: tmp_path / f"{name}.run" for name in "ab"}
+    wanted = evaluate_with_judge(runs, tmp_path / "human.qrels", tmp_path / "machine.qrels", "P@3")
+    assert found["means"]["P@3"]["a"]["low"] == wanted.means["P@3"]["a"].low
+    [pair] = found["differences"]["P@3"]
+    assert (pair["first"], pair["second"], pair["n_machine"]) == ("a", "b", 45)
+    assert rankwise(*words, "--systems", tmp_path / "b.run").out.strip() == str(wanted)
+    alone = rankwise(*words)
+    assert alone.code == 0 and alone.out.startswith("P@3: 15 queries with human and machine")
+    refused = rankwise(*words, "--per-query")
+    assert refused.code == 2 and "--judge compares TREC runs, not --per-query" in refused.err
+    (tmp_path / "scores.txt").write_text("1\n")
+    refused = rankwise(*words, "--systems", tmp_path / "scores.txt")
+    assert refused.code == 2 and "scores is not one" in refused.err
 
 
 def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng):

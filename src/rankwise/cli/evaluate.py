@@ -87,6 +87,15 @@ def evaluate(
             help="TREC runs: also count judged queries without documents, as trec_eval -c does.",
         ),
     ] = False,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QRELS",
+            help="TREC runs: judgements of a machine, on the queries of DATA and on more. DATA "
+            "holds human judgements of a random sample of queries. Prints prediction-powered means "
+            "and differences.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -105,7 +114,8 @@ def evaluate(
     Documents of a TREC run are ordered as in trec_eval: by score in single precision, ties by
     descending document id. Judged documents that are not in the run count as not retrieved. With
     --systems or --baseline, several systems are tested against each other. If one of them scores
-    the rows of DATA, all systems, including runs, are measured on these rows.
+    the rows of DATA, all systems, including runs, are measured on these rows. With --judge, few
+    human judgements correct many of a machine.
     """
     from rankwise.datasets import Run
     from rankwise.selection import evaluate_systems
@@ -115,6 +125,22 @@ def evaluate(
     others = [name for name, system in found.items() if not isinstance(system, Run)]
     if all_queries and others:
         raise UsageError(f"--all-queries needs TREC runs, but {others[0]} is not one. Drop it.")
+    if judge:
+        refused = [
+            option
+            for option, given in {
+                "--baseline": baseline,
+                "--per-query": per_query,
+                "--all-queries": all_queries,
+                "--report": report,
+            }.items()
+            if given
+        ]
+        if refused or others:
+            what = f"not {refused[0]}" if refused else f"but {others[0]} is not one"
+            raise UsageError(f"--judge compares TREC runs, {what}. Drop it.")
+        _show_judged(found, _judgments(data, columns), judge, wanted, preset, json)
+        return
     several = len(found) > 1
     if report is not None:
         if not several:
@@ -156,6 +182,26 @@ def _show_board(
     typer.echo(board.to_text(None if wide else terminal_width()))
     if report is not None:
         typer.echo(f"\n{report}")
+
+
+def _show_judged(
+    systems: dict[str, Any],
+    human: Qrels | RankingData,
+    machine: list[str],
+    wanted: dict[str, Any],
+    preset: str | None,
+    json: bool,
+) -> None:
+    """Show means of systems by human and machine judgements."""
+    from rankwise.cli._files import expand_patterns
+    from rankwise.selection import evaluate_with_judge
+
+    files: list[Any] = expand_patterns(machine)
+    found = evaluate_with_judge(systems, human, files, list(wanted), preset=preset)
+    if json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:

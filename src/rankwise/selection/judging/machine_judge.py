@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -49,6 +49,23 @@ class MachineJudged:
     means: dict[str, dict[str, PoweredMean]]
     differences: dict[str, dict[tuple[str, str], PoweredMean]]
     n_left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; pairs are lists of dicts with ``first`` and ``second``."""
+        return {
+            "means": {
+                measure: {name: asdict(mean) for name, mean in by_system.items()}
+                for measure, by_system in self.means.items()
+            },
+            "differences": {
+                measure: [
+                    {"first": first, "second": second, **asdict(difference)}
+                    for (first, second), difference in by_pair.items()
+                ]
+                for measure, by_pair in self.differences.items()
+            },
+            "n_left_out": self.n_left_out,
+        }
 
     def __str__(self) -> str:
         lines = []

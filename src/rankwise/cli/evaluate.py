@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,6 +96,15 @@ def evaluate(
             "and differences.",
         ),
     ] = None,
+    judge_next: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="TREC runs: list N unjudged documents whose judgements settle the order of the "
+            "systems soonest, by the first measure.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -125,23 +134,22 @@ def evaluate(
     others = [name for name, system in found.items() if not isinstance(system, Run)]
     if all_queries and others:
         raise UsageError(f"--all-queries needs TREC runs, but {others[0]} is not one. Drop it.")
+    several = len(found) > 1
+    given = {"--report": report, "--per-query": per_query, "--all-queries": all_queries}
     if judge:
-        refused = [
-            option
-            for option, given in {
-                "--baseline": baseline,
-                "--per-query": per_query,
-                "--all-queries": all_queries,
-                "--report": report,
-            }.items()
-            if given
-        ]
-        if refused or others:
-            what = f"not {refused[0]}" if refused else f"but {others[0]} is not one"
-            raise UsageError(f"--judge compares TREC runs, {what}. Drop it.")
+        _refuse_beside(
+            "--judge", given | {"--baseline": baseline, "--judge-next": judge_next}, others
+        )
         _show_judged(found, _judgments(data, columns), judge, wanted, preset, json)
         return
-    several = len(found) > 1
+    if judge_next is not None:
+        _refuse_beside("--judge-next", given, others)
+        if not several:
+            raise UsageError("--judge-next compares several systems. Add one with --systems.")
+        pairs = [(name, against) for name in found if name != against] if against else None
+        first = next(iter(wanted))
+        _show_next(found, _judgments(data, columns), judge_next, first, preset, pairs, json)
+        return
     if report is not None:
         if not several:
             raise UsageError("--report compares several systems. Add one with --systems.")
@@ -182,6 +190,43 @@ def _show_board(
     typer.echo(board.to_text(None if wide else terminal_width()))
     if report is not None:
         typer.echo(f"\n{report}")
+
+
+def _refuse_beside(option: str, given: dict[str, Any], others: list[str]) -> None:
+    """Raise UsageError if an option stands beside others, or a system is no run."""
+    refused = [other for other, value in given.items() if value]
+    if refused or others:
+        what = f"not {refused[0]}" if refused else f"but {others[0]} is not one"
+        raise UsageError(f"{option} compares TREC runs, {what}. Drop it.")
+
+
+def _show_next(
+    systems: dict[str, Any],
+    qrels: Qrels | RankingData,
+    n: int,
+    measure: str,
+    preset: str | None,
+    pairs: list[tuple[str, str]] | None,
+    json: bool,
+) -> None:
+    """Show which documents to judge, and how certain the order of the systems is."""
+    from rankwise.selection import difference_bounds, next_judgements
+
+    words: dict[str, Any] = {"pairs": pairs, "preset": preset}
+    bounds = difference_bounds(systems, qrels, measure, **words)
+    chosen = next_judgements(systems, qrels, measure, n=n, **words)
+    if json:
+        facts = [asdict(found) | {"is_settled": found.is_settled} for found in bounds]
+        print_json({"differences": facts, "next": [choice._asdict() for choice in chosen]})
+        return
+    header = ["query", "document", "narrows by"]
+    print_table(header, [[c.qid, c.doc_id, number(c.gain)] for c in chosen], right=header[2:])
+    for found in bounds:
+        state = "settled" if found.is_settled else f"{found.certainty:.1%} certain"
+        typer.echo(
+            f"{measure} of {found.first} - {found.second}: {found.difference:+.4f}, between "
+            f"{found.low:+.4f} and {found.high:+.4f} with all judgements, {state}"
+        )
 
 
 def _show_judged(

@@ -13,6 +13,7 @@ from rankwise.selection.leaderboard_text import (
     how_tested_against_baseline,
     joint_interval,
     merge_notes,
+    shares_of_unjudged,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "best_at": place(finished[0])["mean"] if finished else None,
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
-        "notes": merge_notes(rows),
+        "notes": [*(("all", line) for line in shares_of_unjudged(board)), *merge_notes(rows)],
     }
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from rankwise.datasets import judge, read_qrels, read_run
 from rankwise.metrics import Measure, parse
 from rankwise.selection.judging.completions import Completions
-from rankwise.selection.judging.difference_bounds import bound_difference
+from rankwise.selection.judging.difference_bounds import enclose_difference
 from rankwise.selection.judging.judged_pool import JudgedPool, pool_runs
 from rankwise.selection.judging.next_judgements import judging_gains, largest_gains
 
@@ -83,7 +83,7 @@ def study_pair(
     complete: JudgedPool, measure: Measure, pair: tuple[str, str], rng: np.random.Generator
 ) -> dict[str, Stops] | None:
     """Stops of every order of judging; None if the systems are equally good."""
-    truth = bound_difference(complete, measure, *pair).difference
+    truth = enclose_difference(complete, measure, *pair).difference
     if truth == 0:
         return None
     is_read = Completions(complete, measure, *pair).is_read
@@ -94,7 +94,7 @@ def study_pair(
         settled = certain = None
         n, sign = 0, 0.0
         for chosen in batches(order, pool, judged, measure, pair, is_read, rng):
-            bounds = bound_difference(chosen, measure, *pair)
+            bounds = enclose_difference(chosen, measure, *pair)
             n = int((chosen.judged & is_read).sum())
             if certain is None and n and bounds.certainty >= CERTAINTY:
                 certain, sign = n, np.sign(bounds.expected)

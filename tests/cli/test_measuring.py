@@ -7,6 +7,7 @@ import pytest
 
 from rankwise.datasets import Qrels, Run, read_letor, read_qrels, read_table, write_qrels, write_run
 from rankwise.metrics import evaluate
+from rankwise.selection import difference_bounds, evaluate_with_judge, next_judgements
 
 from .conftest import judged_data
 
@@ -47,6 +48,61 @@ def test_a_preset_is_taken(rankwise, letor_file, scores):
     data = read_letor(letor_file)
     expected = evaluate(data.y, values, data.qid, ["nDCG@10", "AP"], preset="letor4")
     assert {spec: of["mean"] for spec, of in run.json["measures"].items()} == dict(expected)
+
+
+def test_few_human_judgements_correct_those_of_a_machine(rankwise, tmp_path, rng):
+    rows = np.array([(f"q{q}", f"d{d}") for q in range(60) for d in range(8)])
+    grades = (rng.random(len(rows)) < 0.4).astype(int)
+    called = np.where(rng.random(len(rows)) < 0.7, grades, 1)
+    few = np.isin(rows[:, 0], [f"q{q}" for q in range(15)])
+    write_qrels(Qrels(*rows[few].T, grades[few]), tmp_path / "human.qrels")
+    write_qrels(Qrels(*rows.T, called), tmp_path / "machine.qrels")
+    for name in ("a", "b"):
+        write_run(Run(*rows.T, grades + rng.random(len(rows))), tmp_path / f"{name}.run")
+    words = ("evaluate", tmp_path / "a.run", tmp_path / "human.qrels", "--measures", "P@3",
+             "--judge", tmp_path / "machine.qrels")  # fmt: skip
+    found = rankwise(*words, "--systems", tmp_path / "b.run", "--json").json
+    runs = {name: tmp_path / f"{name}.run" for name in "ab"}
+    wanted = evaluate_with_judge(runs, tmp_path / "human.qrels", tmp_path / "machine.qrels", "P@3")
+    assert found["means"]["P@3"]["a"]["low"] == wanted.means["P@3"]["a"].low
+    [pair] = found["differences"]["P@3"]
+    assert (pair["first"], pair["second"], pair["n_machine"]) == ("a", "b", 45)
+    assert rankwise(*words, "--systems", tmp_path / "b.run").out.strip() == str(wanted)
+    alone = rankwise(*words)
+    assert alone.code == 0 and alone.out.startswith("P@3: 15 queries with human and machine")
+    refused = rankwise(*words, "--per-query")
+    assert refused.code == 2 and "--judge compares TREC runs, not --per-query" in refused.err
+    (tmp_path / "scores.txt").write_text("1\n")
+    refused = rankwise(*words, "--systems", tmp_path / "scores.txt")
+    assert refused.code == 2 and "scores is not one" in refused.err
+
+
+def test_documents_to_judge_next(rankwise, tmp_path, rng):
+    rows = np.array([(f"q{q}", f"d{d}") for q in range(12) for d in range(9)])
+    grades, known = rng.integers(0, 2, len(rows)), rng.random(len(rows)) < 0.5
+    known[::9] = True
+    qrels = tmp_path / "some.qrels"
+    write_qrels(Qrels(*rows[known].T, grades[known]), qrels)
+    paths = [tmp_path / f"{name}.run" for name in "abc"]
+    for path in paths:
+        write_run(Run(*rows.T, rng.random(len(rows))), path)
+    words = ("evaluate", paths[0], qrels, "--measures", "P@3,AP", "--judge-next", "4")
+    systems = ("--systems", f"{paths[1]},{paths[2]}")
+    runs = {path.stem: path for path in paths}
+    wanted, bounds = next_judgements(runs, qrels, "P@3", n=4), difference_bounds(runs, qrels, "P@3")
+    found = rankwise(*words, *systems, "--json").json
+    assert [c["doc_id"] for c in found["next"]] == [c.doc_id for c in wanted]
+    assert [d["low"] for d in found["differences"]] == [b.low for b in bounds]
+    shown = rankwise(*words, *systems).out
+    for c in wanted:
+        assert f"{c.qid} " in shown and f"{c.gain:.4f}" in shown
+    assert f"P@3 of {bounds[0].first} - {bounds[0].second}: {bounds[0].difference:+.4f}, b" in shown
+    against = rankwise(*words, *systems, "--baseline", "a", "--json").json["differences"]
+    assert [(d["first"], d["second"]) for d in against] == [("b", "a"), ("c", "a")]
+    alone = rankwise(*words)
+    assert alone.code == 2 and "--judge-next compares several systems" in alone.err
+    refused = rankwise(*words, *systems, "--all-queries")
+    assert refused.code == 2 and "--judge-next compares TREC runs, not --all-qu" in refused.err
 
 
 def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,6 +98,24 @@ def evaluate(
             help="TREC runs: also count judged queries without documents, as trec_eval -c does.",
         ),
     ] = False,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QRELS",
+            help="TREC runs: judgements of a machine, on the queries of DATA and on more. DATA "
+            "holds human judgements of a random sample of queries. Prints prediction-powered means "
+            "and differences.",
+        ),
+    ] = None,
+    judge_next: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="TREC runs: list N unjudged documents whose judgements settle the order of the "
+            "systems soonest, by the first measure.",
+        ),
+    ] = None,
     report: Report = None,
     table: Table = None,
     fail_if: FailIfOption = None,
@@ -112,7 +130,8 @@ def evaluate(
     descending document id. Judged documents that are not in the run count as not retrieved. With
     --systems or --baseline, several systems are tested against each other. If one of them scores
     the rows of DATA, all systems, including runs, are measured on these rows. --baseline with
-    --fail-if worse is a gate for pipelines: exit status 3 stops a system that is worse.
+    --fail-if worse is a gate for pipelines: exit status 3 stops a system that is worse. With
+    --judge, few human judgements correct many of a machine.
     """
     from rankwise.datasets import Run
     from rankwise.selection import evaluate_systems
@@ -123,6 +142,27 @@ def evaluate(
     if all_queries and others:
         raise UsageError(f"--all-queries needs TREC runs, but {others[0]} is not one. Drop it.")
     several = len(found) > 1
+    given = {
+        "--report": report,
+        "--table": table,
+        "--fail-if": fail_if,
+        "--per-query": per_query,
+        "--all-queries": all_queries,
+    }
+    if judge:
+        _refuse_beside(
+            "--judge", given | {"--baseline": baseline, "--judge-next": judge_next}, others
+        )
+        _show_judged(found, _judgments(data, columns), judge, wanted, preset, json)
+        return
+    if judge_next is not None:
+        _refuse_beside("--judge-next", given, others)
+        if not several:
+            raise UsageError("--judge-next compares several systems. Add one with --systems.")
+        pairs = [(name, against) for name in found if name != against] if against else None
+        first = next(iter(wanted))
+        _show_next(found, _judgments(data, columns), judge_next, first, preset, pairs, json)
+        return
     for option, path in (("--report", report), ("--table", table)):
         if path is not None and not several:
             raise UsageError(f"{option} compares several systems. Add one with --systems.")
@@ -151,6 +191,63 @@ def evaluate(
         exit_if_worse(board, fail_if, margin)
     else:
         _show_one(board, wanted, per_query, json)
+
+
+def _refuse_beside(option: str, given: dict[str, Any], others: list[str]) -> None:
+    """Raise UsageError if an option stands beside others, or a system is no run."""
+    refused = [other for other, value in given.items() if value]
+    if refused or others:
+        what = f"not {refused[0]}" if refused else f"but {others[0]} is not one"
+        raise UsageError(f"{option} compares TREC runs, {what}. Drop it.")
+
+
+def _show_next(
+    systems: dict[str, Any],
+    qrels: Qrels | RankingData,
+    n: int,
+    measure: str,
+    preset: str | None,
+    pairs: list[tuple[str, str]] | None,
+    json: bool,
+) -> None:
+    """Show which documents to judge, and how certain the order of the systems is."""
+    from rankwise.selection import difference_bounds, next_judgements
+
+    words: dict[str, Any] = {"pairs": pairs, "preset": preset}
+    bounds = difference_bounds(systems, qrels, measure, **words)
+    chosen = next_judgements(systems, qrels, measure, n=n, **words)
+    if json:
+        facts = [asdict(found) | {"is_settled": found.is_settled} for found in bounds]
+        print_json({"differences": facts, "next": [choice._asdict() for choice in chosen]})
+        return
+    header = ["query", "document", "narrows by"]
+    print_table(header, [[c.qid, c.doc_id, number(c.gain)] for c in chosen], right=header[2:])
+    for found in bounds:
+        state = "settled" if found.is_settled else f"{found.certainty:.1%} certain"
+        typer.echo(
+            f"{measure} of {found.first} - {found.second}: {found.difference:+.4f}, between "
+            f"{found.low:+.4f} and {found.high:+.4f} with all judgements, {state}"
+        )
+
+
+def _show_judged(
+    systems: dict[str, Any],
+    human: Qrels | RankingData,
+    machine: list[str],
+    wanted: dict[str, Any],
+    preset: str | None,
+    json: bool,
+) -> None:
+    """Show means of systems by human and machine judgements."""
+    from rankwise.cli._files import expand_patterns
+    from rankwise.selection import evaluate_with_judge
+
+    files: list[Any] = expand_patterns(machine)
+    found = evaluate_with_judge(systems, human, files, list(wanted), preset=preset)
+    if json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:

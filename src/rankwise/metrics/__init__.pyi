@@ -11,6 +11,8 @@ from .ordinal.confusion_matrix import Confusion as Confusion
 from .ordinal.confusion_matrix import confusion as confusion
 from .ordinal.cost import make_cost_scorer as make_cost_scorer
 from .ordinal.cost import mean_cost as mean_cost
+from .ordinal.kappa_interval import KappaInterval as KappaInterval
+from .ordinal.kappa_interval import kappa_interval as kappa_interval
 from .presets import PRESETS as PRESETS
 from .scored import ScoredGroups as ScoredGroups
 from .scorer import make_scorer as make_scorer

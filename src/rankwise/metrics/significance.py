@@ -6,7 +6,8 @@ rankers against the best of them, and accounts for all pairs and for the selecti
 :func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. :func:`average_ranks`
 compares rankers over several data sets by Friedman's and Nemenyi's tests. :func:`t_intervals` and
 :func:`bootstrap_intervals` are intervals of means. Queries that do not count for a measure (NaN)
-are dropped.
+are dropped. :func:`prediction_powered_mean` estimates a mean from few human and many machine
+values.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from rankwise.metrics.statistics.intervals import (
 )
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import PairedTest, paired_test
+from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
 from rankwise.metrics.statistics.rank_intervals import (
     RankIntervals,
     compact_letters,
@@ -43,6 +45,7 @@ __all__ = [
     "Comparison",
     "Interval",
     "PairedTest",
+    "PoweredMean",
     "RankIntervals",
     "RunErrors",
     "always_valid_interval",
@@ -60,6 +63,7 @@ __all__ = [
     "holm",
     "paired_test",
     "pool_run_errors",
+    "prediction_powered_mean",
     "queries_needed",
     "rank_biserial",
     "rank_intervals",

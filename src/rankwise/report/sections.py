@@ -14,6 +14,7 @@ from rankwise.selection.leaderboard_text import (
     joint_interval,
     merge_notes,
     ranks_text,
+    shares_of_unjudged,
     what_can_be_seen,
 )
 
@@ -58,7 +59,10 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "best_at": place(finished[0])["mean"] if finished else None,
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
-        "notes": merge_notes(rows, board.settings.contestant),
+        "notes": [
+            *(("all", line) for line in shares_of_unjudged(board)),
+            *merge_notes(rows, board.settings.contestant),
+        ],
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.metrics import parse
-from rankwise.metrics.ranking.judged import unjudged_beside
+from rankwise.metrics.ranking.judged import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.undefined_means import why_undefined
 from rankwise.runtime.json_values import convert_to_json
@@ -147,7 +147,7 @@ class Leaderboard:
         measure : str, optional
             Name among ``measures``; None: the first.
         """
-        beside = unjudged_beside(parse(self.specs[self._name(measure)]))
+        beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
         if beside is None:
             return None
         values = self.values(ranker, str(beside))

@@ -54,7 +54,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
     text += none_counts(board)
-    text += _unjudged_shares(board)
+    text += shares_of_unjudged(board)
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
     for row in rows:
@@ -87,7 +87,7 @@ def merge_notes(
     ]
 
 
-def _unjudged_shares(board: Leaderboard) -> list[str]:
+def shares_of_unjudged(board: Leaderboard) -> list[str]:
     """A line on the unjudged documents behind each measure, if there are any."""
     shares = []
     for name in board.measures:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure, TiedScoresWarning, UndefinedMeasureWarning, evaluate, parse
-from rankwise.metrics.ranking.judged import unjudged_beside
+from rankwise.metrics.ranking.judged import find_unjudged_share
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.prediction import Predictions
 from rankwise.selection.fold_result import DONE, FoldResult
@@ -80,7 +80,7 @@ class Measurement:
         unread = [str(measure.name) for measure in self.measures if measure.reads_labels]
         if unread and told.labels is None:
             ties.append(f"it predicts no classes: {', '.join(unread)} of its scores as they are")
-        beside = [] if judged is None else map(unjudged_beside, self.named.values())
+        beside = [] if judged is None else map(find_unjudged_share, self.named.values())
         measures = dict.fromkeys([*self.measures, *(m for m in beside if m is not None)])
         return replace(
             empty,

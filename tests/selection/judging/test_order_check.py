@@ -7,6 +7,7 @@ import pytest
 
 from rankwise.datasets import Qrels, RankingData, Run, judge
 from rankwise.metrics import parse
+from rankwise.report import write_report
 from rankwise.selection import Leaderboard, difference_bounds, evaluate_systems
 from rankwise.selection.judging import order_check
 from rankwise.selection.judging.order_check import OrderCheck
@@ -46,7 +47,7 @@ def test_notes_name_the_neighbours_that_are_not_settled(rng, spec, preset):
 
 
 @pytest.mark.parametrize("preset", [None, "trec_eval"])
-def test_the_share_of_unjudged_documents_stands_beside_every_measure(rng, preset):
+def test_the_share_of_unjudged_documents_stands_beside_every_measure(rng, preset, tmp_path):
     runs, qrels = random_case(rng)
     specs = ["nDCG@5", "AP", "Bpref", "unjudged@5", "Unjudged"]
     board = evaluate_systems(runs, qrels, measures=specs, preset=preset)
@@ -62,6 +63,8 @@ def test_the_share_of_unjudged_documents_stands_beside_every_measure(rng, preset
         f"count as not relevant: nDCG@5 {min(shares):.1%} to {max(shares):.1%} of the first 5, AP"
     )
     assert line in str(board)
+    report = write_report(board, tmp_path / "report.html").read_text("utf-8")
+    assert line.partition(":")[0] in report and f"nDCG@5 {min(shares):.1%}" in report
     again = Leaderboard.from_dict(board.to_dict())
     assert [again.unjudged(system) for system in runs] == shares
     rows = judge(runs["s0"], qrels)

@@ -167,13 +167,13 @@ def confusion(
         if len(set(known.tolist())) < len(known):
             raise ValueError(f"classes must list every class once, got {known.tolist()}.")
     n = len(known)
-    place = _codes("y", labels, known) * n + _codes("predicted", guesses, known)
+    place = encode_classes("y", labels, known) * n + encode_classes("predicted", guesses, known)
     weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
     counts = np.bincount(place, weight, minlength=n * n).astype(np.float64)
     return Confusion(known, counts.reshape(n, n))
 
 
-def _codes(name: str, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def encode_classes(name: str, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Rank of every label, from 0."""
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     found, inverse = np.unique(labels, return_inverse=True)

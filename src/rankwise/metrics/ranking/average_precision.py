@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.metrics.conventions import TIES, Empty, check_choice
-from rankwise.metrics.ranking.top import BinaryMeasure, judged_only_field
+from rankwise.metrics.ranking.top import BinaryMeasure, make_judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -45,7 +45,7 @@ class AveragePrecision(BinaryMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,7 +23,7 @@ from rankwise.metrics.conventions import (
     discounts,
 )
 from rankwise.metrics.ranking.gains import NO_TABLE, check_grades
-from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure, judged_only_field
+from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure, make_judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -53,7 +53,7 @@ class ExpectedReciprocalRank(TopMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -81,7 +81,7 @@ class Unjudged(Judged):
         return 1.0 - super().share(scored)
 
 
-def unjudged_beside(measure: Measure) -> Unjudged | None:
+def find_unjudged_share(measure: Measure) -> Unjudged | None:
     """Share of unjudged rows among those that a measure reads and takes as not relevant.
 
     None if the measure reads no ranking from its top, or treats unjudged rows otherwise.

@@ -26,7 +26,7 @@ from rankwise.metrics.conventions import (
     discounts,
 )
 from rankwise.metrics.ranking.gains import check_grades, ideal_gains, rank_gains, sum_discounted
-from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure, judged_only_field
+from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure, make_judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -70,7 +70,7 @@ class DCG(GainMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
@@ -106,7 +106,7 @@ class NDCG(GainMeasure):
     ties: str = "mean"
     short: str = "pad"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,7 +153,7 @@ class MeanNDCG(GainMeasure):
     discount: str = "log2"
     empty: Empty = "skip"
     ties: str = "mean"
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     @property
     def reads_sizes(self) -> bool:

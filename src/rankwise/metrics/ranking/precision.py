@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.metrics.conventions import Empty, check_choice
-from rankwise.metrics.ranking.top import BinaryMeasure, judged_only_field
+from rankwise.metrics.ranking.top import BinaryMeasure, make_judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -53,7 +53,7 @@ class Precision(HitMeasure):
     ties: str = "mean"
     short: str = "pad"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +91,7 @@ class Recall(HitMeasure):
     empty: Empty = "skip"
     ties: str = "mean"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         n_relevant, hits = self.counts(scored)
@@ -117,7 +117,7 @@ class RPrecision(BinaryMeasure):
     rel: float = 1
     empty: Empty = "skip"
     ties: str = "mean"
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         n_relevant = scored.count(self.rel)
@@ -148,7 +148,7 @@ class Success(BinaryMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         sums = self.sums(scored)

@@ -18,7 +18,7 @@ import numpy as np
 from rankwise.kernels.topk import add_discounted
 from rankwise.metrics.conventions import Empty, check_number
 from rankwise.metrics.ranking.gains import NO_TABLE
-from rankwise.metrics.ranking.top import BinaryMeasure, TopMeasure, judged_only_field
+from rankwise.metrics.ranking.top import BinaryMeasure, TopMeasure, make_judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -47,7 +47,7 @@ class RankBiasedPrecision(BinaryMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()

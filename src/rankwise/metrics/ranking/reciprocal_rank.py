@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankwise.metrics.conventions import Empty
-from rankwise.metrics.ranking.top import BinaryMeasure, judged_only_field
+from rankwise.metrics.ranking.top import BinaryMeasure, make_judged_only_field
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -33,7 +33,7 @@ class ReciprocalRank(BinaryMeasure):
     empty: Empty = 0
     ties: str = "mean"
     cutoff: int | None = None
-    judged_only: bool = judged_only_field()
+    judged_only: bool = make_judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         sums = self.sums(scored)

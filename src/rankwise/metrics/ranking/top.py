@@ -26,7 +26,7 @@ from rankwise.typing import Float64Array
 SMALLEST_GRADE = float(np.nextafter(0.0, 1.0))
 
 
-def judged_only_field() -> Any:
+def make_judged_only_field() -> Any:
     """Field ``judged_only`` of a measure, which is printed only if it is set."""
     return field(default=False, kw_only=True, metadata={"only_if_set": True})
 
@@ -36,7 +36,7 @@ class TopMeasure(Measure):
 
     Subclasses declare the fields ``empty``, ``ties`` and ``cutoff``, which are only annotated here.
     Thus each class prints its parameters in its own order. Those that can leave unjudged rows out
-    declare ``judged_only`` with :func:`judged_only_field`.
+    declare ``judged_only`` with :func:`make_judged_only_field`.
     """
 
     reads_from_top: ClassVar[bool] = True

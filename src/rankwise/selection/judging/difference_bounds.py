@@ -132,8 +132,8 @@ def difference_bounds(
     check_completable(measure)
     pool = read_pool(systems, qrels, all_queries=all_queries)
     if pairs is None:
-        return bound_neighbours(pool, measure)
-    return [bound_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
+        return enclose_neighbours(pool, measure)
+    return [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
 
 
 def is_completable(measure: Measure) -> bool:
@@ -187,7 +187,7 @@ def check_pairs(pairs: Sequence[tuple[str, str]], pool: JudgedPool) -> list[tupl
     return [*pairs]
 
 
-def bound_neighbours(pool: JudgedPool, measure: Measure) -> list[DifferenceBounds]:
+def enclose_neighbours(pool: JudgedPool, measure: Measure) -> list[DifferenceBounds]:
     """Bounds of the differences between neighbours in the order by the mean, best first."""
     names = [*pool.rows]
     lead = {
@@ -196,10 +196,10 @@ def bound_neighbours(pool: JudgedPool, measure: Measure) -> list[DifferenceBound
     }
     turn = 1.0 if measure.greater_is_better else -1.0
     order = sorted(names, key=lambda name: -turn * lead[name])
-    return [bound_difference(pool, measure, *pair) for pair in pairwise(order)]
+    return [enclose_difference(pool, measure, *pair) for pair in pairwise(order)]
 
 
-def bound_difference(
+def enclose_difference(
     pool: JudgedPool, measure: Measure, first: str, second: str
 ) -> DifferenceBounds:
     """Bounds of the difference between two systems of a pool."""

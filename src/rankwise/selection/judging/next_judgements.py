@@ -13,10 +13,10 @@ from rankwise.metrics import Measure, parse
 from rankwise.selection.judging.certainty import share_widths
 from rankwise.selection.judging.completions import Completions
 from rankwise.selection.judging.difference_bounds import (
-    bound_difference,
-    bound_neighbours,
     check_completable,
     check_pairs,
+    enclose_difference,
+    enclose_neighbours,
     read_pool,
 )
 from rankwise.selection.judging.judged_pool import JudgedPool
@@ -105,10 +105,10 @@ def next_judgements(
     check_completable(measure)
     pool = read_pool(systems, qrels, all_queries=all_queries)
     if pairs is None:
-        pairs = [(b.first, b.second) for b in bound_neighbours(pool, measure) if not b.is_settled]
+        pairs = [(b.first, b.second) for b in enclose_neighbours(pool, measure) if not b.is_settled]
     else:
         named = check_pairs(pairs, pool)
-        pairs = [p for p in named if not bound_difference(pool, measure, *p).is_settled]
+        pairs = [p for p in named if not enclose_difference(pool, measure, *p).is_settled]
     gains = np.zeros(len(pool.query))
     for pair in pairs:
         gains += judging_gains(pool, measure, *pair)

@@ -11,7 +11,7 @@ from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure
 from rankwise.selection.judging.difference_bounds import (
     DifferenceBounds,
-    bound_neighbours,
+    enclose_neighbours,
     is_completable,
 )
 from rankwise.selection.judging.judged_pool import pool_runs
@@ -54,7 +54,7 @@ class OrderCheck:
         pool = pool_runs(self._runs, self._qrels) if self._measures else None
         for name, measure in self._measures.items():
             assert pool is not None
-            bounds = [b for b in bound_neighbours(pool, measure) if not b.is_settled]
+            bounds = [b for b in enclose_neighbours(pool, measure) if not b.is_settled]
             note = _describe(name, bounds)
             for system in dict.fromkeys(s for b in bounds for s in (b.first, b.second)):
                 found[system].append(note)

@@ -37,6 +37,7 @@ MODULES = {
     "rankwise.selection": "Comparison",
     "rankwise.explain": "Explanations",
     "rankwise.fusion": "Fusion of result lists",
+    "rankwise.preferences": "Preferences",
     "rankwise.text": "Text",
     "rankwise.report": "Report",
     "rankwise.export": "Export",

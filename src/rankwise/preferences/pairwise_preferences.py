@@ -22,7 +22,7 @@ from rankwise.preferences.outcome_models import OUTCOME_MODELS, TIE
 from rankwise.preferences.pair_likelihood import PairLikelihood
 from rankwise.preferences.read_comparisons import read_comparisons
 from rankwise.preferences.strength_model import StrengthModel
-from rankwise.preferences.win_graph import check_connected
+from rankwise.preferences.win_graph import check_connected, check_tie_effect
 from rankwise.runtime.state import restore_on_error
 from rankwise.typing import ArrayLike, Float64Array
 
@@ -81,7 +81,8 @@ class PairwisePreferences(StrengthModel):
     log_likelihood_ : float
         Sum of ``w_n log P(outcome_n)``.
     degrees_of_freedom_ : float
-        Number of clusters - 1, of the way with the fewest clusters; infinite without clusters.
+        Effective number of clusters [5]_ - 1, of the way with the fewest; infinite without
+        clusters.
     n_iter_ : int
         Number of Newton steps.
 
@@ -94,7 +95,8 @@ class PairwisePreferences(StrengthModel):
     Notes
     -----
     Without a penalty, a path of wins must lead from every item to every other (a tie is a win of
-    both); otherwise ``fit`` raises an error that names the components.
+    both); otherwise ``fit`` raises an error that names the components. A parameter of ties needs
+    a circle of comparisons with more wins than ties.
 
     Equal comparisons are merged, unless there are covariates. A Newton step costs
     O(R q^2 + m^2 q + (m + q)^3) for R distinct comparisons of m items and q effects; clusters add
@@ -113,6 +115,8 @@ class PairwisePreferences(StrengthModel):
     .. [3] Rao & Kupper, "Ties in paired-comparison experiments: a generalization of the
        Bradley-Terry model", JASA 62 (1967).
     .. [4] White, "Maximum likelihood estimation of misspecified models", Econometrica 50 (1982).
+    .. [5] Carter, Schnepel & Steigerwald, "Asymptotic behavior of a t-test robust to cluster
+       heterogeneity", Review of Economics and Statistics 99 (2017).
 
     Examples
     --------
@@ -192,8 +196,10 @@ class PairwisePreferences(StrengthModel):
         self._validate_params()
         games = _collect(X, y, sample_weight, covariates, clusters)
         check_connected(*games.wins(), games.items, penalised=self.alpha > 0)
-        pairs = AggregatedPairs.of(games, order_effect=self.order_effect)
         has_tie = self.ties != "half" and bool((games.outcome == TIE).any())
+        if has_tie and self.alpha == 0:
+            check_tie_effect(*games.decisions(), len(games.items))
+        pairs = AggregatedPairs.of(games, order_effect=self.order_effect)
         likelihood = PairLikelihood(
             len(games.items), pairs.first, pairs.second, pairs.Z, pairs.counts, self.ties, has_tie
         )
@@ -207,11 +213,11 @@ class PairwisePreferences(StrengthModel):
                 lambda theta: likelihood.scores(theta, pairs.row, pairs.outcome, games.weight),
                 likelihood.middle,
                 games.clusters,
-            )
-            totals = pairs.counts.sum(axis=0)
-            m = len(games.items)
-            self.n_comparisons_ = np.bincount(pairs.first, totals, m) + np.bincount(
-                pairs.second, totals, m
+                (
+                    np.tile(np.arange(len(games)), 2),
+                    np.concatenate([games.first, games.second]),
+                    np.tile(games.weight, 2),
+                ),
             )
         return self
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import rankwise
 from rankwise import PairwisePreferences
@@ -204,6 +205,29 @@ def test_probabilities_are_those_of_the_definition(ties):
         expected = naive.probabilities(ties, eta, model.effects_[-1])
     np.testing.assert_allclose(found, [expected], rtol=1e-12)
     assert found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("ties", MODELS)
+def test_the_score_is_the_mean_log_likelihood(ties):
+    pairs, outcomes, others = arrays(make_games(13, n_covariates=1))
+    model = PairwisePreferences(ties, order_effect=True).fit(pairs, outcomes, **others)
+    expected = model.log_likelihood_ / sum(others["sample_weight"])
+    assert model.score(pairs, outcomes, **others) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="covariates must have the 1 columns of fit, got 2"):
+        model.score(pairs, outcomes, covariates=np.zeros((len(pairs), 2)))
+
+
+def test_a_search_chooses_the_penalty():
+    """Strong strengths want a weak penalty; without any information, a strong one is best."""
+    rng = np.random.default_rng(0)
+    rows = np.array([rng.permutation(M)[:2] for _ in range(200)])
+    pairs = np.array([f"m{i}" for i in range(M)], dtype=object)[rows]
+    grid = {"alpha": [0.01, 1e4]}
+    for spread, best in ((2.0, 0.01), (0.0, 1e4)):
+        chance = 1 / (1 + np.exp(spread * (rows[:, 0] - rows[:, 1])))
+        outcomes = (rng.random(200) < chance).astype(float)
+        search = GridSearchCV(PairwisePreferences(), grid, cv=4).fit(pairs, outcomes)
+        assert search.best_params_ == {"alpha": best}
 
 
 def test_without_ties_all_models_are_bradley_terry():

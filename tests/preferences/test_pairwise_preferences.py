@@ -86,6 +86,7 @@ def test_estimates_and_covariances_are_those_of_the_definition(ties, order, q, a
     assert model.log_likelihood_ == pytest.approx(-loss(found), rel=1e-9)
 
     theta = parameters(model)
+    prior = np.diag([alpha] * M + [0.0] * (len(theta) - M))
     inverse = naive.invert_centred(naive.second_derivatives(penalised, theta), M)
     information = clone(model).set_params(covariance="information").fit(pairs, outcomes, **others)
     np.testing.assert_allclose(information.covariance_, inverse[:M, :M], atol=1e-5)
@@ -99,11 +100,13 @@ def test_estimates_and_covariances_are_those_of_the_definition(ties, order, q, a
     ]
     # A weight counts as repetition: w equal gradients, each of the wth part.
     middle = sum(np.outer(g, g) / w for g, (*_, w, _) in zip(gradients, games, strict=True))
-    np.testing.assert_allclose(model.covariance_, (inverse @ middle @ inverse)[:M, :M], atol=1e-5)
+    np.testing.assert_allclose(
+        model.covariance_, (inverse @ (middle + prior) @ inverse)[:M, :M], atol=1e-5
+    )
     judges = np.arange(len(games)) % 7
     clustered = clone(model).fit(pairs, outcomes, **others, clusters=judges)
     middle = naive.cluster_middle(gradients, judges.tolist())
-    expected = inverse @ middle @ inverse
+    expected = inverse @ (middle + prior) @ inverse
     np.testing.assert_allclose(clustered.covariance_, expected[:M, :M], atol=1e-5)
     np.testing.assert_allclose(clustered.effect_errors_, np.sqrt(np.diag(expected)[M:]), atol=1e-5)
     expected = naive.effective_clusters(occurrences(games, judges), M) - 1

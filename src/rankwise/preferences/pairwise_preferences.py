@@ -105,8 +105,10 @@ class PairwisePreferences(StrengthModel):
     weight counts as repetition.
 
     With clusters, the sandwich is multiplied by G / (G - 1) for G clusters, and rank intervals use
-    a multivariate t distribution. With a penalty, standard errors tell how the penalised estimates
-    vary, and nothing about their bias towards 0.
+    a multivariate t distribution. With a penalty, ``alpha`` is added to the sandwich's middle for
+    each strength. Standard errors then include the bias of strengths that are normal with variance
+    ``1 / alpha``, as those from the information do. Without this, an item that won all its games
+    would have hardly any error.
 
     References
     ----------

@@ -159,6 +159,10 @@ class StrengthModel(Save, BaseEstimator):
                 inner = compute_cluster_middle(scores(solution.theta), clusters)
             else:
                 inner = middle(solution.theta)
+            # The bias by the penalty, squared, if strengths are normal with variance 1 / alpha.
+            # An item that won all its games would otherwise have hardly any error.
+            places = np.arange(len(items))
+            inner[places, places] += self.alpha
             covariance = solution.inverse @ inner @ solution.inverse
         self._set_results(items, solution, covariance, effects)
         _, item, weight = occurrences

@@ -38,6 +38,7 @@ MODULES = {
     "rankwise.selection": "Comparison",
     "rankwise.explain": "Explanations",
     "rankwise.fusion": "Fusion of result lists",
+    "rankwise.preferences": "Preferences",
     "rankwise.text": "Text",
     "rankwise.clicks": "Click logs",
     "rankwise.report": "Report",

@@ -54,6 +54,10 @@ BRANCHES = (
             ("LearnedFusion", "choose-fusion", "lists of several systems"),
         ),
     ),
+    Branch(
+        "Votes, games or orders",
+        (("PairwisePreferences", "choose-preferences", "items without features"),),
+    ),
 )
 WIDTH, ROW, GAP = 934, 34, 14
 NARROW_WIDTH, NARROW_ROW = 340, 56

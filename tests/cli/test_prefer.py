@@ -84,6 +84,7 @@ def test_orders(rankwise, tmp_path):
         (["--ties", "drop"], 2, "--ties must be one of davidson, rao-kupper, half, got 'drop'"),
         (["--level", "95"], 2, "--level must lie between 0 and 1, got 95"),
         (["--orders", "--order-effect"], 2, "--order-effect cannot be combined with --orders"),
+        (["--orders", "--ties", "half"], 2, "--ties cannot be combined with --orders"),
         (["--unlisted", "last"], 2, "--unlisted last cannot be combined with a file of compar"),
         (["--winner", "vote"], 1, "winner 'vote' must be columns"),
         (["--alpha", "-1"], 1, "alpha"),

@@ -16,6 +16,7 @@ GROUPS = {
     "models": "tests.fuzz.models",
     "fits": "tests.fuzz.fits",
     "fusion": "tests.fuzz.fusion",
+    "preferences": "tests.fuzz.preferences",
 }
 
 

@@ -130,3 +130,16 @@ def order_loss(theta, orders, n_items, tie_sizes, everyone=()):
             total -= weight * (terms[tuple(sorted(group))] - log_sum)
             left -= {*group}
     return total
+
+
+def effective_clusters(occurrences, n_items):
+    """Mean over items of ``(sum n_c^2)^2 / sum n_c^4``, from (cluster, item, weight)."""
+    found = []
+    for item in range(n_items):
+        sizes = {}
+        for cluster, other, weight in occurrences:
+            if other == item:
+                sizes[cluster] = sizes.get(cluster, 0) + weight
+        squares = [size**2 for size in sizes.values()]
+        found.append(sum(squares) ** 2 / sum(square**2 for square in squares))
+    return sum(found) / n_items

@@ -85,6 +85,7 @@ def test_estimates_and_covariances_are_those_of_the_definition(tie, partial, unl
     assert model.effect_names_.tolist() == [f"tie{size}" for size in sizes]
 
     theta = parameters(model)
+    prior = np.diag([alpha] * M + [0.0] * (len(theta) - M))
     inverse = naive.invert_centred(naive.second_derivatives(penalised, theta), M)
     information = clone(model).set_params(covariance="information").fit(**data)
     np.testing.assert_allclose(information.covariance_, inverse[:M, :M], atol=1e-5)
@@ -97,12 +98,14 @@ def test_estimates_and_covariances_are_those_of_the_definition(tie, partial, unl
         for order in orders
     ]
     middle = sum(np.outer(g, g) / w for g, w in zip(gradients, weights(orders), strict=True))
-    np.testing.assert_allclose(model.covariance_, (inverse @ middle @ inverse)[:M, :M], atol=1e-5)
+    np.testing.assert_allclose(
+        model.covariance_, (inverse @ (middle + prior) @ inverse)[:M, :M], atol=1e-5
+    )
     judges = np.arange(len(orders)) % 6
     clustered = clone(model).fit(**data, clusters=judges)
     middle = naive.cluster_middle(gradients, judges.tolist())
     np.testing.assert_allclose(
-        clustered.covariance_, (inverse @ middle @ inverse)[:M, :M], atol=1e-5
+        clustered.covariance_, (inverse @ (middle + prior) @ inverse)[:M, :M], atol=1e-5
     )
 
 
@@ -144,7 +147,7 @@ def test_nascar():
     """
     races = np.loadtxt(Path(__file__).parent / "nascar2002.txt", dtype=int)
     assert races.shape == (36, 43)
-    with pytest.raises(ValueError, match=r"\{85\}, \{86\}, \{84\}, \{87\} beat no item outside"):
+    with pytest.raises(ValueError, match=r"\{84\}, \{85\}, \{86\}, \{87\} beat no item outside"):
         PlackettLuce().fit(races)
     kept = [[driver for driver in race if driver <= 83] for race in races.tolist()]
     model = PlackettLuce(reference="1").fit(kept)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
 
+from rankwise import PairwisePreferences
 from rankwise.preferences.win_graph import check_connected
 
 
@@ -50,3 +52,49 @@ def test_long_lists_are_cut():
         check_connected(
             np.append(circle, 0), np.append((circle + 1) % 19, 19), items, penalised=False
         )
+
+
+def has_circle_of_wins(wins, ties, m):
+    """Whether a circle has more wins than ties, by all simple circles."""
+    steps = dict.fromkeys(wins, 1)
+    for i, j in ties:
+        steps.setdefault((i, j), -1)
+        steps.setdefault((j, i), -1)
+    return any(
+        all(step in steps for step in circle) and sum(steps[step] for step in circle) > 0
+        for size in range(2, m + 1)
+        for items in itertools.permutations(range(m), size)
+        for circle in [list(zip(items, (*items[1:], items[0]), strict=True))]
+    )
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_ties_have_an_estimate_if_a_circle_has_more_wins_than_ties(ties):
+    """Random games of three or four items: a fit succeeds just where the rule says."""
+    rng = np.random.default_rng(0)
+    found = {True: 0, False: 0}
+    for _ in range(120):
+        m = int(rng.integers(2, 5))
+        games = [(*rng.permutation(m)[:2].tolist(), rng.random() < 0.6) for _ in range(2 * m)]
+        wins = {(i, j) for i, j, tied in games if not tied}
+        tied = {(i, j) for i, j, tied in games if tied}
+        both = [*wins, *tied, *((j, i) for i, j in tied)]
+        if not tied or not reaches_all(both, m):
+            continue
+        circle = has_circle_of_wins(wins, tied, m)
+        found[circle] += 1
+        pairs = [(f"m{i}", f"m{j}") for i, j, _ in games]
+        outcomes = [0.5 if tie else 1.0 for *_, tie in games]
+        model = PairwisePreferences(ties)
+        if circle:
+            assert np.abs(model.fit(pairs, outcomes).strengths_).max() < 30
+            continue
+        with pytest.raises(ValueError, match="parameter of ties has no finite estimate"):
+            model.fit(pairs, outcomes)
+        # Without the check, Newton steps find no maximum either.
+        with (
+            mock.patch("rankwise.preferences.pairwise_preferences.check_tie_effect"),
+            pytest.raises(ValueError, match="the likelihood has no maximum"),
+        ):
+            model.fit(pairs, outcomes)
+    assert min(found.values()) >= 8

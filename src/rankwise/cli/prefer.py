@@ -143,6 +143,7 @@ def prefer(
         if orders:
             given = {"--item-a": item_a, "--item-b": item_b, "--winner": winner}
             given |= {"--covariates": covariates, "--order-effect": order_effect}
+            given |= {"--ties": ties != TIES[0]}
             _refuse("--orders", given)
             model, n = _fit_orders(file, {"unlisted": unlisted, **common}, by)
         else:

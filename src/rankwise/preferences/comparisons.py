@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.rows import check_weight
 from rankwise.preferences.item_codes import code_clusters, code_items, split_pairs
-from rankwise.preferences.outcome_models import FIRST, SECOND
+from rankwise.preferences.outcome_models import FIRST, SECOND, TIE
 from rankwise.preferences.outcome_words import code_outcomes
 from rankwise.runtime.column_values import convert_to_values
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -137,13 +137,19 @@ class Comparisons:
             clusters=self.clusters[rows] if n_ways else self.clusters,
         )
 
+    def decisions(self) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array]]:
+        """Winners, losers, and pairs of tied items."""
+        won, lost, tied = (self.outcome == outcome for outcome in (FIRST, SECOND, TIE))
+        return (
+            np.concatenate([self.first[won], self.second[lost]]),
+            np.concatenate([self.second[won], self.first[lost]]),
+            (self.first[tied], self.second[tied]),
+        )
+
     def wins(self) -> tuple[Int64Array, Int64Array]:
         """Winners and losers; a tie is a win of both."""
-        no_loss, no_win = self.outcome != SECOND, self.outcome != FIRST
-        return (
-            np.concatenate([self.first[no_loss], self.second[no_win]]),
-            np.concatenate([self.second[no_loss], self.first[no_win]]),
-        )
+        winners, losers, tied = self.decisions()
+        return np.concatenate([winners, *tied]), np.concatenate([losers, *tied[::-1]])
 
 
 def _are_numbers(values: Any) -> bool:

@@ -113,7 +113,7 @@ def are_numbers(values: Any, items: NDArray[np.str_]) -> bool:
         return False
     if not found <= NUMBERS.keys():
         return False
-    shared = {f"{number:g}" for number in found} & {*items.tolist()}
+    shared = ({f"{number:g}" for number in found} | texts) & {*items.tolist()}
     if shared:
         raise ValueError(
             f"winners {sorted(shared)} could be names of items or results (1, 0.5, 0). Write "

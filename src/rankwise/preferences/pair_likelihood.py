@@ -59,8 +59,9 @@ class PairLikelihood:
         return theta
 
     def largest_advantage(self, theta: Float64Array) -> float:
-        """Largest absolute advantage in a comparison."""
-        return float(np.abs(self._eta(theta)).max(initial=0.0))
+        """Largest absolute advantage in a comparison, or parameter of ties."""
+        tie = abs(float(theta[-1])) if self.has_tie else 0.0
+        return float(np.abs(self._eta(theta)).max(initial=tie))
 
     def value(self, theta: Float64Array) -> float:
         """Negative log-likelihood; infinite outside the domain."""

@@ -14,17 +14,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
+from rankwise.checks.rows import check_weight
 from rankwise.datasets.table_columns import is_frame
 from rankwise.preferences.aggregation import AggregatedPairs
 from rankwise.preferences.comparisons import Comparisons, check_covariates
 from rankwise.preferences.item_codes import code_known_items
-from rankwise.preferences.outcome_models import OUTCOME_MODELS, TIE
+from rankwise.preferences.outcome_models import OUTCOME_MODELS, TIE, OutcomeTerms
 from rankwise.preferences.pair_likelihood import PairLikelihood
 from rankwise.preferences.read_comparisons import read_comparisons
 from rankwise.preferences.strength_model import StrengthModel
-from rankwise.preferences.win_graph import check_connected
+from rankwise.preferences.win_graph import check_connected, check_tie_effect
 from rankwise.runtime.state import restore_on_error
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 ORDER_EFFECT, TIE_EFFECT = "order", "tie"
 
@@ -81,7 +82,8 @@ class PairwisePreferences(StrengthModel):
     log_likelihood_ : float
         Sum of ``w_n log P(outcome_n)``.
     degrees_of_freedom_ : float
-        Number of clusters - 1, of the way with the fewest clusters; infinite without clusters.
+        Effective number of clusters [5]_ - 1, of the way with the fewest; infinite without
+        clusters.
     n_iter_ : int
         Number of Newton steps.
 
@@ -94,7 +96,8 @@ class PairwisePreferences(StrengthModel):
     Notes
     -----
     Without a penalty, a path of wins must lead from every item to every other (a tie is a win of
-    both); otherwise ``fit`` raises an error that names the components.
+    both); otherwise ``fit`` raises an error that names the components. A parameter of ties needs
+    a circle of comparisons with more wins than ties.
 
     Equal comparisons are merged, unless there are covariates. A Newton step costs
     O(R q^2 + m^2 q + (m + q)^3) for R distinct comparisons of m items and q effects; clusters add
@@ -102,8 +105,10 @@ class PairwisePreferences(StrengthModel):
     weight counts as repetition.
 
     With clusters, the sandwich is multiplied by G / (G - 1) for G clusters, and rank intervals use
-    a multivariate t distribution. With a penalty, standard errors tell how the penalised estimates
-    vary, and nothing about their bias towards 0.
+    a multivariate t distribution. With a penalty, ``alpha`` is added to the sandwich's middle for
+    each strength. Standard errors then include the bias of strengths that are normal with variance
+    ``1 / alpha``, as those from the information do. Without this, an item that won all its games
+    would have hardly any error.
 
     References
     ----------
@@ -113,6 +118,8 @@ class PairwisePreferences(StrengthModel):
     .. [3] Rao & Kupper, "Ties in paired-comparison experiments: a generalization of the
        Bradley-Terry model", JASA 62 (1967).
     .. [4] White, "Maximum likelihood estimation of misspecified models", Econometrica 50 (1982).
+    .. [5] Carter, Schnepel & Steigerwald, "Asymptotic behavior of a t-test robust to cluster
+       heterogeneity", Review of Economics and Statistics 99 (2017).
 
     Examples
     --------
@@ -192,8 +199,10 @@ class PairwisePreferences(StrengthModel):
         self._validate_params()
         games = _collect(X, y, sample_weight, covariates, clusters)
         check_connected(*games.wins(), games.items, penalised=self.alpha > 0)
-        pairs = AggregatedPairs.of(games, order_effect=self.order_effect)
         has_tie = self.ties != "half" and bool((games.outcome == TIE).any())
+        if has_tie and self.alpha == 0:
+            check_tie_effect(*games.decisions(), len(games.items))
+        pairs = AggregatedPairs.of(games, order_effect=self.order_effect)
         likelihood = PairLikelihood(
             len(games.items), pairs.first, pairs.second, pairs.Z, pairs.counts, self.ties, has_tie
         )
@@ -207,11 +216,11 @@ class PairwisePreferences(StrengthModel):
                 lambda theta: likelihood.scores(theta, pairs.row, pairs.outcome, games.weight),
                 likelihood.middle,
                 games.clusters,
-            )
-            totals = pairs.counts.sum(axis=0)
-            m = len(games.items)
-            self.n_comparisons_ = np.bincount(pairs.first, totals, m) + np.bincount(
-                pairs.second, totals, m
+                (
+                    np.tile(np.arange(len(games)), 2),
+                    np.concatenate([games.first, games.second]),
+                    np.tile(games.weight, 2),
+                ),
             )
         return self
 
@@ -230,11 +239,52 @@ class PairwisePreferences(StrengthModel):
         ndarray of shape (n_comparisons, 3), float64
             The middle column is 0 if the model has no parameter of ties.
         """
+        first, second = self._know(X)
+        probabilities = np.exp(-self._terms(first, second, covariates).value.T)
+        if not self._has_tie:
+            probabilities[:, TIE] = 0.0
+        return probabilities
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        covariates: ArrayLike | None = None,
+    ) -> float:
+        """Mean log-probability of outcomes; larger is better.
+
+        Without a parameter of ties, a tie counts as half a win of each item.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_comparisons, 2)
+            Names of items that the model knows.
+        y : array-like of shape (n_comparisons,)
+            Outcomes, as in ``fit``.
+        sample_weight : array-like of shape (n_comparisons,), optional
+            Number of times that each comparison counts.
+        covariates : array-like of shape (n_comparisons, n_covariates), optional
+            The columns of ``fit``; None: all 0.
+        """
+        first, second = self._know(X)
+        outcome = Comparisons.from_pairs(X, y).outcome
+        values = self._terms(first, second, covariates).value[outcome, np.arange(len(outcome))]
+        weight = None if sample_weight is None else check_weight(sample_weight, len(values))
+        return -float(np.average(values, weights=weight))
+
+    @property
+    def _has_tie(self) -> bool:
+        return self.ties != "half" and self.effect_names_.tolist()[-1:] == [TIE_EFFECT]
+
+    def _know(self, X: ArrayLike) -> tuple[Int64Array, Int64Array]:
         check_is_fitted(self)
-        first, second = code_known_items(X, self.items_)
-        names = self.effect_names_.tolist()
-        has_tie = bool(names) and names[-1] == TIE_EFFECT and self.ties != "half"
-        slopes = self.effects_[: len(names) - has_tie]
+        return code_known_items(X, self.items_)
+
+    def _terms(self, first: Int64Array, second: Int64Array, covariates: Any) -> OutcomeTerms:
+        """Terms of every outcome of new comparisons."""
+        slopes = self.effects_[: len(self.effects_) - self._has_tie]
         eta = self.strengths_[first] - self.strengths_[second]
         if self.order_effect:
             eta, slopes = eta + slopes[0], slopes[1:]
@@ -245,12 +295,8 @@ class PairwisePreferences(StrengthModel):
                     f"covariates must have the {len(slopes)} columns of fit, got {Z.shape[1]}."
                 )
             eta = eta + Z @ slopes
-        model = OUTCOME_MODELS[self.ties if has_tie else "half"]
-        terms = model(eta, float(self.effects_[-1]) if has_tie else 0.0)
-        probabilities = np.exp(-terms.value.T)
-        if not has_tie:
-            probabilities[:, TIE] = 0.0
-        return probabilities
+        model = OUTCOME_MODELS[self.ties if self._has_tie else "half"]
+        return model(eta, float(self.effects_[-1]) if self._has_tie else 0.0)
 
 
 def _collect(X: Any, y: Any, sample_weight: Any, covariates: Any, clusters: Any) -> Comparisons:

@@ -68,7 +68,7 @@ class PlackettLuce(StrengthModel):
     log_likelihood_ : float
         Sum of ``w_n log P(order_n)``.
     degrees_of_freedom_ : float
-        Number of clusters - 1, of the way with the fewest clusters; infinite without clusters.
+        Effective number of clusters - 1, of the way with the fewest; infinite without clusters.
     n_iter_ : int
         Number of Newton steps.
 
@@ -94,7 +94,7 @@ class PlackettLuce(StrengthModel):
     >>> orders = ["tea > coffee > milk", "coffee > milk > tea", "milk > tea", "tea > milk"]
     >>> model = PlackettLuce(reference="tea").fit(orders)
     >>> model.items_.tolist(), model.strengths_.round(2).tolist()
-    (['coffee', 'milk', 'tea'], [0.57, -0.44, 0.0])
+    (['coffee', 'milk', 'tea'], [1.1, -0.12, 0.0])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -176,9 +176,7 @@ class PlackettLuce(StrengthModel):
                 lambda theta: likelihood.scores(theta, orders.weight),
                 middle,
                 orders.clusters,
-            )
-            self.n_comparisons_ = np.bincount(
-                orders.item, orders.weight[orders.order], len(orders.items)
+                (orders.order, orders.item, orders.weight[orders.order]),
             )
         return self
 

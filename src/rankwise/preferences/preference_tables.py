@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,17 @@ from rankwise.typing import Float64Array
 _HEAD_BYTES = 1 << 16
 
 
+@contextmanager
+def name_file_of(source: Any) -> Iterator[None]:
+    """Let errors inside the block name the file, if ``source`` is one."""
+    try:
+        yield
+    except ValueError as error:
+        if not isinstance(source, str | Path) or str(source) in str(error):
+            raise
+        raise ValueError(f"{source}: {error}") from None
+
+
 @dataclass(frozen=True)
 class PreferenceTable:
     """Columns of a table by name.
@@ -42,14 +54,11 @@ class PreferenceTable:
     source : nw.DataFrame or TextColumns
     where : callable
         Description of a row, for messages.
-    prefix : str
-        Name of the file and a colon, for messages; empty for frames.
     """
 
     columns: list[str]
     source: nw.DataFrame[Any] | TextColumns
     where: Where
-    prefix: str = ""
 
     @classmethod
     def of(
@@ -78,7 +87,7 @@ class PreferenceTable:
         if is_parquet(path):
             with open_parquet(path) as file:
                 frame = nw.from_native(valid(file.read()), eager_only=True)
-            return cls(frame.columns, frame, f"{path}, row {{}}".format, f"{path}: ")
+            return cls(frame.columns, frame, f"{path}, row {{}}".format)
         if sep is None and suffix_of(path) not in DELIMITERS:
             raise ValueError(
                 f"path must end in one of {', '.join((*DELIMITERS, '.parquet', '.pq'))}, got "
@@ -89,19 +98,19 @@ class PreferenceTable:
         first_line = (
             text.read(text.start, text.start + _HEAD_BYTES).partition(b"\n")[0].rstrip(b"\r")
         )
-        names = next(csv.reader([first_line.decode(errors="replace")], delimiter=separator), [])
+        try:
+            names = next(csv.reader([first_line.decode()], delimiter=separator), [])
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{path}, line 1: {error}.") from None
         if not names:
             raise ValueError(f"{path} is empty. A table has a header line with names of columns.")
         columns = read_columns(text, names, separator, header=True)
-        return cls(names, columns, columns.where, f"{path}: ")
+        return cls(names, columns, columns.where)
 
     def find(self, what: str, named: str | None, usual: Sequence[str]) -> str:
         """Name of a column: the named one, or the first that has a usual name."""
-        try:
-            if named is None:
-                return find_column(self.columns, usual, what)
-        except ValueError as error:
-            raise ValueError(f"{self.prefix}{error}") from None
+        if named is None:
+            return find_column(self.columns, usual, what)
         self.check(what, [named])
         return named
 
@@ -116,7 +125,7 @@ class PreferenceTable:
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise ValueError(
-                f"{self.prefix}{what} {list_names(missing)} must be columns; there are "
+                f"{what} {list_names(missing)} must be columns; there are "
                 f"{list_names(self.columns)}."
             )
 

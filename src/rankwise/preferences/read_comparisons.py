@@ -18,7 +18,7 @@ from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
 from rankwise.preferences.comparisons import Comparisons
 from rankwise.preferences.item_codes import code_clusters, code_items
 from rankwise.preferences.outcome_words import are_numbers, code_outcomes
-from rankwise.preferences.preference_tables import PreferenceTable
+from rankwise.preferences.preference_tables import PreferenceTable, name_file_of
 
 Covariate = str | tuple[str, str]
 
@@ -84,7 +84,19 @@ def read_comparisons(
     >>> games.items.tolist(), games.outcome.tolist(), games.cluster_names
     (['x', 'y', 'z'], [0, 1], ('judge',))
     """
-    table = PreferenceTable.of(source, sep=sep, max_decompressed_bytes=max_decompressed_bytes)
+    named = (item_a, item_b, winner, sample_weight)
+    with name_file_of(source):
+        table = PreferenceTable.of(source, sep=sep, max_decompressed_bytes=max_decompressed_bytes)
+        return _read_table(table, named, covariates, list(clusters))
+
+
+def _read_table(
+    table: PreferenceTable,
+    named: tuple[str | None, str | None, str | None, str | None],
+    covariates: Sequence[Covariate],
+    clusters: list[str],
+) -> Comparisons:
+    item_a, item_b, winner, sample_weight = named
     columns = (
         table.find("first item", item_a, FIRST_ITEM_NAMES),
         table.find("second item", item_b, SECOND_ITEM_NAMES),
@@ -93,7 +105,7 @@ def read_comparisons(
     weights = table.find_if_there(sample_weight, WEIGHT_NAMES)
     parts = [(name,) if isinstance(name, str) else tuple(name) for name in covariates]
     table.check("covariates", [name for part in parts for name in part])
-    table.check("clusters", list(clusters))
+    table.check("clusters", clusters)
     first, second, items = code_items(
         (table.values(columns[0]), table.values(columns[1])), "items", table.where
     )

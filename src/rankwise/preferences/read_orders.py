@@ -13,7 +13,7 @@ from rankwise.datasets.readers.tables import TABLES, suffix_of
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
 from rankwise.preferences.item_codes import code_clusters, code_ids
 from rankwise.preferences.orders import Orders, order_entries
-from rankwise.preferences.preference_tables import PreferenceTable
+from rankwise.preferences.preference_tables import PreferenceTable, name_file_of
 
 
 def read_orders(
@@ -72,15 +72,26 @@ def read_orders(
     """
     if isinstance(source, str | Path) and sep is None and suffix_of(Path(source)) not in TABLES:
         return _read_lines(Path(source), max_decompressed_bytes)
-    table = PreferenceTable.of(source, sep=sep, max_decompressed_bytes=max_decompressed_bytes)
+    named = (order, item, rank, sample_weight)
+    with name_file_of(source):
+        table = PreferenceTable.of(source, sep=sep, max_decompressed_bytes=max_decompressed_bytes)
+        return _read_table(table, named, list(clusters))
+
+
+def _read_table(
+    table: PreferenceTable,
+    named: tuple[str | None, str | None, str | None, str | None],
+    clusters: list[str],
+) -> Orders:
+    order, item, rank, sample_weight = named
     order = table.find("order", order, ORDER_NAMES)
     item = table.find("item", item, ITEM_NAMES)
     rank = table.find("rank", rank, PLACE_NAMES)
     weights = table.find_if_there(sample_weight, WEIGHT_NAMES)
-    table.check("clusters", list(clusters))
+    table.check("clusters", clusters)
     codes, _ = code_ids(table.values(order), "order ids", table.where)
     if not len(codes):
-        raise ValueError(f"{table.prefix}orders must hold at least one row, got none.")
+        raise ValueError("orders must hold at least one row, got none.")
     columns = [code_clusters(table.values(c), f"clusters {c!r}", table.where) for c in clusters]
     if weights is not None:
         columns.append(check_weight(table.numbers("weight", weights), len(codes)))
@@ -109,6 +120,7 @@ def _read_lines(path: Path, max_decompressed_bytes: int) -> Orders:
     if not lines:
         raise ValueError(f"{path} is empty. Write one order per line: a > b = c.")
     numbers = [number for number, _ in lines]
-    return Orders.from_lists(
-        [line.strip() for _, line in lines], where=lambda row: f"{path}, line {numbers[row]}"
-    )
+    with name_file_of(path):
+        return Orders.from_lists(
+            [line.strip() for _, line in lines], where=lambda row: f"{path}, line {numbers[row]}"
+        )

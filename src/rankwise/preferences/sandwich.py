@@ -3,7 +3,8 @@
 With the inverse Hessian B and the gradients g of the comparisons, the covariance is
 ``B (sum_c g_c g_c^T) B``, where ``g_c`` sums the gradients of cluster c [1]_. For several ways of
 clustering, such as annotators and prompts, the middle is that of each way, less that of their
-intersections, and so on [2]_.
+intersections, and so on [2]_. Clusters of unequal size determine a variance less well than as many
+equal ones; their effective number [3]_ gives degrees of freedom.
 
 References
 ----------
@@ -11,6 +12,8 @@ References
    (1986).
 .. [2] Cameron, Gelbach & Miller, "Robust inference with multiway clustering", Journal of Business
    & Economic Statistics 29 (2011), equations 2.9 and 2.13.
+.. [3] Carter, Schnepel & Steigerwald, "Asymptotic behavior of a t-test robust to cluster
+   heterogeneity", Review of Economics and Statistics 99 (2017).
 """
 
 from __future__ import annotations
@@ -54,20 +57,39 @@ def compute_cluster_middle(scores: Any, clusters: Int64Array) -> Float64Array:
     return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
-def count_clusters(clusters: Int64Array) -> int:
-    """Number of clusters in the way with fewest.
+def count_effective_clusters(
+    clusters: Int64Array, row: Int64Array, item: Int64Array, weight: Float64Array
+) -> float:
+    """Number of equal clusters that would determine variances as well, in the worst way.
+
+    If comparisons of a cluster move together, the variance of an item's strength is estimated by a
+    sum of squares proportional to ``n_c^2``, for the item's ``n_c`` comparisons in cluster c. It
+    is known as well as from ``(sum n_c^2)^2 / sum n_c^4`` equal clusters. The result is the mean
+    over items.
+
+    Parameters
+    ----------
+    clusters : ndarray of shape (n_comparisons, n_ways), int64
+    row, item, weight : ndarray of shape (n_entries,)
+        Comparison, item and weight of each occurrence of an item in a comparison.
 
     Raises
     ------
     ValueError
         If one way has a single cluster.
     """
-    fewest = min(len(np.unique(column)) for column in clusters.T)
-    if fewest < 2:
-        raise ValueError(
-            "clusters must have at least two distinct ids, got one. Pass more annotators or "
-            "prompts, or no clusters."
-        )
+    fewest = np.inf
+    for column in clusters.T:
+        cluster = np.unique(column, return_inverse=True)[1]
+        n_clusters = int(cluster.max()) + 1
+        if n_clusters < 2:
+            raise ValueError(
+                "clusters must have at least two distinct ids, got one. Pass more annotators or "
+                "prompts, or no clusters."
+            )
+        sizes: Any = sparse.coo_array((weight, (cluster[row], item))).tocsc()
+        squares = sizes.power(2).sum(axis=0)
+        fewest = min(fewest, float(np.mean(squares**2 / sizes.power(4).sum(axis=0))))
     return fewest
 
 

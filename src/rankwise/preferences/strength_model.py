@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.persistence import Save
-from rankwise.preferences.sandwich import compute_cluster_middle, count_clusters
+from rankwise.preferences.sandwich import compute_cluster_middle, count_effective_clusters
 from rankwise.preferences.simultaneous_ranks import SimultaneousRanks, rank_simultaneously
 from rankwise.preferences.strength_newton import (
     StrengthLikelihood,
@@ -124,6 +124,7 @@ class StrengthModel(Save, BaseEstimator):
         scores: Callable[[Float64Array], Any],
         middle: Callable[[Float64Array], Float64Array],
         clusters: Int64Array,
+        occurrences: tuple[Int64Array, Int64Array, Float64Array],
     ) -> None:
         """Fit, and set the attributes.
 
@@ -138,6 +139,8 @@ class StrengthModel(Save, BaseEstimator):
         middle : callable
             Sum of the outer products of the gradients at given parameters, without clusters.
         clusters : ndarray of shape (n_comparisons, n_ways)
+        occurrences : (row, item, weight)
+            Comparison, item and weight of each occurrence of an item in a comparison.
         """
         if self.reference is not None and self.reference not in items.tolist():
             raise ValueError(
@@ -151,12 +154,19 @@ class StrengthModel(Save, BaseEstimator):
         self.degrees_of_freedom_ = math.inf
         if self.covariance == "sandwich":
             if clusters.shape[1]:
-                self.degrees_of_freedom_ = float(count_clusters(clusters) - 1)
+                n_clusters = count_effective_clusters(clusters, *occurrences)
+                self.degrees_of_freedom_ = max(n_clusters - 1.0, 1.0)
                 inner = compute_cluster_middle(scores(solution.theta), clusters)
             else:
                 inner = middle(solution.theta)
+            # The bias by the penalty, squared, if strengths are normal with variance 1 / alpha.
+            # An item that won all its games would otherwise have hardly any error.
+            places = np.arange(len(items))
+            inner[places, places] += self.alpha
             covariance = solution.inverse @ inner @ solution.inverse
         self._set_results(items, solution, covariance, effects)
+        _, item, weight = occurrences
+        self.n_comparisons_ = np.bincount(item, weight, len(items))
 
     def _set_results(
         self,

@@ -14,13 +14,14 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rankwise.typing import Float64Array
 
-# Largest advantage (log-odds) in a comparison: beyond, the estimates only grow. A share of 4e-18
-# of the comparisons is in no data.
-MOST_LOG_ODDS = 40.0
+# Largest advantage (log-odds) in a comparison: beyond, the estimates only grow, until probabilities
+# are rounded to 1 (at 37). A loss in 10^13 comparisons is in no data.
+MOST_LOG_ODDS = 30.0
 _FIRST_STEPS = 10
 _MOST_HALVINGS = 50
 _SUFFICIENT_DECREASE = 1e-4
 _ROUNDING = 1e-12
+_SMALLEST_PIVOT = 1e-12
 
 
 class StrengthLikelihood(Protocol):
@@ -125,6 +126,9 @@ def _newton_system(
     try:
         factor = cho_factor(scale[:, None] * hessian * scale, lower=True, check_finite=False)[0]
     except np.linalg.LinAlgError:
+        return gradient, hessian, None
+    # A pivot of rounding errors: some direction has no curvature.
+    if factor.diagonal().min() ** 2 < _SMALLEST_PIVOT:
         return gradient, hessian, None
     return gradient, hessian, (scale, factor)
 

@@ -11,7 +11,12 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import (
+    NegativeCycleError,
+    bellman_ford,
+    connected_components,
+    csgraph_from_dense,
+)
 
 from rankwise.runtime.callers import callers_level
 from rankwise.typing import Int64Array
@@ -74,14 +79,52 @@ def check_connected(
         )
 
 
+def check_tie_effect(
+    winners: Int64Array, losers: Int64Array, tied: tuple[Int64Array, Int64Array], n_items: int
+) -> None:
+    """Check that a parameter of ties has a finite estimate.
+
+    If on no circle of comparisons there are more wins (all in one direction) than ties, then all
+    wins can become certain while all ties remain likely: a win needs a difference of at least the
+    parameter, a tie of at most that.
+
+    Parameters
+    ----------
+    winners, losers : ndarray of shape (n_wins,), int64
+    tied : pair of ndarrays of shape (n_ties,), int64
+    n_items : int
+
+    Raises
+    ------
+    ValueError
+        If there is no such circle.
+    """
+    wins = coo_array((np.ones(len(winners)), (winners, losers)), shape=(n_items, n_items)).tocsr()
+    if connected_components(wins, connection="strong")[0] < n_items:
+        return  # a circle of wins alone
+    # Differences of strengths that allow all this are the distances in this graph, if a circle of
+    # negative length does not rule them out.
+    lengths = np.full((n_items, n_items), np.inf)
+    lengths[tied] = lengths[tied[::-1]] = 1.0
+    lengths[winners, losers] = -1.0
+    try:
+        bellman_ford(csgraph_from_dense(lengths, null_value=np.inf))
+    except NegativeCycleError:
+        return
+    raise ValueError(
+        "the parameter of ties has no finite estimate: on no circle of comparisons there are more "
+        "wins than ties. Pass ties='half' or alpha > 0, or add comparisons."
+    )
+
+
 def _list_chosen(component: Int64Array, chosen: Int64Array, items: NDArray[np.str_]) -> str:
     return _list(np.where(np.isin(component, chosen), component, -1), items)
 
 
 def _list(component: Int64Array, items: NDArray[np.str_]) -> str:
     """Components in braces, the largest first; -1 is none."""
-    numbers, sizes = np.unique(component[component >= 0], return_counts=True)
-    order = numbers[np.argsort(-sizes, kind="stable")]
+    numbers, first, sizes = np.unique(component, return_index=True, return_counts=True)
+    order = [number for number in numbers[np.lexsort((first, -sizes))].tolist() if number >= 0]
     shown = []
     for number in order[:_MOST_COMPONENTS]:
         names = items[component == number].tolist()

@@ -1,0 +1,136 @@
+"""How often simultaneous rank intervals hold, for strengths from simulated comparisons.
+
+    python -m benchmarks.preference_coverage [repetitions]
+
+Columns: the share of samples in which the intervals of all items hold their true ranks, the same
+share with standard errors from the information (which assume independent comparisons and a true
+model), the share in which plain 95 % intervals of the ranks hold (1.96 standard errors for each
+pair), the share of pairs whose difference lies in its own 95 % interval, and the mean width of the
+rank intervals. An item's true rank is any from 1 + the number of truly stronger items to the
+number of items less the truly weaker ones, and the interval must hold all of these.
+
+Boards:
+
+- "equal": all items are equally strong, so every interval must reach from first to last;
+- "spread": strengths are normal with standard deviation 0.5; Davidson's model is true;
+- "half ties": the same, fitted with ties as half a win of each (a model that is not true);
+- "annotators": items are equally strong, but each of 40 annotators has strengths of their own,
+  normal with standard deviation 0.5, and the fit knows the annotators;
+- "two ways": the same, and 60 prompts have strengths of their own with deviation 0.5.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise import PairwisePreferences
+from rankwise.preferences import Comparisons, rank_simultaneously
+
+N_ANNOTATORS, N_PROMPTS, SPREAD, OWN, LOG_NU = 40, 60, 0.5, 0.5, -0.5
+BOARDS = ("equal", "spread", "half ties", "annotators", "two ways")
+SIZES = ((10, 1000), (30, 6000))  # items, comparisons
+
+
+class Coverage(NamedTuple):
+    """Shares for one sample."""
+
+    ranks: float
+    information: float
+    plain: float
+    differences: float
+    width: float
+
+
+def true_strengths(board: str, m: int) -> np.ndarray:
+    """Strengths of a board: equal, or normal quantiles."""
+    if board in ("equal", "annotators", "two ways"):
+        return np.zeros(m)
+    return SPREAD * np.random.default_rng(m).standard_normal(m)
+
+
+def draw_comparisons(rng: np.random.Generator, board: str, m: int, n: int) -> Comparisons:
+    """Simulated comparisons."""
+    strengths = true_strengths(board, m)
+    first = rng.integers(0, m, n)
+    second = (first + rng.integers(1, m, n)) % m
+    annotator, prompt = rng.integers(0, N_ANNOTATORS, n), rng.integers(0, N_PROMPTS, n)
+    eta = strengths[first] - strengths[second]
+    ways = {"annotators": (annotator,), "two ways": (annotator, prompt)}.get(board, ())
+    for cluster in ways:
+        own = OWN * rng.standard_normal((int(cluster.max()) + 1, m))
+        eta += own[cluster, first] - own[cluster, second]
+    weights = np.exp(np.stack([eta / 2, np.full(n, LOG_NU), -eta / 2], axis=1))
+    below = rng.random(n)[:, None] > np.cumsum(weights, axis=1) / weights.sum(axis=1)[:, None]
+    outcomes = np.array([1.0, 0.5, 0.0])[below.sum(axis=1)]
+    names = np.array([f"{item:03d}" for item in range(m)])
+    clusters = np.stack(ways, axis=1) if ways else None
+    pairs = names[np.stack([first, second], axis=1)]
+    return Comparisons.from_pairs(pairs, outcomes, clusters=clusters)
+
+
+def limit_differences(board: str, m: int) -> np.ndarray:
+    """Differences of the strengths that the fit would find in endless data."""
+    strengths = true_strengths(board, m)
+    if board == "half ties":  # not the model of the data: its strengths are closer together
+        rng = np.random.default_rng(99)
+        games = [draw_comparisons(rng, board, m, 40_000) for _ in range(60)]
+        strengths = np.mean([fit(board, some).strengths_ for some in games], axis=0)
+    return strengths[:, None] - strengths
+
+
+def fit(board: str, games: Comparisons, covariance: str = "sandwich") -> PairwisePreferences:
+    """Fit of a board."""
+    ties = "half" if board == "half ties" else "davidson"
+    return PairwisePreferences(ties, covariance=covariance).fit(games)  # type: ignore[arg-type]
+
+
+def measure_sample(
+    rng: np.random.Generator, board: str, m: int, n: int, differences: np.ndarray
+) -> Coverage:
+    """Whether the intervals of one sample hold."""
+    games = draw_comparisons(rng, board, m, n)
+    model, naive = fit(board, games), fit(board, games, "information")
+    truth = true_strengths(board, m)
+    best = 1 + (truth[:, None] < truth).sum(axis=1)
+    worst = m - (truth[:, None] > truth).sum(axis=1)
+
+    def holds(low: np.ndarray, high: np.ndarray) -> float:
+        return float(((low <= best) & (worst <= high)).all())
+
+    ranks, others = model.rank_intervals(), rank_simultaneously(naive.strengths_, naive.covariance_)
+    variances = model.covariance_.diagonal()
+    errors = np.sqrt(variances[:, None] + variances - 2 * model.covariance_)
+    found = model.strengths_[:, None] - model.strengths_
+    np.fill_diagonal(errors, 1.0)
+    better = found / errors > 1.96
+    inside = np.abs(found - differences) <= 1.96 * errors
+    return Coverage(
+        holds(ranks.low, ranks.high),
+        holds(others.low, others.high),
+        holds(1 + better.sum(axis=0), m - better.sum(axis=1)),
+        float(inside[np.triu_indices(m, 1)].mean()),
+        float((ranks.high - ranks.low).mean()),
+    )
+
+
+def main(repetitions: int = 1000) -> None:
+    """Print the table."""
+    print(f"{repetitions} samples; sampling error of .95: {np.sqrt(0.0475 / repetitions):.4f}")
+    print("board       items  comparisons  all ranks  information  plain  differences  width")
+    for m, n in SIZES:
+        for board in BOARDS:
+            rng = np.random.default_rng([m, BOARDS.index(board)])
+            differences = limit_differences(board, m)
+            samples = [measure_sample(rng, board, m, n, differences) for _ in range(repetitions)]
+            mean = Coverage(*np.mean(samples, axis=0).tolist())
+            row = f"{board:10s}  {m:5d}  {n:11d}  {mean.ranks:9.3f}  {mean.information:11.3f}"
+            print(
+                f"{row}  {mean.plain:5.3f}  {mean.differences:11.3f}  {mean.width:5.1f}", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

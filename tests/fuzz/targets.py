@@ -15,6 +15,7 @@ GROUPS = {
     "models": "tests.fuzz.models",
     "fits": "tests.fuzz.fits",
     "fusion": "tests.fuzz.fusion",
+    "clicks": "tests.fuzz.clicks",
 }
 
 

@@ -42,7 +42,7 @@ def test_squared_losses_equal_those_of_single_impressions(ranker):
 def test_clicks_teach_what_grades_teach():
     data, test = click_data(0), click_data(1)
     log = simulate_clicks(data, data.X[:, 1], n_sessions=4000, temperature=2.0)
-    for method in ("ctr", "coec", "ips", "pbm"):
+    for method in ("ctr", "coec", "harvest", "ips", "pbm"):
         ranker = ClickRanker(RidgeRanker(), method=method).fit(data, log)
         assert ranker.n_rows_ == len(data)
         assert evaluate(test, scores=ranker.predict(test.X), measures="nDCG@10")["nDCG@10"] > 0.9
@@ -62,7 +62,7 @@ def test_rows_that_were_not_shown_are_left_out():
 def test_wrong_use_is_named():
     with pytest.raises(ValueError, match="weights must be 'trust'"):
         ClickRanker(weights="all")
-    with pytest.raises(ValueError, match="propensities are for method='ips'"):
+    with pytest.raises(ValueError, match="propensities are for the methods"):
         ClickRanker(method="ctr", propensities=[1.0])
     with pytest.raises(ValueError, match="fit the ranker first"):
         ClickRanker().predict([[0.0]])

@@ -98,6 +98,20 @@ def test_inverse_propensities_by_definition():
     np.testing.assert_array_equal(found.grade, own.grade)
 
 
+def test_clicks_over_expected_looks_by_definition():
+    log = random_log(2)
+    g = np.array([1.0, 0.5, 0.25, 0.2])
+    judged = judgements(log, "harvest", propensities=g)
+    for pair, cells in naive_counts(log).items():
+        looks = sum(n * g[place - 1] for place, (n, _) in cells.items())
+        clicks = sum(c for _, c in cells.values())
+        value = (clicks + judged.kappa * judged.mu) / (looks + judged.kappa)
+        np.testing.assert_allclose(judged.grade[pair], value, rtol=1e-12)
+    own = judgements(log, "harvest")
+    given = judgements(log, "harvest", propensities=propensities(log))
+    np.testing.assert_array_equal(own.grade, given.grade)
+
+
 def drawn(seed):
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 40, size=300).astype(float)
@@ -152,7 +166,7 @@ def test_pairs_that_do_not_differ_are_reported():
     assert "no difference between pairs beyond chance" in judgements(even).notes[0]
 
 
-@pytest.mark.parametrize("method", ["ctr", "coec", "ips"])
+@pytest.mark.parametrize("method", ["ctr", "coec", "harvest", "ips"])
 def test_grades_count_thresholds_that_are_exceeded(method):
     log = random_log(3)
     judged = judgements(log, method, grades=5)
@@ -201,9 +215,10 @@ def test_clicks_train_a_ranker():
     log = simulate_clicks(
         data, np.random.default_rng(1).normal(size=len(data)), n_sessions=8000, temperature=3.0
     )
-    for method in ("ctr", "coec", "ips", "pbm"):
+    for method in ("ctr", "coec", "harvest", "ips", "pbm"):
         labelled = judgements(log, method).label(data)
         assert len(labelled) == len(data)
+        np.testing.assert_allclose(labelled.sample_weight.mean(), 1.0)
         ranker = LambdaMART(n_estimators=20).fit(
             labelled.X, labelled.y, qid=labelled.qid, sample_weight=labelled.sample_weight
         )

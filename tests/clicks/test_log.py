@@ -113,9 +113,12 @@ def test_crowded_users_are_counted():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"place": [1, 1.5]}, "place must be a whole number >= 0, got 1.5 at row 1"),
-        ({"place": [-1, 1]}, "place must be a whole number >= 0, got -1 at row 0"),
-        ({"place": [0, 1], "first_place": 1}, "place must be a whole number >= 1, got 0 at row 0"),
+        ({"place": [1, 1.5]}, "place must be a whole number from 0 to 10000, got 1.5 at row 1"),
+        ({"place": [-1, 1]}, "place must be a whole number from 0 to 10000, got -1 at row 0"),
+        (
+            {"place": [0, 1], "first_place": 1},
+            "place must be a whole number from 1 to 10000, got 0 at row 0",
+        ),
         ({"click": [0, 2]}, "click must be 0 or 1, got 2 at row 1"),
         ({"click": ["a", "b"]}, "click must be one number per row"),
         ({"query": ["", "q"]}, "query must not be missing, got '' at row 0"),
@@ -251,7 +254,7 @@ def test_searches_and_events(tmp_path):
 
 def test_damaged_json_is_named_by_line(tmp_path):
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"query_id": \n')
-    with pytest.raises(ValueError, match=r"a.ndjson, line 2: not JSON"):
+    with pytest.raises(ValueError, match=r"a.ndjson: line 2: not JSON"):
         read_ubi(tmp_path / "a.ndjson")
 
 

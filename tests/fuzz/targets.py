@@ -17,6 +17,7 @@ GROUPS = {
     "fits": "tests.fuzz.fits",
     "fusion": "tests.fuzz.fusion",
     "preferences": "tests.fuzz.preferences",
+    "clicks": "tests.fuzz.clicks",
 }
 
 

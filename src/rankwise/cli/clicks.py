@@ -50,7 +50,7 @@ def judge(
     log: Any,
     out: Out,
     method: Annotated[
-        str, typer.Option(help="Method: ctr, coec, ips, pbm, ubm, sdbn or dbn.")
+        str, typer.Option(help="Method: ctr, coec, harvest, ips, pbm, ubm, sdbn or dbn.")
     ] = "ctr",
     grades: Annotated[
         int | None, typer.Option(min=2, help="Number of whole grades (default: real values).")

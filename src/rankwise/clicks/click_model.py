@@ -20,6 +20,7 @@ NAMES = ("ctr", "pbm", "ubm", "sdbn", "dbn")
 LISTED = ("ubm", "sdbn", "dbn")
 # With 30 impressions per pair, the examination of place 2 was .81 instead of .67 in a simulation.
 FEW_IMPRESSIONS = 100
+MOST_PLACES = 500  # of the UBM, whose table of examinations is a square
 
 
 class ClickModel:
@@ -206,6 +207,11 @@ class ClickModel:
         self.examination_ = np.ones(log.n_places)
 
     def _fit_cells(self, log: ClickLog) -> None:
+        if self.model == "ubm" and log.n_places > MOST_PLACES:
+            raise ValueError(
+                f"model 'ubm' has a parameter for every two places, and the log {log.n_places} "
+                f"places, more than {MOST_PLACES}. Keep the rows of the first ones."
+            )
         slot = self._slots(log)
         slots = np.flatnonzero(np.bincount(slot))
         cells = count_cells(log, np.searchsorted(slots, slot))

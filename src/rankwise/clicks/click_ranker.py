@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sklearn.base import clone
@@ -27,13 +26,13 @@ class ClickRanker:
     ----------
     ranker : ranker, optional
         Unfitted ranker of rankwise; it is cloned. None: ``LambdaMART()``.
-    method : {"ctr", "coec", "ips", "pbm", "ubm", "sdbn", "dbn"}
+    method : {"ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"}
         Judgements to learn from, see :func:`judgements`.
     propensities : Propensities or array-like, optional
-        Examination by place, for ``method="ips"``. None: harvested from the log.
+        Examination by place, for the methods "harvest" and "ips". None: harvested from the log.
     weights : {"trust", "impressions"} or None
-        Sample weights: ``Judgements.weight``, the number of impressions, or none.
-    shrinkage : float >= 0 or "fit"
+        Sample weights, see :meth:`Judgements.label`.
+    shrinkage : float >= 0, "fit" or None
         As in :func:`judgements`.
 
     Attributes
@@ -49,9 +48,6 @@ class ClickRanker:
     are those of one row per impression with label click / examination: for points and for pairs,
     the loss of equal rows is that of their mean, times their number, up to a constant. Closed forms
     so remain exact for logs of any length.
-
-    LambdaMART takes a weight w as w copies of a document, so weights above 1 spread a document over
-    several ranks; "trust" weights are at most 1.
 
     A ranker that learns from clicks is not bound to rank better than one that learns from raw click
     rates: compare both (:func:`rankwise.compare`), on judgements if there are any.
@@ -77,17 +73,19 @@ class ClickRanker:
         method: Method = "ctr",
         propensities: Any = None,
         weights: Literal["trust", "impressions"] | None = "trust",
-        shrinkage: float | Literal["fit"] = 0.0,
+        shrinkage: float | Literal["fit"] | None = None,
     ) -> None:
         if weights not in WEIGHTS:
             raise ValueError(f"weights must be 'trust', 'impressions' or None, got {weights!r}.")
-        if propensities is not None and method != "ips":
-            raise ValueError(f"propensities are for method='ips', got method={method!r}.")
+        if propensities is not None and method not in ("harvest", "ips"):
+            raise ValueError(
+                f"propensities are for the methods 'harvest' and 'ips', got method={method!r}."
+            )
         self.ranker = ranker
         self.method: Method = method
         self.propensities = propensities
         self.weights = weights
-        self.shrinkage: float | Literal["fit"] = shrinkage
+        self.shrinkage: float | Literal["fit"] | None = shrinkage
 
     def __repr__(self) -> str:
         return f"ClickRanker({self.ranker!r}, method={self.method!r})"
@@ -115,10 +113,7 @@ class ClickRanker:
         self.judgements_: Judgements = judgements(
             log, self.method, propensities=self.propensities, shrinkage=self.shrinkage
         )
-        judged = self.judgements_
-        if self.weights == "impressions":
-            judged = replace(judged, weight=judged.impressions)
-        rows = judged.label(data)
+        rows = self.judgements_.label(data, self.weights)
         self.n_rows_ = len(rows)
         offered: dict[str, Any] = {"qid": rows.qid}
         if self.weights is not None:

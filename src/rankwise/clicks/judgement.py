@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
 
 MODELS = ("pbm", "ubm", "sdbn", "dbn")
-METHODS = ("ctr", "coec", "ips", *MODELS)
+METHODS = ("ctr", "coec", "harvest", "ips", *MODELS)
 FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
-Method = Literal["ctr", "coec", "ips", "pbm", "ubm", "sdbn", "dbn"]
+Method = Literal["ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +111,18 @@ class Judgements:
             )
         return Qrels(self.qid, self.doc_ids, self.grade.astype(np.int64))
 
-    def label(self, data: RankingData) -> RankingData:
-        """Rows of ``data`` that are judged, with grades as y and weights as sample_weight.
+    def label(
+        self, data: RankingData, weights: Literal["trust", "impressions"] | None = "trust"
+    ) -> RankingData:
+        """Rows of ``data`` that are judged, with grades as y.
+
+        Parameters
+        ----------
+        data : RankingData
+            With document ids.
+        weights : {"trust", "impressions"} or None
+            Sample weights: ``weight``, scaled to mean 1 since LambdaMART takes a row of weight w as
+            w copies, which take w ranks; the number of impressions; or none.
 
         Warns
         -----
@@ -148,7 +158,12 @@ class Judgements:
                 stacklevel=callers_level(),
             )
         found = found[rows]
-        return replace(data.take(rows), y=self.grade[found], sample_weight=self.weight[found])
+        weight = None
+        if weights is not None:
+            weight = (self.weight if weights == "trust" else self.impressions)[found]
+        if weights == "trust" and weight is not None:
+            weight = weight / weight.mean() if weight.any() else np.ones(len(weight))
+        return replace(data.take(rows), y=self.grade[found], sample_weight=weight)
 
     def write(
         self,
@@ -246,7 +261,7 @@ def judgements(
     method: Method = "ctr",
     *,
     propensities: Any = None,
-    shrinkage: float | Literal["fit"] = 0.0,
+    shrinkage: float | Literal["fit"] | None = None,
     grades: int | None = None,
     thresholds: Sequence[float] | None = None,
     certainty: float = 0.5,
@@ -257,22 +272,26 @@ def judgements(
     Parameters
     ----------
     log : ClickLog
-    method : {"ctr", "coec", "ips", "pbm", "ubm", "sdbn", "dbn"}
+    method : {"ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"}
         Grade of a pair with C clicks in n impressions, n_k of them at place k:
 
         - "ctr": click rate. E = n; the prior is a beta distribution (beta-binomial);
         - "coec": clicks over expected clicks. E = sum_k n_k times the click rate of all impressions
           at k; the prior is a gamma distribution (gamma-Poisson) [1]_;
+        - "harvest": clicks over expected looks, E = sum_k n_k g_k for the examination g of each
+          place; the same prior. The maximum of the position-based likelihood for Poisson clicks,
+          given g;
         - "ips": mean of click / g_k, for the examination g of each place [2]_; the prior is
           normal, and kappa its precision;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
     propensities : Propensities or array-like of shape (n_places,), optional
-        Examination g by place, for "ips". None: ``propensities(log, "harvest")``.
-    shrinkage : float >= 0 or "fit"
+        Examination g by place, for "harvest" and "ips". None: ``propensities(log, "harvest")``.
+    shrinkage : float >= 0, "fit" or None
         Strength kappa of a prior that moves grades to the mean: ``(C + kappa mu) / (E + kappa)``.
-        0: raw rates. "fit": mu and kappa by maximum marginal likelihood; better predictions of
-        clicks, but not of the order of documents (:doc:`clicks_explained`). Weights come from the
-        fitted prior in either case; those of a given kappa > 0 from that.
+        0: raw rates. "fit": mu and kappa by maximum marginal likelihood. None: 0 for "ctr", else
+        "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
+        bad (:doc:`clicks_explained`). Weights come from the fitted prior in either case; those of a
+        given kappa > 0 from that.
     grades : int >= 2, optional
         Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
         probability of at least ``certainty``.
@@ -311,6 +330,8 @@ def judgements(
     ([0.667, 0.25], [0.667, 0.5])
     """
     check_level(level)
+    if shrinkage is None:
+        shrinkage = 0.0 if method == "ctr" else "fit"
     _check_parameters(method, shrinkage, grades, thresholds, certainty)
     cells = count_cells(log)
     if not cells.clicks.any():
@@ -324,11 +345,16 @@ def judgements(
     elif method == "coec":
         expected = np.bincount(cells.pair, cells.n * _place_rates(cells)[cells.slot], n_pairs)
         posterior = _conjugate(GammaPosterior, fit_gamma_poisson, clicks, expected, shrinkage)
+    elif method == "harvest":
+        looks = np.bincount(
+            cells.pair, cells.n * examination_of(log, propensities)[cells.slot], n_pairs
+        )
+        posterior = _conjugate(GammaPosterior, fit_gamma_poisson, clicks, looks, shrinkage)
     elif method == "ips":
         posterior = _ips(log, cells, n, propensities, shrinkage, notes)
     else:
         posterior = _by_model(log, method, notes)
-    if method in ("ctr", "coec") and posterior.trust >= 0.99 * MOST_STRENGTH:
+    if method in ("ctr", "coec", "harvest") and posterior.trust >= 0.99 * MOST_STRENGTH:
         notes.append("the log shows no difference between pairs beyond chance")
     seen = n > 0
     if not seen.all():

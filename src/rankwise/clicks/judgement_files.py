@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.datasets.readers.trec_ids import check_distinct, id_array
 from rankwise.runtime.output import open_to_write
@@ -28,7 +29,8 @@ DOCUMENT_KEYS = ("docId", "docid", "doc_id", "id")
 
 def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], Float64Array]:
     """Query, document and rating of every judgement, see :func:`read_judgements`."""
-    text = read_text(path).decode("utf-8-sig")
+    with name_file_in_errors(path):
+        text = read_text(path).decode("utf-8-sig")
     rows = _of_json(path, text) if text.lstrip().startswith(("{", "[")) else _of_csv(path, text)
     if not rows:
         raise ValueError(f"{path} holds no judgement.")

@@ -30,6 +30,8 @@ Codes = NDArray[np.int32]
 
 # Sessions and users with more lists than this are reported: programs, or an id that many share.
 MANY_LISTS = 1000
+# Ids and times that were taken for places would fill the memory with tables of places.
+MOST_PLACES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +149,7 @@ class ClickLog:
         query, document, session, user, arm : array-like of shape (n_rows,)
             Ids: text or whole numbers. ``arm`` may be empty text.
         place : array-like of shape (n_rows,)
-            Whole numbers >= 0.
+            Whole numbers from 0 to 10,000.
         click : array-like of shape (n_rows,)
             0 or 1, or bool.
         weight, time, propensity : array-like of shape (n_rows,), optional
@@ -346,11 +348,15 @@ def _check_places(place: ArrayLike, first: int | None, problems: dict[str, int])
     _check_kind(values, "place")
     if first not in (None, 0, 1):
         raise ValueError(f"first_place must be 0, 1 or None, got {first!r}.")
-    least, most = (0 if first is None else first), np.iinfo(np.int32).max - 1
-    bad = ~((values >= least) & (values <= most) & (values == np.floor(values)))
+    least = 0 if first is None else first
+    bad = ~((values >= least) & (values <= MOST_PLACES) & (values == np.floor(values)))
     if bad.any():
         row = int(bad.argmax())
-        raise RowError(f"place must be a whole number >= {least}, got {values[row]}", row, ".")
+        raise RowError(
+            f"place must be a whole number from {least} to {MOST_PLACES}, got {values[row]}",
+            row,
+            ". Pass the rank in the list.",
+        )
     places = values.astype(np.int32)
     if first == 0 or (first is None and (places == 0).any()):
         problems["places_from_0"] = len(places)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -25,9 +26,11 @@ from rankwise.checks.row_errors import RowError
 from rankwise.clicks.log import ClickLog
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
 from rankwise.datasets.readers.delimited import DelimitedFile
+from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.tables import delimiter_of, is_parquet, open_parquet, valid
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.runtime.vocabulary import setting
+from rankwise.typing import Float64Array
 
 pc: Any = pyarrow.compute
 
@@ -112,7 +115,8 @@ def read_clicks(
     if format not in ("table", "yandex"):
         raise ValueError(f"format must be 'table' or 'yandex', got {format!r}.")
     if format == "yandex":
-        return _read_yandex(Path(table))
+        with name_file_in_errors(Path(table)):
+            return _read_yandex(Path(table))
     given: dict[str, Any] = dict(
         zip(
             ROLES,
@@ -125,10 +129,38 @@ def read_clicks(
             "doc and click must both be one column, or both lists of columns, got "
             f"{doc!r} and {click!r}."
         )
-    if not isinstance(doc, str | None):
-        return _read_wide(table, given, sep)
-    columns = _load(table, given, sep)
-    return _make_log(columns, first_place)
+    source = _open(table, sep)
+    with (
+        source.name_in_errors()
+        if isinstance(source, DelimitedFile)
+        else (name_file_in_errors(source) if isinstance(source, Path) else nullcontext())
+    ):
+        if not isinstance(doc, str | None):
+            return _read_wide(source, given)
+        return _make_log(_load(source, given), first_place)
+
+
+def _name_source(source: Any) -> AbstractContextManager[None]:
+    """Make errors inside the block name the file, if there is one."""
+    if isinstance(source, DelimitedFile):
+        return source.name_in_errors()
+    return name_file_in_errors(source) if isinstance(source, Path) else nullcontext()
+
+
+def _open(table: Any, sep: str | None) -> Any:
+    """A frame of narwhals, the path of a Parquet file, or a file of text."""
+    if isinstance(table, str | os.PathLike):
+        path = Path(table)
+        if is_parquet(path):
+            return path
+        return DelimitedFile.of(path, delimiter_of(path, sep), MAX_DECOMPRESSED_BYTES)
+    frame = collect_frame(table)
+    if frame is None:
+        raise TypeError(
+            f"table must be a path or a frame, got {type(table).__name__}. Pass arrays to "
+            "ClickLog.from_columns."
+        )
+    return frame
 
 
 def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
@@ -148,44 +180,34 @@ def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
     )
 
 
-def _load(
-    table: Any, given: dict[str, Any], sep: str | None, extra: Sequence[str] = ()
-) -> dict[str, Any]:
+def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict[str, Any]:
     """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
-    if isinstance(table, str | os.PathLike):
-        path = Path(table)
-        if is_parquet(path):
-            with open_parquet(path) as file:
-                names = _choose_columns(file.schema_arrow.names, given)
-                found = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))
-        else:
-            file = DelimitedFile.of(path, delimiter_of(path, sep), MAX_DECOMPRESSED_BYTES)
-            with file.name_in_errors():
-                names = _choose_columns(file.header(), given)
-                types = {
-                    name: pa.string() if role in (*IDS, "click") else pa.float64()
-                    for role, name in names.items()
-                }
-                found = file.table(types | dict.fromkeys(extra, pa.string()))
+    if isinstance(source, Path):
+        with open_parquet(source) as file:
+            names = _choose_columns(file.schema_arrow.names, given)
+            _check_extra(extra, file.schema_arrow.names)
+            found: Any = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))
+    elif isinstance(source, DelimitedFile):
+        names = _choose_columns(source.header(), given)
+        _check_extra(extra, source.header())
+        types = {
+            name: pa.string() if role in (*IDS, "click") else pa.float64()
+            for role, name in names.items()
+        }
+        found = source.table(types | dict.fromkeys(extra, pa.string()))
     else:
-        frame = collect_frame(table)
-        if frame is None:
-            raise TypeError(
-                f"table must be a path or a frame, got {type(table).__name__}. Pass arrays to "
-                "ClickLog.from_columns."
-            )
-        names = _choose_columns([str(name) for name in frame.columns], given)
-        frame = frame.select(list(dict.fromkeys([*names.values(), *extra])))
-        found = {name: _arrow(frame.get_column(name)) for name in frame.columns}
-    missing = [name for name in extra if name not in _names(found)]
-    if missing:
-        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(_names(found))}.")
+        names = _choose_columns([str(name) for name in source.columns], given)
+        _check_extra(extra, source.columns)
+        wanted = dict.fromkeys([*names.values(), *extra])
+        found = {name: _arrow(source.get_column(name)) for name in wanted}
     columns = {role: found[name] for role, name in names.items()}
     return columns | {name: found[name] for name in extra}
 
 
-def _names(found: Any) -> list[str]:
-    return found.column_names if isinstance(found, pa.Table) else list(found)
+def _check_extra(extra: Sequence[str], columns: Sequence[str]) -> None:
+    missing = [name for name in extra if name not in columns]
+    if missing:
+        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(columns)}.")
 
 
 def _arrow(column: nw.Series[Any]) -> Any:
@@ -260,7 +282,7 @@ def read_seconds(column: Any) -> Any:
         try:
             return _number(array, "time")
         except ValueError:
-            return np.array([_moment(text, row) for row, text in enumerate(array.to_pylist())])
+            return read_moments(array.to_pylist())
     if pa.types.is_temporal(array.type):
         zone = getattr(array.type, "tz", None)
         micros = pc.cast(pc.cast(array, pa.timestamp("us", zone)), pa.int64())
@@ -268,17 +290,25 @@ def read_seconds(column: Any) -> Any:
     return _number(array, "time")
 
 
-def _moment(text: Any, row: int) -> float:
+def read_moments(values: Sequence[Any]) -> Float64Array:
+    """Seconds of numbers, dates or their ISO text; times without a zone are UTC."""
+    return np.array([_read_moment(value, row) for row, value in enumerate(values)])
+
+
+def _read_moment(value: Any, row: int) -> float:
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return float(value)
     try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
+        text: Any = value  # a TypeError below names any other type
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError):
         raise RowError(
-            f"time must be a number or an ISO date, got {text!r}", row, ". Pass time=False."
+            f"time must be a number or an ISO date, got {value!r:.60}", row, ". Pass time=False."
         ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _read_wide(table: Any, given: dict[str, Any], sep: str | None) -> ClickLog:
+def _read_wide(source: Any, given: dict[str, Any]) -> ClickLog:
     """A table with one row per list: columns of documents and of clicks."""
     docs, clicks = list(given["doc"]), list(given["click"])
     if len(docs) != len(clicks) or not docs:
@@ -286,7 +316,7 @@ def _read_wide(table: Any, given: dict[str, Any], sep: str | None) -> ClickLog:
             f"there must be as many doc as click columns, got {len(docs)} and {len(clicks)}."
         )
     given = given | {"doc": False, "place": False, "click": False, "weight": given["weight"]}
-    columns = _load(table, given, sep, (*docs, *clicks))
+    columns = _load(source, given, (*docs, *clicks))
     n, width = len(columns["query"]), len(docs)
     shown = np.empty((n, width), dtype=object)
     clicked = np.empty((n, width))
@@ -323,12 +353,12 @@ def _read_yandex(path: Path) -> ClickLog:
     row_of: dict[tuple[str, str], int] = {}  # session and document: the row last shown
     problems = dict.fromkeys(("clicks_without_impression", "unread_lines"), 0)
     clicked: list[int] = []
-    for number, line in enumerate(read_text(path).decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(read_text(path).decode("utf-8").split("\n"), 1):
         words = line.rstrip("\r").split("\t")
         if len(words) >= 6 and words[2] == "Q":
             for place, document in enumerate(words[5:], 1):
                 row_of[words[0], document] = len(rows)
-                moment = _yandex_time(path, number, words[1])
+                moment = _yandex_time(number, words[1])
                 rows.append((words[3], document, str(number), place, moment, words[0]))
         elif len(words) == 4 and words[2] == "C":
             row = row_of.get((words[0], words[3]))
@@ -337,7 +367,7 @@ def _read_yandex(path: Path) -> ClickLog:
         elif line.strip():
             problems["unread_lines"] += 1
     if not rows:
-        raise ValueError(f"{path} has no line 'session TAB time TAB Q TAB query TAB region TAB …'.")
+        raise ValueError("there is no line 'session TAB time TAB Q TAB query TAB region TAB …'.")
     query, document, search, place, time, session = map(list, zip(*rows, strict=True))
     click = np.zeros(len(rows))
     click[clicked] = 1
@@ -348,8 +378,11 @@ def _read_yandex(path: Path) -> ClickLog:
     )  # fmt: skip
 
 
-def _yandex_time(path: Path, number: int, word: str) -> float:
+def _yandex_time(number: int, word: str) -> float:
     try:
-        return float(word)
+        moment = float(word)
+        if np.isfinite(moment):
+            return moment
+        raise ValueError
     except ValueError:
-        raise ValueError(f"{path}, line {number}: time must be a number, got {word!r}.") from None
+        raise ValueError(f"line {number}: time must be a number, got {word!r}.") from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import numpy as np
 
 from rankwise.checks.frames import collect_frame
 from rankwise.clicks.log import ClickLog
-from rankwise.clicks.readers import read_seconds
+from rankwise.clicks.readers import read_moments
+from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.tables import is_parquet, open_parquet, valid
 from rankwise.datasets.readers.textfiles import PathLike, read_text
 
@@ -72,17 +74,19 @@ def read_ubi(
     """
     if by not in ("user_query", "query_id"):
         raise ValueError(f"by must be 'user_query' or 'query_id', got {by!r}.")
-    builder = _Searches(tuple(clicks), by)
     records = list(_records(queries))
     if events is not None:
         records += _records(events)
-    for record in records:
-        if "action_name" not in record:
-            builder.add_search(record)
-    for record in records:
-        if "action_name" in record:
-            builder.add_event(record)
-    return builder.log()
+    is_file = isinstance(queries, str | os.PathLike)
+    with name_file_in_errors(Path(queries)) if is_file else nullcontext():
+        builder = _Searches(tuple(clicks), by)
+        for record in records:
+            if "action_name" not in record:
+                builder.add_search(record)
+        for record in records:
+            if "action_name" in record:
+                builder.add_event(record)
+        return builder.log()
 
 
 class _Searches:
@@ -111,7 +115,12 @@ class _Searches:
             return
         self._times[search] = record.get("timestamp")
         hits = record.get("query_response_hit_ids")
-        self._hits[search] = [str(hit) for hit in ([] if hits is None else hits)]
+        hits = [] if hits is None else hits.tolist() if isinstance(hits, np.ndarray) else hits
+        if not isinstance(hits, list | tuple):
+            raise ValueError(
+                f"search {search!r}: query_response_hit_ids must be a list, got {hits!r:.60}."
+            )
+        self._hits[search] = [str(hit) for hit in hits]
 
     def add_event(self, record: Mapping[str, Any]) -> None:
         """Add a document of ``ubi_events``."""
@@ -132,12 +141,18 @@ class _Searches:
         if place is None or place != place:
             self._count("without_place")
             return
+        try:
+            place = float(place)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                f"search {search!r}: position.ordinal must be a number, got {place!r:.60}."
+            ) from None
         self._rows.append((search, document, place, record.get("timestamp")))
 
     def log(self) -> ClickLog:
         """The log of all that was added."""
         shown = {row[0] for row in self._rows}
-        first = 0 if any(float(row[2]) == 0 for row in self._rows) else 1
+        first = 0 if any(row[2] == 0 for row in self._rows) else 1
         for search, hits in self._hits.items():
             if search not in shown and hits:
                 time = self._times[search]
@@ -168,11 +183,11 @@ class _Searches:
         return ClickLog.from_columns(
             query,
             document,
-            np.array([float(p) for p in place]),
+            np.array(place, dtype=np.float64),
             np.array([pair in clicked for pair in zip(search, document, strict=True)]),
             session=search,
             user=[self._users[s] for s in search] if has_user else None,
-            time=read_seconds(time) if has_time else None,
+            time=read_moments(time) if has_time else None,
             problems={name: count for name, count in self._counts.items() if count},
         )
 
@@ -195,7 +210,8 @@ def _records(source: Any) -> Iterator[Mapping[str, Any]]:
             with open_parquet(path) as file:
                 yield from valid(file.read()).to_pylist()
         else:
-            yield from _json_lines(path)
+            with name_file_in_errors(path):
+                yield from _json_lines(path)
         return
     frame = None if isinstance(source, list) else collect_frame(source)
     if frame is not None:
@@ -215,12 +231,13 @@ def _json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}, line {number}: not JSON ({error}).") from None
+            raise ValueError(f"line {number}: not JSON ({error}).") from None
         if not isinstance(record, dict):
-            raise ValueError(f"{path}, line {number}: must be a JSON object, got {record!r:.60}.")
+            raise ValueError(f"line {number}: must be a JSON object, got {record!r:.60}.")
         if len(record) == 1 and next(iter(record)) in BULK_ACTIONS:
             continue
-        yield record.get("_source", record)
+        inner = record.get("_source")
+        yield inner if isinstance(inner, dict) else record
 
 
 def _get(record: Mapping[str, Any], *path: str) -> Any:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rankwise.kernels.binning import SLACK, find_cuts, midpoint, write_codes
+from rankwise.kernels.binning import SLACK, find_cuts, find_entry_cuts, midpoint, write_codes
 
 
 def middle(low, high):
@@ -61,6 +61,31 @@ def test_cuts(n, weighted, n_bins, rng):
     n_cuts = find_cuts(values, weights, out)
     expected = naive_cuts(values, weights if weighted else np.ones(n), n_bins)
     np.testing.assert_array_equal(out[:n_cuts], expected)
+
+
+@pytest.mark.parametrize("n_bins", [2, 5, 40])
+def test_cuts_of_entries_are_those_of_all_values(n_bins, rng):
+    """Columns without entries, with zeros stored and not, all stored, and missing values."""
+    entries = [
+        np.zeros(0), np.array([-2.0, -1.0]), np.array([0.5, 0.5, np.nan]), np.full(2, np.nan),
+        np.array([-0.0, 0.0, 3.0]), np.sort(rng.normal(size=60).round(1)), np.array([np.inf]),
+    ]  # fmt: skip
+    rest = np.array([7.0, 3.0, 50.0, 4.0, 2.0, 30.0, -1.0])
+    indptr = np.concatenate([[0], np.cumsum([len(column) for column in entries])])
+    values, weights = np.concatenate(entries), rng.integers(1, 9, indptr[-1]).astype(float)
+    n_cuts, out = np.empty(7, dtype=np.int64), np.empty((3, indptr[-1]))
+    find_entry_cuts(values, weights, indptr, rest, n_bins, n_cuts, out)
+    ends = np.cumsum(n_cuts)
+    for j, column in enumerate(entries):
+        kept = ~np.isnan(column)
+        full, mass = column[kept], weights[indptr[j] : indptr[j + 1]][kept]
+        if rest[j] >= 0:
+            full, mass = np.append(full, 0.0), np.append(mass, rest[j])
+        order = np.argsort(full, kind="stable")
+        cuts, below, above = out[:, ends[j] - n_cuts[j] : ends[j]]
+        np.testing.assert_array_equal(cuts, naive_cuts(full[order], mass[order], n_bins))
+        np.testing.assert_array_equal(below, [full[full <= cut].max() for cut in cuts])
+        np.testing.assert_array_equal(above, [full[full > cut].min() for cut in cuts])
 
 
 def test_midpoint_of_neighbours_is_the_lower_one():

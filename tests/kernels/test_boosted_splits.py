@@ -93,23 +93,25 @@ def test_gain_of_a_split_is_twice_what_the_objective_falls_by():
 
 
 def test_codes_are_parted(rng):
-    histograms = (rng.integers(-9, 9, (3, 2, 2048)) << 32) + rng.integers(1, 9, (3, 2, 2048))
+    histograms = (rng.integers(-9, 9, (3, 2000)) << 32) + rng.integers(1, 9, (3, 2000))
+    starts = np.arange(13) * 140
     nodes, lefts = np.array([[2, 0, 1], [0, 0, 1]]), np.zeros(2, dtype=np.int64)
-    cells = histograms[[2, 0], 1, 3 * 256 : 4 * 256]
+    cells = histograms[[2, 0], 11 * 140 : 12 * 140]
     order, goes_left = rng.permutation(30), np.zeros(256, dtype=bool)
     codes = np.arange(256)
     for n_ordered, first in ((-1, codes[:13]), (30, order[:13])):
         for missing_left in (True, False):
             found = part_codes(
-                histograms, nodes, 11, 30, 12, missing_left, order, n_ordered, goes_left, lefts
-            )
+                histograms, starts, nodes, 11, 30, 12, missing_left, order, n_ordered, goes_left,
+                lefts,
+            )  # fmt: skip
             expected = np.isin(codes, first) | ((codes == 30) & missing_left)
             assert found == missing_left
             np.testing.assert_array_equal(goes_left, expected)
-            np.testing.assert_array_equal(lefts, cells[:, expected].sum(axis=1))
-    histograms[:, 1, 3 * 256 + 30] = 0  # without missing values, the heavier side takes them
+            np.testing.assert_array_equal(lefts, cells[:, expected[:140]].sum(axis=1))
+    histograms[:, 11 * 140 + 30] = 0  # without missing values, the heavier side takes them
     for place, heavier in ((25, True), (4, False)):
-        given = histograms, nodes, 11, 30, place, False, order, -1, goes_left, lefts
+        given = histograms, starts, nodes, 11, 30, place, False, order, -1, goes_left, lefts
         assert part_codes(*given) == heavier
         assert goes_left[30] == heavier
 
@@ -117,10 +119,11 @@ def test_codes_are_parted(rng):
 def test_categories_are_in_the_order_of_their_mean_gradient(rng):
     g, h = rng.integers(-50, 50, (2, 20)), rng.integers(1, 9, (2, 20))
     g[:, 4] = h[:, 4] = 0  # no rows
-    histograms = np.zeros((2, 1, 2048), dtype=np.int64)
-    histograms[:, 0, 512:532] = (g << 32) + h
+    histograms, starts = np.zeros((2, 90), dtype=np.int64), np.array([0, 7, 40, 61])
+    histograms[:, 40:60] = (g << 32) + h
     order, unit = np.zeros(256, dtype=np.int64), np.array([0.5, 0.25])
-    n = order_categories(histograms, np.array([[1, 0, 1], [0, 0, 1]]), 2, 20, unit, 1.5, order)
+    nodes = np.array([[1, 0, 1], [0, 0, 1]])
+    n = order_categories(histograms, starts, nodes, 2, 20, unit, 1.5, order)
     expected = np.argsort(0.5 * g.sum(axis=0) / (0.25 * h.sum(axis=0) + 1.5), kind="stable")
     assert n == 19
     np.testing.assert_array_equal(order[:n], expected[expected != 4])
@@ -134,12 +137,13 @@ def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
     packed = (rng.integers(-90, 90, 500) << 32) + rng.integers(1, 9, 500)
     histograms, n_bins = np.zeros((1, 2, 2048), np.int64), np.full(11, 11)
     add_rows(codes.view(np.int64), np.arange(500, dtype=np.int32), packed, histograms[0])
+    histograms, starts = histograms.reshape(1, -1), np.arange(12) * 256
     found = np.zeros((2, 1, N_FIELDS))
     for out, nominal, signs in zip(
         found, (None, np.zeros(11, dtype=bool)), (None, np.zeros(11, np.int64)), strict=True
     ):
         kernel(
-            n_bins, nominal, signs, np.ones((1, 11), dtype=bool), None, 0, 2, histograms,
+            n_bins, nominal, signs, np.ones((1, 11), dtype=bool), None, 0, 2, histograms, starts,
             np.array([[0, packed.sum(), 20]]), np.array([[0.0, 1.0, -np.inf, np.inf]]),
             np.array([0.5, 0.25]), 0.0, out,
         )  # fmt: skip

@@ -39,17 +39,17 @@ def stored(rng):
 @pytest.mark.parametrize("columns", [[0, 1, 2, 3, 4], [1, 4]])
 def test_histograms_are_those_of_dense_codes(columns, rng):
     codes, zero_codes, entries = stored(rng)
-    places = np.full(5, -1, dtype=np.int32)
-    places[columns] = np.arange(len(columns))
+    first = np.full(5, -1)
+    first[columns] = 3 + 256 * np.arange(len(columns))
     rows = rng.permutation(50)[:30].astype(np.int32)
     packed = rng.integers(-(2**60), 2**60, 50)
-    before = rng.integers(0, 9, (8, 256))
-    out, sums = before.copy(), np.full(len(columns), -9)
-    add_entries(*entries, places, zero_codes[columns], rows, packed, sums, out)
+    before = rng.integers(0, 9, 1300)
+    out, sums = before.copy(), np.full(5, -9)
+    add_entries(*entries, first, zero_codes, rows, packed, sums, out)
     expected = before.copy()
     for row in rows:
-        for place, column in enumerate(columns):
-            expected[place, codes[row, column]] += packed[row]
+        for column in columns:
+            expected[first[column] + codes[row, column]] += packed[row]
     np.testing.assert_array_equal(out, expected)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.binning import find_cuts, write_codes
+from rankwise.kernels.binning import find_cuts, find_entry_cuts, write_codes
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import (
     Float64Array,
@@ -27,6 +27,7 @@ from rankwise.typing import (
 MAX_BINS = 255  # codes are one byte, and one code is reserved for missing values
 CHUNK_ROWS = 1024
 CHUNK_COLUMNS = 4
+CHUNK_SPARSE_COLUMNS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,44 +174,46 @@ def find_bins(
     if is_sparse(X):
         X, rows = (X if rows is None else X[rows]).tocsc(), None
     table = X
-    whole = 0.0 if weight is None else weight.sum()
+    step = CHUNK_SPARSE_COLUMNS if is_sparse(X) else CHUNK_COLUMNS
 
     def cut(first: int) -> list[Float64Array]:
-        columns = slice(first, first + CHUNK_COLUMNS)
+        columns = slice(first, min(first + step, n_features))
         if is_sparse(table):
-            block = [_stored(table, j, weight, whole) for j in range(n_features)[columns]]
+            cuts = _cuts_of_entries(table, columns, weight, max_bins)
         else:
-            block = [(column, weight) for column in _columns(table, rows, columns)]
-        cuts = []
-        for j, (column, weights) in enumerate(block, start=first):
-            if nominal[j]:
-                codes = np.arange(float(nominal[j]))
-                cuts.append(np.stack([codes[:-1] + 0.5, codes[:-1], codes[1:]]))
-            else:
-                cuts.append(_cuts_of_column(column, weights, max_bins))
+            block = _columns(table, rows, columns)
+            cuts = [_cuts_of_column(column, weight, max_bins) for column in block]
+        for j in np.flatnonzero(nominal[columns]).tolist():
+            codes = np.arange(float(nominal[first + j]))
+            cuts[j] = np.stack([codes[:-1] + 0.5, codes[:-1], codes[1:]])
         return cuts
 
-    blocks = thread_map(cut, range(0, n_features, CHUNK_COLUMNS), n_threads)
+    blocks = thread_map(cut, range(0, n_features, step), n_threads)
     columns = [cuts for block in blocks for cuts in block]
     indptr = np.concatenate([[0], np.cumsum([c.shape[1] for c in columns])]).astype(np.int64)
     cuts, below, above = np.concatenate([np.empty((3, 0)), *columns], axis=1)
     return Binning(cuts, indptr, below, above)
 
 
-def _stored(
-    X: SparseMatrix, j: int, weight: Float64Array | None, whole: float
-) -> tuple[FloatArray, Float64Array]:
-    """Values of a column of a CSC matrix with their weights; all values not stored are one 0."""
-    part = slice(*X.indptr[j : j + 2])
-    values = X.data[part]
+def _cuts_of_entries(
+    X: SparseMatrix, columns: slice, weight: Float64Array | None, max_bins: int
+) -> list[Float64Array]:
+    """Cuts of some columns of a CSC matrix, from the stored values."""
+    indptr = X.indptr[columns.start : columns.stop + 1].astype(np.int64)
+    part, indptr = slice(indptr[0], indptr[-1]), indptr - indptr[0]
+    lengths = np.diff(indptr)
+    values, column = X.data[part].astype(np.float64), np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((values, column))
     if weight is None:
-        weights, rest = np.ones(len(values)), float(X.shape[0] - len(values))
+        weights, rest = np.ones(len(values)), X.shape[0] - lengths.astype(np.float64)
     else:
-        weights = weight[X.indices[part]]
-        rest = whole - weights.sum()
-    if len(values) == X.shape[0]:
-        return values.copy(), weights
-    return np.append(values, values.dtype.type(0)), np.append(weights, rest)
+        weights = weight[X.indices[part]][order]
+        rest = np.maximum(weight.sum() - np.bincount(column, weights, len(lengths)), 0.0)
+    rest[lengths == X.shape[0]] = -1.0
+    n_cuts = np.empty(len(lengths), dtype=np.int64)
+    cuts = np.empty((3, int(np.minimum(lengths, max_bins - 1).sum())))
+    find_entry_cuts(values[order], weights, indptr, rest, max_bins, n_cuts, cuts)
+    return np.split(cuts[:, : n_cuts.sum()], np.cumsum(n_cuts)[:-1], axis=1)
 
 
 def _columns(X: FloatArray, rows: Int64Array | None, columns: slice) -> FloatArray:

@@ -109,6 +109,49 @@ def find_cuts(values, weights, out):
 
 
 @njit
+def find_entry_cuts(values, weights, indptr, rest, max_bins, n_cuts, out):
+    """Find the cuts of sparse columns; one zero stands for all values that are not stored.
+
+    Parameters
+    ----------
+    values, weights : ndarrays of shape (n_entries,), float64
+        Column j: ``values[indptr[j]:indptr[j + 1]]``, ascending, NaN last.
+    indptr : ndarray of shape (n_columns + 1,), int64
+    rest : ndarray of shape (n_columns,), float64
+        Weight of the zero; negative: all values of the column are stored.
+    max_bins : int
+    n_cuts : ndarray of shape (n_columns,), int64, overwritten
+    out : ndarray of shape (3, n), float64
+        Cuts, with the values below and above each, one column after another. A column of k entries
+        has at most k cuts.
+    """
+    longest = 1
+    for j in range(len(rest)):
+        longest = max(longest, indptr[j + 1] - indptr[j] + 1)
+    merged, heavy, cuts = np.empty(longest), np.empty(longest), np.empty(max_bins - 1)
+    place = 0
+    for j in range(len(rest)):
+        n, open_zero = 0, rest[j] >= 0
+        for k in range(indptr[j], indptr[j + 1]):
+            if open_zero and not values[k] < 0:
+                merged[n], heavy[n], open_zero = 0.0, rest[j], False
+                n += 1
+            if values[k] == values[k]:
+                merged[n], heavy[n] = values[k], weights[k]
+                n += 1
+        if open_zero:
+            merged[n], heavy[n] = 0.0, rest[j]
+            n += 1
+        n_cuts[j] = find_cuts(merged[:n], heavy[:n], cuts)
+        above = 0
+        for c in range(n_cuts[j]):
+            while merged[above] <= cuts[c]:
+                above += 1
+            out[0, place], out[1, place], out[2, place] = cuts[c], merged[above - 1], merged[above]
+            place += 1
+
+
+@njit
 def write_codes(X, cuts, n_cuts, out):
     """Write the number of cuts below each value into ``out``, transposed; NaN: ``n_cuts + 1``.
 

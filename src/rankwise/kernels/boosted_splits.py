@@ -2,7 +2,8 @@
 
 A node is a row of three whole numbers: the slot of its histogram (``SLOT``), its packed sum
 (``TOTAL``), and the smallest sum of second derivatives of a child, in units (``LEAST``). Its
-``limits`` are the penalties L1 and L2, and the bounds of its children's values.
+``limits`` are the penalties L1 and L2, and the bounds of its children's values. The cells of column
+j are ``starts[j]:starts[j + 1]`` of a histogram.
 
 Arguments that most trees do not need may be None. They are then not compiled, which halves the
 compile time:
@@ -146,14 +147,13 @@ def _drawn(seed, feature, first, last):
 
 
 @njit
-def _column(histograms, slot, feature):
+def _column(histograms, starts, slot, feature):
     """Cells of a column in a node's histogram."""
-    start = (feature % WORD) * BINS
-    return histograms[slot, feature // WORD, start : start + BINS]
+    return histograms[slot, starts[feature] : starts[feature + 1]]
 
 
 @njit
-def order_categories(histograms, nodes, feature, n, unit, penalty, order):
+def order_categories(histograms, starts, nodes, feature, n, unit, penalty, order):
     """Order the categories of some nodes by mean gradient; return the number that have rows.
 
     Without penalties, the best of all subsets of one node consists of the first categories in this
@@ -164,7 +164,7 @@ def order_categories(histograms, nodes, feature, n, unit, penalty, order):
     for code in range(n):
         cell = np.int64(0)
         for k in range(len(nodes)):
-            cell += _column(histograms, nodes[k, SLOT], feature)[code]
+            cell += _column(histograms, starts, nodes[k, SLOT], feature)[code]
         # No rows; :func:`part_codes` decides where such a category goes.
         if cell == 0:
             continue
@@ -198,7 +198,7 @@ def _least_worth(alone, min_gain):
 
 @njit
 def _scan(
-    histograms, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
+    histograms, starts, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
     min_gain, sums, gains, found,
 ):  # fmt: skip
     """Write the best split of node ``k`` over the columns in some words."""
@@ -212,10 +212,12 @@ def _scan(
         if not allowed[feature]:
             continue
         n = n_bins[feature]
-        cells = _column(histograms, node[SLOT], feature)
+        cells = _column(histograms, starts, node[SLOT], feature)
         if nominal is not None and nominal[feature]:
             node_slice = nodes[k : k + 1]
-            m = order_categories(histograms, node_slice, feature, n, unit, limits[L2], order)
+            m = order_categories(
+                histograms, starts, node_slice, feature, n, unit, limits[L2], order
+            )
             if m == 0:
                 continue
             _gather(cells, n, order, m, gathered[0])
@@ -244,8 +246,8 @@ def _scan(
 
 @njit
 def _scan_together(
-    histograms, first, last, n_bins, nominal, signs, allowed, seeds, nodes, limits, unit, min_gain,
-    sums, gains, out,
+    histograms, starts, first, last, n_bins, nominal, signs, allowed, seeds, nodes, limits, unit,
+    min_gain, sums, gains, out,
 ):  # fmt: skip
     """Write the split with the largest sum of gains over all nodes.
 
@@ -266,18 +268,18 @@ def _scan_together(
         # Which side missing values take matters only if some node has any.
         has_missing = False
         for k in range(len(nodes)):
-            if _column(histograms, nodes[k, SLOT], feature)[n] != 0:
+            if _column(histograms, starts, nodes[k, SLOT], feature)[n] != 0:
                 has_missing = True
         codes = n
         if nominal is not None and nominal[feature]:
-            n = order_categories(histograms, nodes, feature, n, unit, limits[0, L2], order)
+            n = order_categories(histograms, starts, nodes, feature, n, unit, limits[0, L2], order)
             if n == 0:
                 continue
         for side in range(2 if has_missing else 1):
             together[:n] = 0.0
             lowest, highest = n, 0
             for k in range(len(nodes)):
-                cells = _column(histograms, nodes[k, SLOT], feature)
+                cells = _column(histograms, starts, nodes[k, SLOT], feature)
                 if nominal is not None and nominal[feature]:
                     _gather(cells, codes, order, n, gathered[0])
                     cells = gathered[0, :]
@@ -304,8 +306,8 @@ def _scan_together(
 
 @njit
 def find_splits(
-    n_bins, nominal, signs, allowed, seeds, first, last, histograms, nodes, limits, unit, min_gain,
-    found,
+    n_bins, nominal, signs, allowed, seeds, first, last, histograms, starts, nodes, limits, unit,
+    min_gain, found,
 ):  # fmt: skip
     """Find the best split of each of some nodes, from their histograms.
 
@@ -315,15 +317,15 @@ def find_splits(
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
     for k in range(len(nodes)):
         _scan(
-            histograms, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
-            min_gain, sums, gains, found,
+            histograms, starts, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes,
+            limits, unit, min_gain, sums, gains, found,
         )  # fmt: skip
 
 
 @njit
 def find_common_split(
-    n_bins, nominal, signs, allowed, seeds, first, last, histograms, nodes, limits, unit, min_gain,
-    found,
+    n_bins, nominal, signs, allowed, seeds, first, last, histograms, starts, nodes, limits, unit,
+    min_gain, found,
 ):  # fmt: skip
     """Find the split with the largest sum of gains over some nodes.
 
@@ -331,14 +333,14 @@ def find_common_split(
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
     _scan_together(
-        histograms, first, last, n_bins, nominal, signs, allowed[0], seeds, nodes, limits, unit,
-        min_gain, sums, gains, found[0],
+        histograms, starts, first, last, n_bins, nominal, signs, allowed[0], seeds, nodes, limits,
+        unit, min_gain, sums, gains, found[0],
     )  # fmt: skip
 
 
 @njit
 def part_codes(
-    histograms, nodes, feature, n, place, missing_left, order, n_ordered, goes_left, lefts
+    histograms, starts, nodes, feature, n, place, missing_left, order, n_ordered, goes_left, lefts
 ):
     """Write which codes of a column go left, and the packed sum of the left side of each node.
 
@@ -355,7 +357,7 @@ def part_codes(
     has_missing = False
     left = all_rows = np.int64(0)
     for k in range(len(nodes)):
-        cells = _column(histograms, nodes[k, SLOT], feature)
+        cells = _column(histograms, starts, nodes[k, SLOT], feature)
         if cells[n] != 0:
             has_missing = True
         lefts[k] = 0

@@ -32,21 +32,21 @@ def write_entry_codes(values, features, cuts, indptr, out):
 
 
 @njit
-def add_entries(indptr, features, codes, places, zero_codes, rows, packed, sums, out):
+def add_entries(indptr, features, codes, first, zero_codes, rows, packed, sums, out):
     """Add some rows to a histogram.
 
     Parameters
     ----------
     indptr, features, codes : ndarrays
         CSR matrix of the codes of all rows, uint8.
-    places : ndarray of shape (n_features,), int32
-        Column of the histogram; -1: none.
-    zero_codes : ndarray of shape (n_columns,), uint8
-        Code of 0 in each column of the histogram.
+    first : ndarray of shape (n_features,), int64
+        First cell of each column in the histogram; -1: the histogram leaves the column out.
+    zero_codes : ndarray of shape (n_features,), uint8
+        Code of 0 in each column.
     rows : ndarray of shape (n_rows,), int32
     packed : ndarray of shape (n_samples,), int64
-    sums : ndarray of shape (n_columns,), int64, overwritten
-    out : ndarray of shape (n_columns or more, 256), int64
+    sums : ndarray of shape (n_features,), int64, overwritten
+    out : ndarray of shape (n_cells,), int64
     """
     total = np.int64(0)
     sums[:] = 0
@@ -55,13 +55,14 @@ def add_entries(indptr, features, codes, places, zero_codes, rows, packed, sums,
         term = packed[row]
         total += term
         for k in range(indptr[row], indptr[row + 1]):
-            column = places[features[k]]
-            if column >= 0:
-                out[column, codes[k]] += term
+            column = features[k]
+            if first[column] >= 0:
+                out[first[column] + np.int64(codes[k])] += term
                 sums[column] += term
     # Exact, because packed sums are whole numbers.
     for column in range(len(sums)):
-        out[column, zero_codes[column]] += total - sums[column]
+        if first[column] >= 0:
+            out[first[column] + np.int64(zero_codes[column])] += total - sums[column]
 
 
 @njit

@@ -30,7 +30,7 @@ FEW_ROWS, FEW_CELLS = 16, 20_000
 MANY_TREES, MOST_NODES = 8, 640
 MOST_SIDES = 2**25  # bytes for the sides of categories
 
-CHUNK_ROWS, CHUNK_CELLS = 512, 2**20  # rows at a time, and values of dense rows
+CHUNK_CELLS = 2**20  # values of dense rows at a time
 
 
 def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array) -> None:
@@ -62,7 +62,7 @@ def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array
     if n_rows * trees.n_trees <= scorer.small:
         n_threads = 1
     most = max(1, CHUNK_CELLS // max(1, len(features)))
-    chunk = min(CHUNK_ROWS, -(-n_rows // n_threads), most)
+    chunk = min(scorer.chunk_rows, -(-n_rows // n_threads), most)
 
     def add(start: int) -> None:
         rows = slice(start, start + chunk)
@@ -108,6 +108,7 @@ class _Walk:
     """
 
     small: ClassVar[int] = 30_000
+    chunk_rows: ClassVar[int] = 1024
 
     trees: TreeEnsemble
     features: Int64Array

@@ -51,6 +51,7 @@ class LeafMasks:
 
     # Rows times trees up to which one thread is faster; a thread takes some time to wake up.
     small: ClassVar[int] = 500_000
+    chunk_rows: ClassVar[int] = 512
 
     features: Int64Array
     listed_indptr: Int64Array

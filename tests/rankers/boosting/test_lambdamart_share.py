@@ -7,10 +7,12 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 from rankwise import LambdaMART
 from rankwise.rankers.boosting.lambdamart_share import check_shareable, fit_share
+from rankwise.trees.boosted.sparse_rows import MOST_STORED
 
 
 class Threads:
@@ -90,6 +92,18 @@ def test_shares_grow_the_trees_of_one_machine(rows, n, options):
     ranker = LambdaMART(8, n_jobs=1, **options)
     whole = clone(ranker).fit(rows[0], rows[1], qid=rows[2])
     for part in fitted(ranker, rows, n):
+        assert_same(part, whole)
+
+
+def test_sparse_shares_of_other_densities(rows, rng):
+    """All machines exchange histograms of one form, which the entries of all shares decide."""
+    X, y, qid = rows
+    stored = rng.random(X.shape) < np.where(qid % 3 == 0, 0.2, 0.02)[:, None]
+    X = np.where(stored, X, 0.0)
+    assert (X != 0).mean() < MOST_STORED < (X[qid % 3 == 0] != 0).mean()
+    ranker = LambdaMART(8, min_samples_leaf=2, n_jobs=1)
+    whole = clone(ranker).fit(X, y, qid=qid)
+    for part in fitted(ranker, (sparse.csr_array(X), y, qid), 3):
         assert_same(part, whole)
 
 

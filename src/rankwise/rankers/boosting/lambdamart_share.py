@@ -115,7 +115,7 @@ def fit_share(
         (share.block(sample), None if weight is None else weight[sample]),
         lambda samples: _cuts(samples, ranker.max_bins),
     )
-    binned = encode_rows(share, binning, n_threads)
+    binned = encode_rows(share, binning, n_threads, shares=shares)
     has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
     boosting = ranker._boosting(seed)
     start = Start.of(trees, share, n_threads, boosting.dropout)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankwise.features.binning import Binning, find_bins
 from rankwise.kernels.binning import write_codes
 from rankwise.kernels.boosted_trees import (
+    BINS,
     WORD,
     add_leaf_values,
     add_rows,
@@ -40,18 +41,18 @@ class WordCodes:
     words: Int64Array
 
     @property
-    def n_words(self) -> int:
-        """Words of eight columns in a histogram."""
-        return self.words.shape[1]
+    def starts(self) -> Int64Array:
+        """Cells of each column and of the padding: 256 in every histogram."""
+        return np.arange(WORD * self.words.shape[1] + 1) * BINS
 
     @property
     def work(self) -> int:
         """Words that a row adds."""
-        return max(1, self.n_words)
+        return max(1, self.words.shape[1])
 
     def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
-        """Add rows to a histogram of shape (n_words, 2048)."""
-        add_rows(self.words, rows, packed, out)
+        """Add rows to a histogram of shape (n_cells,)."""
+        add_rows(self.words, rows, packed, out.reshape(-1, WORD * BINS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ class BinnedRows:
     ) -> WordCodes:
         """Codes of some columns; ``earlier`` ones of equally many columns are overwritten."""
         n, n_words = self.n_rows, -(-len(features) // WORD)
-        if earlier is None or earlier.n_words != n_words:
+        if earlier is None or earlier.words.shape[1] != n_words:
             earlier = WordCodes(np.zeros((n, n_words), dtype=np.int64))
         # Padding stays 0, because trees draw equally many columns.
         codes = earlier.words.view(np.uint8)

@@ -29,7 +29,7 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
-from rankwise.kernels.boosted_trees import BINS, LOWER, sum_packed
+from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, sum_packed
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.binned_rows import WordCodes
 from rankwise.trees.boosted.column_choice import ColumnChoice
@@ -51,8 +51,8 @@ class TreeMemory:
     Attributes
     ----------
     numbers : ndarray of shape (2, n_samples), int64
-    histograms : ndarray of shape (max_leaf_nodes, n_words, 2048), int64
-    parts : ndarray of shape (n_threads - 1, n_words, 2048), int64
+    histograms : ndarray of shape (max_leaf_nodes, n_cells), int64
+    parts : ndarray of shape (n_threads - 1, n_cells), int64
         Histograms of the rows that the other threads sum.
     """
 
@@ -86,6 +86,8 @@ class TreeColumns:
         Column numbers among all columns.
     codes : WordCodes or EntryCodes
         Codes of the columns, of which histograms are built.
+    starts : ndarray of shape (n_columns or more + 1,), int64
+        Cells of each column in a histogram.
     n_bins : ndarray of shape (n_columns,), int64
     nominal : ndarray of shape (n_columns,), bool
         Whether bins are categories, which have no order.
@@ -95,6 +97,7 @@ class TreeColumns:
 
     features: Int64Array
     codes: WordCodes | EntryCodes
+    starts: Int64Array
     n_bins: Int64Array
     nominal: NDArray[np.bool_]
     signs: Int64Array
@@ -104,6 +107,7 @@ class TreeColumns:
         return TreeColumns(
             features,
             codes,
+            codes.starts,
             self.n_bins[features],
             self.nominal[features],
             self.signs[features],
@@ -271,8 +275,8 @@ class GrowingTree:
         if self._threshold_rng is not None:
             seeds = self._threshold_rng.integers(1, 2**63, len(asking), dtype=np.uint64)
         self._fill_histograms(tasks)
-        n_words = self._columns.codes.n_words
-        n_parts = self._n_threads if len(leaves) * n_words * BINS > SMALL else 1
+        n_words, n_cells = -(-len(self._columns.features) // WORD), int(self._columns.starts[-1])
+        n_parts = self._n_threads if len(leaves) * n_cells > WORD * SMALL else 1
         # Threads search separate words of eight columns, in the order of the columns.
         edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
         found = np.zeros((len(edges) - 1, len(asking), N_FIELDS))
@@ -283,8 +287,8 @@ class GrowingTree:
         def find(number: int) -> None:
             kernel(
                 self._columns.n_bins, self._nominal, self._signs, allowed, seeds, edges[number],
-                edges[number + 1], self._memory.histograms, lines, limits, self._unit,
-                self._rules.min_split_gain, found[number],
+                edges[number + 1], self._memory.histograms, self._columns.starts, lines, limits,
+                self._unit, self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
         thread_map(find, range(len(edges) - 1), n_parts)
@@ -295,7 +299,7 @@ class GrowingTree:
 
     def _fill_histograms(self, tasks: list[_HistogramTask]) -> None:
         """Sum the histograms of the smaller siblings, and subtract them from the parents'."""
-        histograms = self._memory.histograms[:, : self._columns.codes.n_words]
+        histograms = self._memory.histograms[:, : self._columns.starts[-1]]
         for start, end, small, _ in tasks:
             self._sum_rows(start, end, histograms[small])
         if self._shares is not None:
@@ -441,12 +445,12 @@ class GrowingTree:
         order, n_ordered = np.empty(BINS, dtype=np.int64), -1
         if columns.nominal[column]:
             n_ordered = order_categories(
-                histograms, lines, column, n, self._unit, self._reg_lambda, order
+                histograms, columns.starts, lines, column, n, self._unit, self._reg_lambda, order
             )
         goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
         part_codes(
-            histograms, lines, column, n, place, bool(split[MISSING_LEFT]), order, n_ordered,
-            goes_left, lefts,
+            histograms, columns.starts, lines, column, n, place, bool(split[MISSING_LEFT]), order,
+            n_ordered, goes_left, lefts,
         )  # fmt: skip
         if n_ordered >= 0:
             left, right = (np.flatnonzero(goes_left[:n] == side) for side in (True, False))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.features.binning import Binning
-from rankwise.kernels.boosted_trees import BINS, WORD, part
+from rankwise.kernels.boosted_trees import BINS, part
 from rankwise.kernels.sparse_histograms import (
     add_entries,
     add_leaf_values_of_entries,
@@ -19,6 +20,7 @@ from rankwise.kernels.sparse_histograms import (
 )
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.binned_rows import BinnedRows, find_row_bins
+from rankwise.trees.boosted.shares import Shares
 from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array, Int64Array, is_sparse
@@ -37,21 +39,26 @@ class EntryCodes:
     ----------
     indptr, features, codes : ndarrays
         CSR matrix of the codes.
-    places : ndarray of shape (n_features,), int32
-        Column of the histogram; -1: none.
-    zero_codes : ndarray of shape (n_columns,), uint8
+    zero_codes : ndarray of shape (n_features,), uint8
+    columns : ndarray of shape (n_columns,), int64
+        Columns of the histograms.
+    starts : ndarray of shape (n_columns + 1,), int64
+        Cells of each of them: as many as it has codes.
     """
 
     indptr: Int64Array
     features: NDArray[np.int32]
     codes: NDArray[np.uint8]
-    places: NDArray[np.int32]
     zero_codes: NDArray[np.uint8]
+    columns: Int64Array
+    starts: Int64Array
 
-    @property
-    def n_words(self) -> int:
-        """Words of eight columns in a histogram."""
-        return -(-len(self.zero_codes) // WORD)
+    @cached_property
+    def first(self) -> Int64Array:
+        """First cell of each of all columns, shape (n_features,); -1 for those left out."""
+        first = np.full(len(self.zero_codes), -1, dtype=np.int64)
+        first[self.columns] = self.starts[:-1]
+        return first
 
     @property
     def work(self) -> int:
@@ -59,11 +66,11 @@ class EntryCodes:
         return max(1, -(-len(self.codes) // max(1, len(self.indptr) - 1)))
 
     def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
-        """Add rows to a histogram of shape (n_words, 2048)."""
+        """Add rows to a histogram of shape (n_cells,)."""
         sums = np.empty(len(self.zero_codes), dtype=np.int64)
         add_entries(
-            self.indptr, self.features, self.codes, self.places, self.zero_codes, rows, packed,
-            sums, out.reshape(-1, BINS),
+            self.indptr, self.features, self.codes, self.first, self.zero_codes, rows, packed, sums,
+            out,
         )  # fmt: skip
 
 
@@ -138,8 +145,9 @@ class SparseBinnedRows:
         thread_map(write, range(0, X.nnz, step), n_threads)
         below = np.concatenate([[0], np.cumsum(binning.cuts < 0)])
         zero_codes = np.diff(below[binning.indptr]).astype(np.uint8)
-        every = np.arange(n_features, dtype=np.int32)
-        entries = EntryCodes(indptr, features, codes, every, zero_codes)
+        starts = np.concatenate([[0], np.cumsum(binning.missing_code + 1)])
+        every = np.arange(n_features)
+        entries = EntryCodes(indptr, features, codes, zero_codes, every, starts)
         by_column: Any = sparse.csr_array((codes, features, X.indptr), shape=X.shape).tocsc()
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
         return cls(
@@ -154,12 +162,9 @@ class SparseBinnedRows:
 
     def take_codes(self, features: Int64Array, n_threads: int, earlier: Any = None) -> EntryCodes:
         """Codes of some columns."""
-        entries = self.entries
-        places = np.full(self.n_features, -1, dtype=np.int32)
-        places[features] = np.arange(len(features))
-        return EntryCodes(
-            entries.indptr, entries.features, entries.codes, places, entries.zero_codes[features]
-        )
+        sizes = np.diff(self.entries.starts)[features]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return replace(self.entries, columns=features, starts=starts)
 
     def part(
         self,
@@ -212,10 +217,15 @@ def encode_rows(
     binning: Binning,
     n_threads: int | None = None,
     n_categories: NDArray[Any] | None = None,
+    shares: Shares | None = None,
 ) -> CodedRows:
-    """Encode the rows, in the form that suits their share of stored values."""
+    """Encode the rows, in the form that suits their share of stored values on all machines."""
     X: Any = rows.X
+    n_values = X.shape[0] * X.shape[1]
+    sizes = np.array([X.nnz if is_sparse(X) else n_values, n_values])
+    # Histograms that are exchanged have the same cells everywhere.
+    stored, values = (sizes if shares is None else shares.sum(sizes)).tolist()
     encode: Callable[..., CodedRows] = BinnedRows.encode
-    if is_sparse(X) and X.nnz <= MOST_STORED * X.shape[0] * X.shape[1]:
+    if is_sparse(X) and stored <= MOST_STORED * values:
         encode = SparseBinnedRows.encode
     return encode(rows, binning, n_threads, n_categories)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.boosted_trees import BINS, WORD, absolute_sums, pack
+from rankwise.kernels.boosted_trees import absolute_sums, pack
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.column_choice import ColumnChoice
 from rankwise.trees.boosted.growing_tree import GrowingTree, TreeColumns, TreeMemory
@@ -52,14 +52,13 @@ class TreeGrower:
         self._binned, self._rules, self._n_threads = binned, rules, n_threads
         self._weight, self._shares = weight, shares
         n_features, n, codes = binned.n_features, binned.n_rows, binned.all_codes()
-        n_words = codes.n_words
         n_in_all = n if shares is None else int(shares.sum(np.array([n]))[0])
-        shape = (_most_leaves(rules, n_in_all), n_words, WORD * BINS)
+        shape = (_most_leaves(rules, n_in_all), int(codes.starts[-1]))
         if math.prod(shape) > MOST_CELLS:
             raise ValueError(
                 f"max_leaf_nodes must be such that histograms have at most {MOST_CELLS:,} cells "
-                f"(16 GiB), got {shape[0]:,} leaves of {n_words * WORD:,} columns of {BINS} cells. "
-                "Lower it, or set max_depth."
+                f"(16 GiB), got {shape[0]:,} leaves of {shape[1]:,} cells ({n_features:,} "
+                "columns). Lower it, or set max_depth."
             )
         # Line 0 of the first buffer holds the gradients, and then, in their place, the packed
         # derivatives. Line 1 holds the second derivatives, and then the row numbers and a scratch
@@ -68,11 +67,13 @@ class TreeGrower:
             np.empty((2, n), dtype=np.int64),
             np.empty(shape, dtype=np.int64),
             # The calling thread sums into the histogram itself.
-            np.empty((n_threads - 1, *shape[1:]), dtype=np.int64),
+            np.empty((n_threads - 1, shape[1]), dtype=np.int64),
         )
         n_bins = binned.binning.n_cuts + 1
         signs = np.array(rules.signs or [0] * n_features, dtype=np.int64)
-        self._columns = TreeColumns(np.arange(n_features), codes, n_bins, binned.nominal, signs)
+        self._columns = TreeColumns(
+            np.arange(n_features), codes, codes.starts, n_bins, binned.nominal, signs
+        )
         self._drawn: Any = None  # codes of the columns of the last tree that drew some
 
     @property

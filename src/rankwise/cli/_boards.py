@@ -66,10 +66,17 @@ def check_outputs(report: Path | None, table: Path | None) -> None:
             )
 
 
-def check_gate(fail_if: FailIf | None, margin: float | None, baseline: str | None) -> None:
-    """Raise UsageError if the options of the gate do not fit each other."""
+def check_gate(
+    fail_if: FailIf | None, margin: float | None, baseline: str | None, n_systems: int | None = None
+) -> None:
+    """Raise UsageError if the options of the gate do not fit each other, or it compares nothing."""
     if fail_if is not None and baseline is None:
         raise UsageError("--fail-if compares with a baseline. Name it with --baseline.")
+    if fail_if is not None and n_systems == 1:
+        raise UsageError(
+            f"--fail-if compares systems with the baseline, but {baseline} is the only one. Name "
+            "another file."
+        )
     if margin is not None and fail_if is None:
         raise UsageError("--margin needs --fail-if worse.")
     if margin is not None and not margin >= 0:

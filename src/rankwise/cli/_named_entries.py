@@ -104,13 +104,16 @@ def _with_baseline(
 ) -> tuple[dict[str, Any], str | None]:
     """Entries with the baseline, which is read and put first if missing, and its name.
 
-    ``names`` maps the words of the entries to their names: a baseline may be given as either.
+    ``names`` maps the words of the entries to their names: a baseline may be given as either. If a
+    file has the name of an entry, the word means the file.
     """
-    if word is None or word in found:
-        return found, word
+    if word is None:
+        return found, None
     known = {_place(entry): name for entry, name in names.items()}
     if _place(word) in known:
         return found, known[_place(word)]
+    if word in found and not Path(word).is_file():
+        return found, word
     name, candidate = read(word)
     if name in found:
         raise UsageError(

@@ -85,6 +85,10 @@ def board(
             "units.",
         ),
     ] = None,
+    ignore: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Columns to leave out, which hold no scores."),
+    ] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Smaller scores are better.")
     ] = False,
@@ -142,6 +146,7 @@ def board(
         run=False if average_repeats else run,
         stratum=stratum,
         cluster=cluster,
+        ignore=() if ignore is None else split_list(ignore),
         sep="\t" if sep == "\\t" else sep,
         greater_is_better=not lower_is_better,
         missing=read_rule(missing),

@@ -167,7 +167,7 @@ def evaluate(
         if path is not None and not several:
             raise UsageError(f"{option} compares several systems. Add one with --systems.")
     check_outputs(report, table)
-    check_gate(fail_if, margin, against)
+    check_gate(fail_if, margin, against, len(found))
     if several and per_query:
         raise UsageError("--per-query shows one system only. Use --json for several.")
     columns = replace(columns, score_columns=columns_of(found))

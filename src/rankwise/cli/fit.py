@@ -98,7 +98,13 @@ def fit(
     by_measure = "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
-        rows = summarise_rows(train.X, train.qid, model=tuned.estimator, random_state=random_state)
+        rows = summarise_rows(
+            train.X,
+            train.qid,
+            model=tuned.estimator,
+            feature_names=train.feature_names,
+            random_state=random_state,
+        )
     save(tuned.estimator, out, rows=rows)
     facts = {
         "ranker": ranker,

@@ -51,7 +51,10 @@ def _lines(facts: dict[str, Any]) -> list[list[str]]:
     """One line per fact; a nested fact is named PARENT.NAME."""
     lines = []
     for name, value in facts.items():
-        if isinstance(value, dict):
+        if name == "rows":  # a summary of every column, for 'rankwise lint --against'
+            said = f"summary of {value['n_rows']} rows, {value['n_queries']} queries"
+            lines.append([name, said])
+        elif isinstance(value, dict):
             lines += [[f"{name}.{key}", str(item)] for key, item in value.items()]
         elif isinstance(value, list):
             shown = ", ".join(map(str, value[:8])) + (", …" if len(value) > 8 else "")

@@ -76,7 +76,6 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     """Report what moved in DATA since the training of a model, and exit with 1 if anything did."""
     import numpy as np
 
-    from rankwise.checks.named_columns import frame_for
     from rankwise.cli._scoring import chunks_to_score
     from rankwise.datasets import RowSummary
     from rankwise.persistence import describe, load
@@ -94,12 +93,12 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     model = load(path)
     with waiting("Comparing"):
         chunks = list(chunks_to_score(data, columns, model))
+        if not chunks:
+            raise JobError(f"{', '.join(data)} has no rows to compare.")
         X = join_rows([chunk.X for chunk in chunks])
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else np.arange(len(X))
-        names = getattr(model, "feature_names_in_", None)
-        rows = frame_for(model, X, None if names is None else [str(name) for name in names])
-        report = find_drift(RowSummary.from_dict(facts["rows"]), rows, qid, model=model)
+        report = find_drift(RowSummary.from_dict(facts["rows"]), X, qid, model=model)
     if json:
         print_json(report.to_dict())
     else:

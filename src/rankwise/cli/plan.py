@@ -46,8 +46,22 @@ def plan(
             help="Average several values of a system for one unit, as independent repeats.",
         ),
     ] = False,
+    run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of runs, which are averaged.")
+    ] = None,
+    stratum: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of given groups of units.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column of groups that are drawn; they are the units."),
+    ] = None,
+    ignore: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Columns to leave out.")
+    ] = None,
+    sep: Annotated[str | None, typer.Option(metavar="CHARACTER", help="Column separator.")] = None,
     missing: Annotated[
-        str, typer.Option(metavar="refuse|drop|NUMBER", help="Missing values.")
+        str, typer.Option(metavar="refuse|drop|pairs|NUMBER", help="Missing values.")
     ] = "refuse",
     random_state: RandomState = 0,
     json: Json = False,
@@ -68,7 +82,11 @@ def plan(
         system=system,
         unit=None if unit is None else split_list(unit),
         score=score,
-        run=False if average_repeats else None,
+        run=False if average_repeats else run,
+        stratum=stratum,
+        cluster=cluster,
+        ignore=() if ignore is None else split_list(ignore),
+        sep="\t" if sep == "\\t" else sep,
         missing=read_rule(missing),
     )
     values = board.per_query()

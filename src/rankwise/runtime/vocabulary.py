@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-LISTS = ("features", "fields")
+LISTS = ("features", "fields", "ignore")
 
 
 class ArgumentError(ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.special import chdtrc, chndtr, chndtrinc
 from scipy.stats import norm
 
+from rankwise.checks.frames import wrap_frame
 from rankwise.datasets.linting.row_summary import (
     ColumnSummary,
     RowSummary,
@@ -24,6 +26,8 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 # Bins of fewer rows than this in either sample are tested together with others.
 _FEWEST = 5.0
 _MOST_NAMED = 8
+# With fewer queries, their spread is not known well enough for the stated rate of alarms.
+_FEWEST_QUERIES = 10
 SCORES = "scores of the model"
 
 
@@ -118,11 +122,11 @@ def find_drift(
 
     Parameters
     ----------
-    before : RowSummary
-        Result of :func:`summarise_rows`, or ``RowSummary.from_dict(describe(path)["rows"])`` of a
-        model that was saved with one.
+    before : RowSummary or dict
+        Result of :func:`summarise_rows`, or ``describe(path)["rows"]`` of a model that was saved
+        with one.
     X : array, sparse matrix or frame of shape (n_samples, n_features)
-        New rows; the columns of a frame are matched by name.
+        New rows; the columns of a frame are matched by name, others by their order.
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: every row is drawn for itself.
     model : estimator, optional
@@ -146,7 +150,7 @@ def find_drift(
     Shares of the rows per bin are compared by the chi-square test with Rao and Scott's second-order
     correction for design effects [1]_, since rows of a query resemble each other. The interval
     inverts the noncentral chi-square. Rows from the same source raise any alarm with a probability
-    of at most ``1 - level``, apart from samples of few queries.
+    of at most ``1 - level``. With fewer than ten queries, nothing is tested.
 
     .. [1] Rao & Scott, "On chi-squared tests for multiway contingency tables with cell proportions
        estimated from survey data", Annals of Statistics 12(1):46-60, 1984.
@@ -161,8 +165,17 @@ def find_drift(
     >>> [(column.name, column.has_moved) for column in report.columns]
     [('1', True), ('0', False)]
     """
-    columns, scores, groups = sample_columns(X, qid, model, random_state)
+    if isinstance(before, Mapping):
+        before = RowSummary.from_dict(before)
+    if not isinstance(before, RowSummary):
+        raise TypeError(
+            f"before must be a RowSummary, got {type(before).__name__}. Pass a result of "
+            "summarise_rows."
+        )
+    names = None if wrap_frame(X) is not None else list(before.columns)
+    columns, scores, groups = sample_columns(X, qid, model, random_state, names)
     _check_columns(before, columns)
+    few = [n for n in (before.n_queries, groups.n_queries) if n < _FEWEST_QUERIES]
     query_of_row = groups.codes()
     compared = {name: (before.columns[name], columns[name]) for name in before.columns}
     if scores is not None and before.scores is not None:
@@ -171,7 +184,7 @@ def find_drift(
         _compare(name, column, values, query_of_row, before.n_rows)
         for name, (column, values) in compared.items()
     ]
-    corrected = holm([column.p_value for column in found])
+    corrected = holm([math.nan if few else column.p_value for column in found])
     moved = [
         ColumnDrift(**{**vars(c), "p_value": float(p), "has_moved": bool(p < 1 - level)})
         for c, p in zip(found, corrected, strict=True)
@@ -179,7 +192,13 @@ def find_drift(
     moved.sort(key=lambda c: (not c.has_moved, -c.psi if not math.isnan(c.psi) else math.inf))
     sizes = np.diff(groups.indptr)
     notes = _notes(moved, before, sizes, qid is not None)
-    if scores is not None:
+    if few:
+        notes.insert(
+            0,
+            f"nothing is tested: {min(few)} queries say too little of how queries differ (at least "
+            f"{_FEWEST_QUERIES} are needed)",
+        )
+    if scores is not None and not few:
         notes += _notes_on_ranks(before, scores_at_ranks(scores, groups), level)
     return DriftReport(moved, notes, level)
 

@@ -147,6 +147,8 @@ class Leaderboard:
         measure : str, optional
             Name among ``measures``; None: the first.
         """
+        if self.settings.greater_is_better is not None:
+            return None  # values of a table, of which no measure is known
         beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
         if beside is None:
             return None

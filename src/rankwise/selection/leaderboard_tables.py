@@ -6,13 +6,22 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
-from rankwise.selection.leaderboard_text import has_rank_intervals, how_tested, ranks_text
+from rankwise.selection.leaderboard_text import (
+    has_rank_intervals,
+    how_tested,
+    how_tested_against_baseline,
+    merge_notes,
+    queries_that_count,
+    ranks_text,
+)
 
 if TYPE_CHECKING:
     from rankwise.selection.leaderboard import Leaderboard
 
 FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
+_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑"}
 _WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
+_MARKDOWN = frozenset("\\|*_<>`$~#[]")
 # In this order: the backslash of a replacement must stay.
 _LATEX = {
     "\\": r"\textbackslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -49,6 +58,10 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
     has_ranks = has_rank_intervals(rows)
     header += ["ranks"] if has_ranks else []
     lines = [_line(row, board.measures, form, digits, has_ranks) for row in rows]
+    if board.settings.baseline is not None:
+        header.append(f"to {board.settings.baseline}")
+        for row, line in zip(rows, lines, strict=True):
+            line.append(_to_baseline(board, row, form, digits))
     return (_latex if form == "latex" else _markdown)(header, lines, _caption(board, form, rows))
 
 
@@ -63,10 +76,22 @@ def _line(
     return [*cells, ranks_text(row)] if has_ranks else cells
 
 
+def _to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits: int) -> str:
+    """Difference to the baseline by the first measure, marked if it is significant."""
+    found = row["against_baseline"].get(board.measures[0])
+    if found is None or row["ranker"] == board.settings.baseline:
+        return "–"
+    mark = ""
+    if found["separable"]:
+        is_worse = (found["diff"] < 0) == board.greater_is_better()
+        mark = (_WORSE if is_worse else _BETTER)[form]
+    return f"{found['diff']:+.{digits}f}{mark}"
+
+
 def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     settings = board.settings
     level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
-    said = [f"Means over {len(board.qids)} {settings.unit}"]
+    said = [f"Means over {len(board.qids)} {settings.unit}{queries_that_count(board)}"]
     if any(found["separable"] for row in rows for found in row["measures"].values()):
         said.append(
             f"{_WORSE[form].strip()}: significantly worse than the best of the column "
@@ -76,12 +101,21 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
         said.append(
             f"Ranks by {_escaped(board.measures[0], form)}: {level} intervals, which hold jointly"
         )
-    return ". ".join(said) + "."
+    if settings.baseline is not None:
+        said.append(
+            f"To {_escaped(settings.baseline, form)}: difference in "
+            f"{_escaped(board.measures[0], form)} ({_BETTER[form].strip()}, "
+            f"{_WORSE[form].strip()}: significantly better, worse; "
+            f"{how_tested_against_baseline(settings)})"
+        )
+    notes = [f"{_escaped(who, form)}: {_escaped(note, form)}"
+             for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
+    return ". ".join([*said, *notes]) + "."
 
 
 def _escaped(text: str, form: str) -> str:
     if form == "markdown":
-        return text.replace("\\", r"\\").replace("|", r"\|").replace("*", r"\*").replace("\n", " ")
+        return "".join(f"\\{c}" if c in _MARKDOWN else c for c in text.replace("\n", " "))
     return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
 
 
@@ -117,12 +151,20 @@ def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
         "mean", "low", "high", "diff", "diff_low", "diff_high", "p", "p_corrected", "rank_low",
         "rank_high", "letters",
     ]  # fmt: skip
+    kept_against = ["diff", "diff_low", "diff_high", "p_corrected"]
+    against = board.measures if board.settings.baseline is not None else []
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ["rank", board.settings.contestant, *(f"{m} {k}" for m in board.measures for k in kept)]
+        [
+            "rank",
+            board.settings.contestant,
+            *(f"{m} {k}" for m in board.measures for k in kept),
+            *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
+        ]
     )
     for row in rows:
-        cells = [row["measures"][name][what] for name in board.measures for what in kept]
+        cells: list[Any] = [row["measures"][name][what] for name in board.measures for what in kept]
+        cells += [row["against_baseline"].get(m, {}).get(k) for m in against for k in kept_against]
         writer.writerow([row["rank"], row["ranker"], *("" if c is None else c for c in cells)])
     return out.getvalue()

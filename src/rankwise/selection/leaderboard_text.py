@@ -37,6 +37,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     text = [
         f"{settings.data or 'data'}: {len(board.qids)} {settings.unit}{queries_that_count(board)}"
         f"{_in_folds(board)}, ordered by {first}",
+        *([f"{settings.layout}."] if settings.layout else []),
         *recall_of_rows(board),
         "",
         *table,

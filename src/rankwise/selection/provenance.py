@@ -49,7 +49,8 @@ class Settings:
     ``versions`` include the libraries that rankers wrap. ``baseline`` names the ranker that all
     others are tested against, if any. ``select_by`` is empty if nothing was fitted. ``unit`` is
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
-    the direction of values that no measure of the library computed, otherwise None.
+    the direction of values that no measure of the library computed, otherwise None; ``layout`` says
+    where they stood in their table.
 
     Raises
     ------
@@ -67,6 +68,7 @@ class Settings:
     unit: str = "queries"
     contestant: str = "ranker"
     greater_is_better: bool | None = None
+    layout: str = ""
     n_jobs: int = 1
     n_threads: int = 1
     versions: dict[str, str] = field(default_factory=library_versions)

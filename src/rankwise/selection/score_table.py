@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,15 @@ UNIT_NAMES = (
 # Name of the measure of a table whose columns are systems or units.
 _MEASURE = "score"
 _SEPARATORS = ("\t", ",", ";", "|")
+# Names of columns that hold no scores; in a wide table they would become systems or units.
+_NO_SCORES = re.compile(
+    r"(rank|ranking|position|average|avg|mean|overall|total|params?(_.*)?|parameters|(model_)?size"
+    r"|year|index|id|n_.*|num_.*)"
+)
+_FLAGS = {"true": 1.0, "false": 0.0}
+_MOST_NAMED = 3
+# Names that pandas makes up for an index in a file.
+_PANDAS_INDEX = re.compile(r"|Unnamed: \d+|index|__index_level_\d+__")
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "\u2013"})
 
 
@@ -47,6 +57,7 @@ class ScoreColumns:
     run: str | bool | None = None
     stratum: str | None = None
     cluster: str | None = None
+    ignore: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -60,12 +71,15 @@ class ScoreTable:
         By measure and system; NaN where the table has no value.
     strata, clusters : list of str or None
         Stratum and cluster of every unit.
+    layout : str
+        Where systems and units stand in the table, in words.
     """
 
     units: list[str]
     values: dict[str, dict[str, Float64Array]]
     strata: list[str] | None = None
     clusters: list[str] | None = None
+    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,8 +106,10 @@ class _Table:
             value = math.nan if _is_empty(cell) else _number(cell)
             if value is None or math.isinf(value):
                 raise ValueError(
-                    f"{self.where(row)}: {str(cell)!r} in column {name!r} is not a finite number. "
-                    "Leave cells without a value empty, or write NA."
+                    f"{self.where(row)}: {str(cell)!r} in column {name!r} is not a finite number "
+                    "(such as 0.5, without marks for thousands or percent). Leave cells without a "
+                    "value empty, or leave out columns that hold no scores with "
+                    f"{setting('ignore', [name])}."
                 )
             found[row] = value
         return found
@@ -113,13 +129,14 @@ def read_score_table(scores: Any, names: ScoreColumns, sep: str | None = None) -
     if isinstance(scores, str | Path):
         table = _read_file(Path(scores), sep)
     else:
-        frame = wrap_frame(scores)
+        frame = wrap_frame(_with_index(scores))
         if frame is None:
             raise TypeError(
                 "scores must be the path of a table, a frame or a mapping from systems to values, "
                 f"got {type(scores).__name__}. Pass {{system: {{unit: value}}}}, for instance."
             )
         table = _of_frame(frame.lazy().collect())
+    table = _without(table, names.ignore)
     given = [names.system, names.stratum, names.cluster, *(names.unit or ()), *(names.score or ())]
     given += [names.run] if isinstance(names.run, str) else []
     for name in given:
@@ -147,7 +164,7 @@ def _of_long(table: _Table, system: str, measures: list[str], names: ScoreColumn
     """One row per system, unit and run."""
     run = names.run if isinstance(names.run, str) else None
     units = _unit_columns(table, names, {system, run, *measures})
-    of_unit = _joined(table, units)
+    of_unit = _joined(table, units, names)
     unit_codes = {unit: code for code, unit in enumerate(dict.fromkeys(of_unit))}
     systems = table.ids(system)
     runs = table.ids(run) if run else _repeats(table, systems, of_unit, names)
@@ -171,9 +188,10 @@ def _of_long(table: _Table, system: str, measures: list[str], names: ScoreColumn
             found = np.where(seen >= 0, numbers[measure][np.maximum(seen, 0)], math.nan)
             # Independent repeats are one value of their unit.
             values[measure][name] = found if run else _mean_of_known(found)
+    layout = f"systems in column {system}, units in column {' / '.join(units)}"
     return ScoreTable(
         list(unit_codes), values, _of_units(table, names.stratum, of_unit, "stratum"),
-        _of_units(table, names.cluster, of_unit, "cluster"),
+        _of_units(table, names.cluster, of_unit, "cluster"), layout,
     )  # fmt: skip
 
 
@@ -201,21 +219,26 @@ def _of_wide_columns(table: _Table, names: ScoreColumns) -> ScoreTable:
     """One row per unit, one column per system."""
     reserved = {name for name in (names.stratum, names.cluster) if name}
     texts = [name for name in table.columns if table.is_text(name) and name not in reserved]
-    units = list(names.unit or ()) or [n for n in table.columns if n.lower() in UNIT_NAMES] or texts
+    usual = [name for name in table.columns if _plain(name) in UNIT_NAMES]
+    units = list(names.unit or ()) or usual or texts
     others = [name for name in table.columns if name not in {*units, *reserved}]
     systems = list(names.score or others)
+    if not names.score:
+        _check_hold_scores(table, systems, "systems", "score")
     if not systems:
         raise ValueError(
             "the table has no column of scores. Name the columns of a long table with "
             f"{setting('system')} and {setting('score')}."
         )
     n = len(table.columns[systems[0]])
-    of_unit = _joined(table, units) if units else [str(row + 1) for row in range(n)]
+    of_unit = _joined(table, units, names) if units else [str(row + 1) for row in range(n)]
     _check_distinct(of_unit, table)
     values = {name: table.numbers(name)[:, None] for name in systems}
+    rows = f"column {' / '.join(units)}" if units else "the rows"
+    layout = f"systems are columns ({_listed(systems)}), units in {rows}"
     return ScoreTable(
-        of_unit, {_MEASURE: values}, _of_units(table, names.stratum, of_unit, ""),
-        _of_units(table, names.cluster, of_unit, ""),
+        of_unit, {_MEASURE: values}, _of_units(table, names.stratum, of_unit, "stratum"),
+        _of_units(table, names.cluster, of_unit, "cluster"), layout,
     )  # fmt: skip
 
 
@@ -227,11 +250,19 @@ def _of_wide_rows(table: _Table, system: str, names: ScoreColumns) -> ScoreTable
             f"are systems (column {system!r}). Turn the table around."
         )
     units = list(names.unit or [name for name in table.columns if name != system])
+    if not names.unit:
+        _check_hold_scores(table, units, "units", "unit")
     systems = table.ids(system)
-    _check_distinct(systems, table)
+    if len(set(systems)) < len(systems):
+        raise ValueError(
+            f"column {system!r} names systems more than once, so the rows are values, but no "
+            f"column of scores has a usual name ({', '.join(VALUE_NAMES)}). Name it with "
+            f"{setting('score')}."
+        )
     columns = np.column_stack([table.numbers(unit) for unit in units])
     values = {name: columns[row][:, None] for row, name in enumerate(systems)}
-    return ScoreTable(units, {_MEASURE: values})
+    layout = f"systems in column {system}, units are columns ({_listed(units)})"
+    return ScoreTable(units, {_MEASURE: values}, layout=layout)
 
 
 def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
@@ -239,6 +270,8 @@ def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
     if not scores:
         raise ValueError("scores must name at least one system, got none.")
     systems = id_texts(scores, "systems", "system {}".format)
+    # A series of pandas pairs values by its index, as everywhere in pandas.
+    scores = {name: row.to_dict() if _has_labels(row) else row for name, row in scores.items()}
     if all(isinstance(row, Mapping) for row in scores.values()):
         units = list(dict.fromkeys(unit for row in scores.values() for unit in row))
         names = id_texts(units, "units", "unit {}".format)
@@ -271,7 +304,7 @@ def _unit_columns(table: _Table, names: ScoreColumns, taken: set[Any]) -> list[s
     if names.unit:
         return list(names.unit)
     taken = taken | {names.stratum, names.cluster}
-    found = [n for n in table.columns if n.lower() in UNIT_NAMES and n not in taken]
+    found = [n for n in table.columns if _plain(n) in UNIT_NAMES and n not in taken]
     found = found or [name for name in (names.cluster, names.stratum) if name]
     if not found:
         raise ValueError(
@@ -281,9 +314,19 @@ def _unit_columns(table: _Table, names: ScoreColumns, taken: set[Any]) -> list[s
     return found
 
 
-def _joined(table: _Table, names: Sequence[str]) -> list[str]:
-    """Text of several columns that name a unit together."""
-    columns = [table.ids(name) for name in names]
+def _joined(table: _Table, units: Sequence[str], names: ScoreColumns) -> list[str]:
+    """Text of several columns that name a unit together.
+
+    A group is part of the name where units of several groups have equal names.
+    """
+    columns = [table.ids(name) for name in units]
+    for group in (names.cluster, names.stratum):
+        if group is not None and group not in units:
+            of_group = table.ids(group)
+            if len(set(zip(of_group, *columns, strict=True))) > len(
+                set(zip(*columns, strict=True))
+            ):
+                columns = [of_group, *columns]
     return (
         columns[0] if len(columns) == 1 else [" / ".join(row) for row in zip(*columns, strict=True)]
     )
@@ -315,9 +358,81 @@ def _check_distinct(ids: list[str], table: _Table) -> None:
 
 
 def _usual(table: _Table, names: Sequence[str]) -> str | None:
-    """Column with a usual name, in any case; None if there is none."""
-    lower = {column.lower(): column for column in reversed(table.columns)}
-    return next((lower[name] for name in names if name in lower), None)
+    """Column with a usual name, such as "Model" or "model name"; None if there is none."""
+    known = {_plain(column): column for column in reversed(table.columns)}
+    ends = ("", "_name", "_id")
+    return next((known[n + end] for n in names for end in ends if n + end in known), None)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMED:
+        return ", ".join(names)
+    return f"{names[0]} to {names[-1]}"
+
+
+def _without(table: _Table, ignore: Sequence[str]) -> _Table:
+    """Table without the named columns, and without numbers of rows that pandas wrote."""
+    unknown = [name for name in ignore if name not in table.columns]
+    if unknown:
+        raise ValueError(
+            f"{setting('ignore', list(ignore))} names {unknown[0]!r}, which is not a column."
+        )
+    kept = {
+        name: cells
+        for name, cells in table.columns.items()
+        if name not in ignore and not (_PANDAS_INDEX.fullmatch(name) and _counts_rows(cells))
+    }
+    return _Table(kept, table.where)
+
+
+def _counts_rows(cells: Sequence[Any]) -> bool:
+    """Whether cells are 0, 1, 2, … or 1, 2, 3, …"""
+    numbers = [_number(cell) for cell in cells]
+    return len(numbers) > 1 and numbers in (
+        [float(row) for row in range(len(numbers))],
+        [float(row + 1) for row in range(len(numbers))],
+    )
+
+
+def _check_hold_scores(table: _Table, columns: Sequence[str], what: str, argument: str) -> None:
+    """Raise ValueError if columns of a wide table hold something else, by their names or values."""
+    wrong = [
+        name
+        for name in columns
+        if _NO_SCORES.fullmatch(_plain(name)) or _counts_rows(table.columns[name])
+    ]
+    if wrong:
+        raise ValueError(
+            f"column{'s' if len(wrong) > 1 else ''} {', '.join(map(repr, wrong[:12]))} would be "
+            f"{what}, but by name or values {'they hold' if len(wrong) > 1 else 'it holds'} no "
+            f"scores. Leave out with {setting('ignore', wrong)}, or name the {what} with "
+            f"{setting(argument)}."
+        )
+
+
+def _has_labels(values: Any) -> bool:
+    """Whether values are a series of pandas with an index that names them."""
+    return hasattr(values, "to_dict") and _names_rows(getattr(values, "index", None))
+
+
+def _names_rows(index: Any) -> bool:
+    """Whether an index of pandas says more than the place of a row."""
+    dtype = getattr(index, "dtype", None)
+    names = getattr(index, "names", None)
+    if dtype is None or names is None:
+        return False
+    return any(name is not None for name in names) or dtype.kind not in "iu"
+
+
+def _with_index(frame: Any) -> Any:
+    """A frame of pandas with its index as columns, if that names rows."""
+    if hasattr(frame, "reset_index") and _names_rows(getattr(frame, "index", None)):
+        return frame.reset_index()
+    return frame
 
 
 def _mean_of_known(values: Float64Array) -> Float64Array:
@@ -334,6 +449,8 @@ def _is_empty(cell: Any) -> bool:
 
 
 def _number(cell: Any) -> float | None:
+    if isinstance(cell, str) and cell.strip().lower() in _FLAGS:
+        return _FLAGS[cell.strip().lower()]
     try:
         return float(cell)
     except (TypeError, ValueError):

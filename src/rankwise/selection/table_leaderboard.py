@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def leaderboard(
     run: str | bool | None = None,
     stratum: str | None = None,
     cluster: str | None = None,
+    ignore: str | Sequence[str] = (),
     sep: str | None = None,
     greater_is_better: bool = True,
     missing: str | float = "refuse",
@@ -71,6 +73,8 @@ def leaderboard(
     cluster : str, optional
         Column of groups that are themselves drawn, such as the users of several queries. Values are
         averaged within clusters, and clusters take the place of units.
+    ignore : str or sequence of str
+        Columns to leave out, such as numbers of parameters in a wide table.
     sep : str of length 1, optional
         Separator of a text file; None: the most frequent in its first line.
     greater_is_better : bool
@@ -112,6 +116,8 @@ def leaderboard(
     >>> [(row["ranker"], row["rank_low"], row["rank_high"]) for row in board.rows()]
     [('a', 1, 2), ('b', 1, 2), ('c', 3, 3)]
     """
+    if not isinstance(missing, str) and not math.isfinite(missing):
+        raise ValueError(f"missing must be a finite number, got {missing!r}.")
     if isinstance(missing, str) and missing not in _RULES:
         raise ValueError(
             f"missing must be one of {list(_RULES)} or the value of missing cells, got {missing!r}."
@@ -127,7 +133,9 @@ def leaderboard(
         contestant="system",
         greater_is_better=bool(greater_is_better),
     )
-    names = ScoreColumns(system, _listed(unit), _listed(score), run, stratum, cluster)
+    names = ScoreColumns(
+        system, _listed(unit), _listed(score), run, stratum, cluster, _listed(ignore) or ()
+    )
     table = read_score_table(scores, names, sep)
     systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
     settings.check_baseline("systems", systems)
@@ -176,18 +184,16 @@ def _fill(table: ScoreTable, missing: str | float) -> tuple[ScoreTable, dict[str
         return _kept(table, ~dropped), {"": [note]}
     if missing == "pairs":
         return table, {
-            name: [f"{n} values are missing; each pair is tested on the units of both"]
+            name: [f"values missing: {n}; each pair is tested on the units of both"]
             for name, n in counts.items()
         }
     fill = float(missing)
-    if not math.isfinite(fill):
-        raise ValueError(f"missing must be a finite number, got {missing!r}.")
     filled = {
         measure: {name: np.where(np.isnan(v), fill, v) for name, v in columns.items()}
         for measure, columns in table.values.items()
     }
-    notes = {name: [f"{n} missing values count as {fill:g}"] for name, n in counts.items()}
-    return ScoreTable(table.units, filled, table.strata, table.clusters), notes
+    notes = {name: [f"missing values that count as {fill:g}: {n}"] for name, n in counts.items()}
+    return replace(table, values=filled), notes
 
 
 def _kept(table: ScoreTable, kept: Any) -> ScoreTable:
@@ -197,9 +203,8 @@ def _kept(table: ScoreTable, kept: Any) -> ScoreTable:
     values = {
         m: {name: v[kept] for name, v in columns.items()} for m, columns in table.values.items()
     }
-    return ScoreTable(
-        chosen(table.units) or [], values, chosen(table.strata), chosen(table.clusters)
-    )
+    units, strata, clusters = (chosen(n) for n in (table.units, table.strata, table.clusters))
+    return ScoreTable(units or [], values, strata, clusters, table.layout)
 
 
 def _clustered(table: ScoreTable) -> ScoreTable:
@@ -207,7 +212,6 @@ def _clustered(table: ScoreTable) -> ScoreTable:
     if table.clusters is None:
         return table
     names, codes = np.unique(np.array(table.clusters, dtype=str), return_inverse=True)
-    sizes = np.bincount(codes)
     strata = None
     if table.strata is not None:
         pairs = set(zip(codes.tolist(), table.strata, strict=True))
@@ -219,13 +223,21 @@ def _clustered(table: ScoreTable) -> ScoreTable:
         strata = [stratum for _, stratum in sorted(pairs)]
 
     def means(values: Float64Array) -> Float64Array:
-        columns = [np.bincount(codes, weights=column) / sizes for column in values.T]
+        # Over the values that are there: after the rule, gaps are left with "pairs" alone.
+        known = ~np.isnan(values)
+        filled = np.where(known, values, 0.0)
+        with np.errstate(invalid="ignore"):
+            columns = [
+                np.bincount(codes, weights=column) / np.bincount(codes, weights=there)
+                for column, there in zip(filled.T, known.T, strict=True)
+            ]
         return np.column_stack(columns)
 
     values = {
         m: {name: means(v) for name, v in columns.items()} for m, columns in table.values.items()
     }
-    return ScoreTable(names.tolist(), values, strata)
+    layout = f"{table.layout}, averaged within clusters"
+    return ScoreTable(names.tolist(), values, strata, layout=layout)
 
 
 def _board(
@@ -268,7 +280,7 @@ def _board(
         rankers=dict.fromkeys(systems, "values of the table"),
         fold_infos=infos,
         cells=cells,
-        settings=settings,
+        settings=replace(settings, layout=table.layout),
         run_errors={m: pool_run_errors(found) for m, found in errors.items() if found},
     )
 

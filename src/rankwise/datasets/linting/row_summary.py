@@ -8,7 +8,8 @@ how many times more. It is that of Rao & Scott (Annals of Statistics 12:46-60, 1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ class ColumnSummary:
     largest_effect: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowSummary:
     """Summary of rows, see :func:`summarise_rows`.
 
@@ -89,6 +90,11 @@ class RowSummary:
     scores_at_rank: dict[str, tuple[float, float]]
     smallest_query: int
     largest_query: int
+
+    def __repr__(self) -> str:
+        return (
+            f"RowSummary({self.n_rows} rows, {self.n_queries} queries, {len(self.columns)} columns)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; :meth:`from_dict` reads them back."""
@@ -116,7 +122,12 @@ class RowSummary:
 
 
 def summarise_rows(
-    X: Any, qid: ArrayLike | None = None, *, model: Any = None, random_state: int = 0
+    X: Any,
+    qid: ArrayLike | None = None,
+    *,
+    model: Any = None,
+    feature_names: Sequence[str] | None = None,
+    random_state: int = 0,
 ) -> RowSummary:
     """Summarise rows, for :func:`rankwise.selection.find_drift` of later rows.
 
@@ -128,6 +139,8 @@ def summarise_rows(
         Query of each row; None: every row is drawn for itself.
     model : estimator, optional
         Fitted ranker, whose scores are summarised too.
+    feature_names : sequence of str, optional
+        Names of the columns of an array; None: "0", "1", …
     random_state : int
         Seed for the choice of queries, if there are more than 50,000 rows or 10 million cells.
 
@@ -147,7 +160,7 @@ def summarise_rows(
     >>> summary.n_queries, [round(share, 2) for share in summary.columns["0"].shares[:3]]
     (50, [0.1, 0.1, 0.1])
     """
-    columns, scores, groups = sample_columns(X, qid, model, random_state)
+    columns, scores, groups = sample_columns(X, qid, model, random_state, feature_names)
     query_of_row = groups.codes()
     sizes = np.diff(groups.indptr)
     return RowSummary(
@@ -162,12 +175,21 @@ def summarise_rows(
 
 
 def sample_columns(
-    X: Any, qid: ArrayLike | None, model: Any, random_state: int
+    X: Any,
+    qid: ArrayLike | None,
+    model: Any,
+    random_state: int,
+    feature_names: Sequence[str] | None,
 ) -> tuple[dict[str, Any], Float64Array | None, QueryGroups]:
     """Columns by name (numbers, or lists of categories), scores and queries of a sample of rows."""
     frame = wrap_frame(X)
     frame = None if frame is None else frame.lazy().collect()
-    n, width = frame.shape if frame is not None else X.shape if hasattr(X, "shape") else np.shape(X)
+    shape = frame.shape if frame is not None else getattr(X, "shape", None) or np.shape(X)
+    if len(shape) != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns, got shape {shape}.")
+    n, width = shape
+    if feature_names is not None and len(feature_names) != width:
+        raise ValueError(f"X has {width} columns, but {len(feature_names)} are expected.")
     if n == 0:
         raise ValueError("X must have rows, got none.")
     groups = QueryGroups.from_qid(np.arange(n) if qid is None else qid, n)
@@ -178,11 +200,15 @@ def sample_columns(
     scores = None
     if model is not None:
         part = X if rows is None else frame[rows].to_native() if frame is not None else X[rows]
-        scores = np.asarray(model.predict(part), dtype=np.float64)
+        with warnings.catch_warnings():
+            # Columns of an array are in the order of the model's.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            scores = np.asarray(model.predict(part), dtype=np.float64)
     if frame is not None:
         return {name: _column(frame[name], everything) for name in frame.columns}, scores, groups
     part = X.tocsr()[everything].toarray() if is_sparse(X) else np.asarray(X)[everything]
-    return {str(i): part[:, i].astype(np.float64) for i in range(width)}, scores, groups
+    names = [str(i) for i in range(width)] if feature_names is None else map(str, feature_names)
+    return {n: part[:, i].astype(np.float64) for i, n in enumerate(names)}, scores, groups
 
 
 def _sample(groups: QueryGroups, most_rows: int, random_state: int) -> Int64Array | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 
 import numpy as np
 from scipy.special import chdtr, ndtr, ndtri
 from scipy.stats import nct, t
 
+from rankwise.checks.frames import numbers_of, wrap_frame
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
 from rankwise.metrics.statistics.stratified import check_columns, check_level
 from rankwise.typing import ArrayLike, Float64Array
@@ -18,6 +20,8 @@ _MOST_QUERIES = 10_000_000
 _DRAWS = 1999
 # Critical values and noncentralities beyond which the noncentral t is not computed.
 _LARGE = 50.0
+# Spread below which ratios of differences to it overflow.
+_SMALLEST = 1e-100
 
 
 def queries_needed(
@@ -32,7 +36,7 @@ def queries_needed(
 
     Parameters
     ----------
-    pilot : mapping of str to array-like of shape (n_queries,)
+    pilot : mapping of str to array-like of shape (n_queries,), or frame
         Values per query of two or more systems on the same queries, from which the spread of
         differences is taken; NaN: does not count.
     difference : float > 0
@@ -57,9 +61,10 @@ def queries_needed(
 
     Notes
     -----
-    The test is Student's paired t for two systems, and the max-t test of
-    :func:`compare_to_best` for more. Power is that of the noncentral t distribution; the critical
-    value of several systems is that of the pilot, in the scale of normal quantiles.
+    The test is that of :func:`compare_to_best`. Power is that of the noncentral t distribution, for
+    two systems with the critical value of Student's paired t, which the sign-flip test approaches;
+    the critical value of several systems is that of the pilot, in the scale of normal quantiles. At
+    level .95 there are at least six queries: fewer have too few ways to flip signs.
     ``python -m benchmarks.planning`` compares planned with simulated power.
 
     Examples
@@ -78,7 +83,8 @@ def queries_needed(
             f"difference={difference:g} needs more than {_MOST_QUERIES:,} queries, since the "
             f"differences of the pilot spread by {spread:.3g}. Look for a larger difference."
         )
-    low, high = 1, 2  # the power of low is too small
+    low = _fewest_queries(level) - 1  # its power is too small
+    high = low + 1
     while _power(high, effect, quantile) < power:
         low, high = high, 2 * high
     while high - low > 1:
@@ -104,8 +110,9 @@ def detectable_difference(
     ----------
     pilot, power, level, random_state
         As in :func:`queries_needed`.
-    n_queries : int >= 2, optional
-        Number of queries; None: those of the pilot that count for all systems.
+    n_queries : int, optional
+        Number of queries, at least 6 at level .95; None: those of the pilot that count for all
+        systems.
 
     Returns
     -------
@@ -129,8 +136,12 @@ def detectable_difference(
     spread, quantile = _of_pilot(pilot, level, random_state)
     if n_queries is None:
         n_queries = int((~np.isnan(_columns(pilot)).any(axis=1)).sum())
-    if n_queries < 2:
-        raise ValueError(f"n_queries must be >= 2, got {n_queries}.")
+    fewest = _fewest_queries(level)
+    if n_queries < fewest:
+        raise ValueError(
+            f"n_queries must be >= {fewest}, got {n_queries}: with fewer, no difference is "
+            f"significant at level {level:g}."
+        )
     low, high = 0.0, 1.0  # in standard deviations
     while _power(n_queries, high, quantile) < power:
         low, high = high, 2.0 * high
@@ -200,6 +211,14 @@ def always_valid_interval(
     return mean - half, mean + half
 
 
+def _fewest_queries(level: float) -> int:
+    """Number of queries with which flipped signs reach a p-value below ``1 - level``.
+
+    Of 2^n flips, the given signs and the opposite ones are the most extreme.
+    """
+    return 1 + math.floor(-math.log2(1.0 - level)) + 1
+
+
 def _of_pilot(
     pilot: Mapping[str, ArrayLike], level: float, random_state: int
 ) -> tuple[float, float]:
@@ -211,7 +230,7 @@ def _of_pilot(
     n = (pairs.freedom + 1)[above]
     spreads = (pairs.error[above] * np.sqrt(n))[n > 1]
     spread = float(np.median(spreads[~np.isnan(spreads)])) if len(spreads) else math.nan
-    if not spread > 0:
+    if not _SMALLEST < spread < math.inf:
         raise ValueError(
             "pilot must hold two systems whose differences vary over at least two queries. Measure "
             "more queries."
@@ -229,6 +248,9 @@ def _of_pilot(
 
 
 def _columns(pilot: Mapping[str, ArrayLike]) -> Float64Array:
+    frame = wrap_frame(pilot)
+    if frame is not None:
+        pilot = {n: numbers_of(c) for n, c in frame.lazy().collect().to_dict().items()}
     if not isinstance(pilot, Mapping) or len(pilot) < 2:
         raise ValueError(
             "pilot must map at least two systems to their values per query, got "
@@ -260,10 +282,10 @@ def _power(n: int, effect: float, quantile: float) -> float:
 
 
 def _check_positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a number > 0, got {value}.")
+    if not isinstance(value, Real) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a number > 0, got {value!r}.")
 
 
 def _check_share(name: str, value: float) -> None:
-    if not 0 < value < 1:
+    if not isinstance(value, Real) or not 0 < value < 1:
         raise ValueError(f"{name} must lie between 0 and 1, got {value}.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,17 @@ from rankwise.export import ExportError, to_opensearch, to_xgboost
 from rankwise.prediction import scores_of
 from tests.export.readers import opensearch_scores
 from tests.export.test_lightgbm import HOSTILE
-from tests.export.tree_models import EXACT, NEAR, fitted, labels, probes, rows
+from tests.export.tree_models import (
+    COLOURS,
+    EXACT,
+    NEAR,
+    fitted,
+    fitted_on_frame,
+    frame,
+    labels,
+    probes,
+    rows,
+)
 
 xgboost = pytest.importorskip("xgboost")
 MODELS = [name for name in {**EXACT, **NEAR} if "nominal" not in name]
@@ -100,10 +112,67 @@ def test_nothing_and_constants(tmp_path):
     ]
 
 
-def test_categories_are_refused():
-    for write in (to_xgboost, to_opensearch):
-        with pytest.raises(ExportError, match="column 4 has unordered categories"):
-            write(fitted("nominal"))
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("name", ["nominal", "nominal forest", "nominal lightgbm"])
+def test_categories(name, missing, tmp_path):
+    """In a process of its own: XGBoost ends the process on nodes in another order."""
+    model, path = fitted(name, missing), tmp_path / "m.json"
+    to_xgboost(model, path)
+    X = np.concatenate([rows(1, missing=True), probes(model, 5, categories=[4])])
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    code = (
+        "import numpy as np, xgboost; b = xgboost.Booster(model_file='m.json');"
+        "X = np.load('X.npy'); s = b.inplace_predict(X);"
+        "d = xgboost.DMatrix(X, feature_types=['float'] * 4 + ['c'], enable_categorical=True);"
+        "c = b.predict(d, pred_contribs=True).sum(axis=1); b.save_model('again.json');"
+        "t = xgboost.Booster(model_file='again.json').inplace_predict(X);"
+        "np.save('s.npy', [s, c, t])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found, contributions, again = np.load(tmp_path / "s.npy")
+    wanted = scores_of(model, X)
+    assert len(np.unique(wanted)) > 10
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-6 * largest(model))
+    np.testing.assert_allclose(contributions, found, rtol=0, atol=1e-5 * largest(model))
+    np.testing.assert_array_equal(again, found)
+    trees = json.loads(path.read_text())["learner"]["gradient_booster"]["model"]["trees"]
+    for tree in trees:
+        assert tree["categories_nodes"] == sorted(tree["categories_nodes"])
+        assert all(tree["categories_sizes"])
+
+
+def test_named_categories_of_frames(tmp_path):
+    model, X = fitted_on_frame(True), frame(2, missing=True)
+    to_xgboost(model, tmp_path / "m.json")
+    booster = xgboost.Booster(model_file=tmp_path / "m.json")
+    listed = json.loads(booster.attr("categories"))
+    assert listed == {"colour": sorted(COLOURS), "size": ["s", "m", "l"]}
+    coded = X.assign(
+        colour=X["colour"].cat.set_categories(listed["colour"]).cat.codes.replace(-1, np.nan),
+        size=X["size"].cat.codes.replace(-1, np.nan),
+    )
+    found = booster.inplace_predict(coded.to_numpy(dtype=np.float32), validate_features=False)
+    np.testing.assert_allclose(found, model.predict(X), atol=1e-6)
+    again = rw.read_booster(tmp_path / "m.json", categories=listed)
+    np.testing.assert_allclose(again.predict(X), model.predict(X), atol=1e-6)
+
+
+def test_a_set_that_would_be_empty(tmp_path):
+    X = np.array([[np.nan], [1.0], [2.0]] * 6)
+    tree = rw.RankingTree(categorical_features=[0]).fit(X, [2, 0, 0] * 6)
+    to_xgboost(tree, tmp_path / "m.json")
+    Z = np.array([[np.nan], [1.0], [2.0], [9.0]])
+    np.testing.assert_array_equal(scores(tmp_path / "m.json", Z), tree.rank_score(Z))
+
+
+def test_categories_that_are_refused():
+    with pytest.raises(ExportError, match="column 4 has unordered categories"):
+        to_opensearch(fitted("nominal"))
+    X = np.array([[-1.0], [1.0], [2.0]] * 6)
+    tree = rw.RankingTree(categorical_features=[0]).fit(X, [0, 1, 0] * 6)
+    with pytest.raises(ExportError, match=r"column 0 must be whole numbers .* for XGBoost"):
+        to_xgboost(tree)
 
 
 def test_nodes_that_part_missing_values_have_finite_conditions(tmp_path):

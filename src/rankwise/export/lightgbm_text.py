@@ -20,6 +20,7 @@ from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN, feature_names, rep
 from rankwise.export.maps import ExportError, Trees
 from rankwise.export.own_model import own_model
 from rankwise.export.tree_part import (
+    category_numbers,
     level_order,
     mean_values,
     node_weights,
@@ -34,7 +35,6 @@ from rankwise.typing import Float64Array, Int64Array
 _CATEGORICAL, _DEFAULT_LEFT, _NAN_MISSING = 1, 2, 8
 _ZERO = float(np.float32(1e-35))
 _LARGEST = float(np.finfo(np.float64).max)
-LARGEST_CATEGORY = 2**20  # a node's set of categories takes a bit for each number up to the largest
 _LARGEST_COUNT = 2**30
 
 
@@ -179,7 +179,7 @@ def _tree(tree: ScoreTree, seen: _SeenValues) -> str:
             # Missing values go right, so the sides change places and the set is that of the right.
             left[number], right[number] = right[number], left[number]
         to_left, to_right = (
-            _category_numbers(side, feature[number]) for side in tree.members[node]
+            category_numbers(side, feature[number], "LightGBM") for side in tree.members[node]
         )
         seen.categories.setdefault(int(feature[number]), set()).update(to_left + to_right)
         words += _bit_set(to_right if tree.missing_left[node] else to_left)
@@ -245,16 +245,6 @@ def _thresholds(thresholds: Float64Array) -> Float64Array:
     near_zero = np.abs(finite) <= _ZERO
     away = np.where(near_zero, np.where(finite >= 0, _ZERO, -_ZERO), finite)
     return separate_float32(away)
-
-
-def _category_numbers(values: Float64Array, column: int) -> list[int]:
-    whole = (values == np.floor(values)) & (values >= 0) & (values <= LARGEST_CATEGORY)
-    if not whole.all():
-        raise ExportError(
-            f"categories of column {column} must be whole numbers from 0 to {LARGEST_CATEGORY} for "
-            f"LightGBM, got {values[~whole][0]:g}. Number the categories before training."
-        )
-    return values.astype(np.int64).tolist()
 
 
 def _bit_set(numbers: list[int]) -> list[int]:

@@ -14,6 +14,9 @@ from rankwise.export.parts import describe_model
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 
+# A node's set of categories takes a bit for each number up to the largest.
+LARGEST_CATEGORY = 2**20
+
 
 def trees_of(estimator: Any, format: str) -> Trees:
     """Trees of a model on its original features, with categories.
@@ -136,3 +139,20 @@ def mean_values(tree: ScoreTree, weights: Float64Array) -> Float64Array:
         total = weights[sides].sum()
         values[node] = weights[sides] @ values[sides] / total if total > 0 else values[sides].mean()
     return values
+
+
+def category_numbers(values: Float64Array, column: int, format: str) -> list[int]:
+    """Categories as whole numbers, for formats that store them as sets of bits.
+
+    Raises
+    ------
+    ExportError
+        If one is not a whole number from 0 to 2**20.
+    """
+    whole = (values == np.floor(values)) & (values >= 0) & (values <= LARGEST_CATEGORY)
+    if not whole.all():
+        raise ExportError(
+            f"categories of column {column} must be whole numbers from 0 to {LARGEST_CATEGORY} for "
+            f"{format}, got {values[~whole][0]:g}. Number the categories before training."
+        )
+    return values.astype(np.int64).tolist()

@@ -1,7 +1,7 @@
-"""Export of sums of trees to XGBoost's JSON: model files, and dumps for OpenSearch.
+"""Export of sums of trees to XGBoost's JSON.
 
 XGBoost computes in float32. A value goes left if it is below the condition, and NaN goes to the
-side of ``default_left``.
+side of ``default_left``. A category of a node's set goes right, and any other one left.
 """
 
 from __future__ import annotations
@@ -9,27 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise.checks.rows import check_folder
 from rankwise.export.feature_names import feature_names, first_step, replace_forbidden
-from rankwise.export.float32 import floor_float32
-from rankwise.export.maps import ExportError, Trees
+from rankwise.export.maps import Trees
 from rankwise.export.own_model import own_model
-from rankwise.export.parts import warn_of_missing
-from rankwise.export.tree_part import level_order, mean_values, positive_weights, trees_of
+from rankwise.export.tree_part import trees_of
+from rankwise.export.xgboost_trees import xgboost_tree
 from rankwise.runtime.output import write_file
-from rankwise.trees.score_tree import ScoreTree
-from rankwise.typing import Float64Array
 
 _FORBIDDEN = re.compile(r"[\[\]<\x00-\x1f\x7f]")
-_NO_PARENT = 2**31 - 1
-_LARGEST = np.finfo(np.float32).max
 _VERSION = [3, 0, 0]
 
 
@@ -57,7 +50,7 @@ def to_xgboost(
     Raises
     ------
     ExportError
-        If the model is no sum of trees, or splits unordered categories.
+        If the model is no sum of trees, or if a category is not a whole number from 0 to 2**20.
     ValueError
         If the names do not match the columns.
 
@@ -71,7 +64,9 @@ def to_xgboost(
     Every float32 row takes the branches of the model, with missing values as in training. XGBoost
     adds leaves in float32, so scores agree to about 1e-7 times the sum of the largest leaves.
     ``base_weights`` hold the leaves too, which OpenSearch reads (``model/xgboost+json+raw``).
-    Ordered categories are numbers: pass their positions.
+    Unordered categories need XGBoost 2.1 or later; their columns have the type "c". Named
+    categories are positions: pass a data frame whose columns of dtype ``category`` have the same
+    categories in the same order, which are in the attribute "categories" of the Booster.
 
     Composition: sum of trees x XGBoost's JSON.
 
@@ -88,11 +83,13 @@ def to_xgboost(
         check_folder(path)
     estimator = own_model(estimator)
     names = feature_names(estimator, features)
-    trees = _numeric(trees_of(estimator, "to_xgboost"), "XGBoost")
+    trees = trees_of(estimator, "to_xgboost")
     is_named = features is not None or hasattr(first_step(estimator), "feature_names_in_")
     listed = replace_forbidden(names, _FORBIDDEN, "XGBoost") if is_named else []
-    grown = [_tree(tree, number, len(names)) for number, tree in enumerate(trees.trees)]
+    grown = [xgboost_tree(tree, number, len(names)) for number, tree in enumerate(trees.trees)]
     n_trees = len(grown)
+    nominal = {int(tree.feature[node]) for tree in trees.trees for node in tree.members}
+    kinds = ["c" if column in nominal else "float" for column in range(len(names))]
     forest = {
         "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(n_trees)},
         "iteration_indptr": list(range(n_trees + 1)),
@@ -100,9 +97,9 @@ def to_xgboost(
         "trees": grown,
     }
     learner = {
-        "attributes": {},
+        "attributes": _attributes(trees, names),
         "feature_names": listed,
-        "feature_types": ["float"] * len(listed),
+        "feature_types": kinds if listed or nominal else [],
         "gradient_booster": {"model": forest, "name": "gbtree"},
         "learner_model_param": {
             "base_score": repr(float(np.float32(trees.constant))),
@@ -119,184 +116,9 @@ def to_xgboost(
     return model
 
 
-def to_opensearch(
-    estimator: Any,
-    path: str | Path | None = None,
-    *,
-    features: Sequence[str] | None = None,
-    name: str = "rankwise",
-) -> dict[str, Any]:
-    """Write a sum of trees for OpenSearch's Learning to Rank plugin, as a dump of XGBoost.
-
-    Parameters
-    ----------
-    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        As in :func:`to_xgboost`.
-    path : path-like, optional
-        File to write in addition.
-    features : sequence of str, optional
-        Names in the feature set, in the order of the columns (default: names from the fit, or f1,
-        f2, ...).
-    name : str, default="rankwise"
-        Name of the model.
-
-    Returns
-    -------
-    dict
-        Body of ``POST _ltr/_featureset/SET/_createmodel`` with a "model/xgboost+json".
-
-    Raises
-    ------
-    ExportError
-        If the model is no sum of trees, or splits unordered categories.
-    ValueError
-        If the names do not match the columns.
-
-    Warns
-    -----
-    UserWarning
-        If trees had missing values in training: versions of the plugin before August 2026 read
-        missing values as 0.
-
-    Notes
-    -----
-    The plugin adds leaves in float32 and has no constant: scores are shifted by the constant of
-    the model, which keeps the order. :func:`to_elasticsearch` writes the older RankLib format,
-    which has no missing values at all.
-
-    Composition: sum of trees x the plugin's JSON.
-
-    Examples
-    --------
-    >>> import json
-    >>> from rankwise import RankingTree
-    >>> from rankwise.export import to_opensearch
-    >>> tree = RankingTree(max_depth=1).fit([[0.0], [1.0], [3.5]], [0, 0, 1])
-    >>> model = to_opensearch(tree, features=["bm25"])["model"]["model"]
-    >>> model["type"], json.loads(model["definition"])["splits"][0]["split"]
-    ('model/xgboost+json', 'bm25')
-    """
-    if path is not None:
-        check_folder(path)
-    estimator = own_model(estimator)
-    names = feature_names(estimator, features)
-    trees = _numeric(trees_of(estimator, "to_opensearch"), "OpenSearch")
-    warn_of_missing(trees, "OpenSearch before August 2026")
-    splits = [_dump(tree, names) for tree in trees.trees] or [{"nodeid": 0, "leaf": 0.0}]
-    definition = json.dumps({"objective": "rank:pairwise", "splits": splits})
-    model = {"type": "model/xgboost+json", "definition": definition}
-    body = {"model": {"name": name, "model": model}}
-    if path is not None:
-        write_file(path, json.dumps(body, indent=1).encode())
-    return body
-
-
-def conditions(thresholds: Float64Array) -> NDArray[np.float32]:
-    """Numbers c such that ``x < c`` decides as ``x <= t`` on float32 numbers; t < 3.4e38."""
-    return np.nextafter(floor_float32(thresholds), np.float32(np.inf))
-
-
-def _numeric(trees: Trees, format: str) -> Trees:
-    """Trees whose conditions are finite.
-
-    A node that parts missing values from all others has an infinite threshold, which JSON lacks.
-    Its sides change places, so that no number is below the condition, which is the smallest number.
-    """
-    return replace(trees, trees=tuple(_with_finite_conditions(t, format) for t in trees.trees))
-
-
-def _with_finite_conditions(tree: ScoreTree, format: str) -> ScoreTree:
-    swapped = (tree.feature >= 0) & (floor_float32(tree.threshold) >= _LARGEST)
-    _refuse_categories(tree, format)
-    return replace(
-        tree,
-        threshold=np.where(swapped, -np.inf, tree.threshold),
-        left=np.where(swapped, tree.right, tree.left),
-        right=np.where(swapped, tree.left, tree.right),
-        missing_left=tree.missing_left ^ swapped,
-    )
-
-
-def _refuse_categories(tree: ScoreTree, format: str) -> None:
-    if tree.members:
-        raise ExportError(
-            f"column {tree.feature[min(tree.members)]} has unordered categories, which files for "
-            f"{format} made by other programs cannot split safely. Use to_lightgbm or to_onnx, or "
-            "encode them as columns of 0 and 1."
-        )
-
-
-def _tree(tree: ScoreTree, number: int, n_features: int) -> dict[str, Any]:
-    order = np.array(_breadth_first(tree))
-    place = np.full(len(tree.feature), -1)
-    place[order] = np.arange(len(order))
-    is_inner = tree.feature[order] >= 0
-    left = np.where(is_inner, place[tree.left[order]], -1)
-    right = np.where(is_inner, place[tree.right[order]], -1)
-    parents = np.full(len(order), _NO_PARENT)
-    nodes = np.flatnonzero(is_inner)
-    parents[left[nodes]] = parents[right[nodes]] = nodes
-    weights = positive_weights(tree)
-    values = mean_values(tree, weights)[order]
-    gain = np.zeros(len(order)) if tree.gain is None else tree.gain[order]
-    thresholds = conditions(np.where(is_inner, tree.threshold[order], 0.0))
-    return {
-        "base_weights": _floats(values),
-        "categories": [],
-        "categories_nodes": [],
-        "categories_segments": [],
-        "categories_sizes": [],
-        "default_left": (is_inner & tree.missing_left[order]).astype(int).tolist(),
-        "id": number,
-        "left_children": left.tolist(),
-        "loss_changes": _floats(gain),
-        "parents": parents.tolist(),
-        "right_children": right.tolist(),
-        "split_conditions": _floats(np.where(is_inner, thresholds, values)),
-        "split_indices": np.where(is_inner, tree.feature[order], 0).tolist(),
-        "split_type": [0] * len(order),
-        "sum_hessian": _floats(weights[order]),
-        "tree_param": {
-            "num_deleted": "0",
-            "num_feature": str(n_features),
-            "num_nodes": str(len(order)),
-            "size_leaf_vector": "1",
-        },
-    }
-
-
-def _breadth_first(tree: ScoreTree) -> list[int]:
-    """Nodes level by level; XGBoost takes the node after a left child for its sibling."""
-    order = [0]
-    for node in order:
-        if tree.feature[node] >= 0:
-            order += [int(tree.left[node]), int(tree.right[node])]
-    return order
-
-
-def _floats(values: Any) -> list[float]:
-    """Float32 numbers, as Python numbers of the same value."""
-    return np.asarray(values, dtype=np.float32).astype(np.float64).tolist()
-
-
-def _dump(tree: ScoreTree, names: list[str]) -> dict[str, Any]:
-    """Nested nodes, as in XGBoost's ``dump_model``."""
-    inner, leaves = level_order(tree)
-    threshold = conditions(tree.threshold).astype(np.float64)
-    nodes: dict[int, dict[str, Any]] = {node: {"nodeid": node} for node in (*inner, *leaves)}
-    depth = {0: 0}
-    for node in inner:
-        left, right = int(tree.left[node]), int(tree.right[node])
-        depth[left] = depth[right] = depth[node] + 1
-        nodes[node] |= {
-            "depth": depth[node],
-            "split": names[tree.feature[node]],
-            "split_condition": float(threshold[node]),
-            "yes": left,
-            "no": right,
-            "missing": left if tree.missing_left[node] else right,
-            "children": [nodes[left], nodes[right]],
-        }
-    for node in leaves:
-        nodes[node]["leaf"] = float(np.float32(tree.values[node]))
-    return nodes[0]
+def _attributes(trees: Trees, names: list[str]) -> dict[str, str]:
+    """Lists of the named categories, as JSON."""
+    if not trees.categories:
+        return {}
+    listed = {names[column]: values.tolist() for column, values in trees.categories.items()}
+    return {"categories": json.dumps(listed, default=str)}

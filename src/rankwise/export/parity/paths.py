@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.maps import Trees
-from rankwise.export.parity.engine_trees import AS_ZERO, LEFT, EngineTree
+from rankwise.export.parity.engine_trees import AS_ZERO, EngineTree
 
 _LARGEST = np.finfo(np.float32).max
 
@@ -52,7 +52,8 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
         if other.feature[b] != column:
             return f"the file tests column {other.feature[b]} where the model tests {column}."
         left_in_model, left_in_file = _left(model, a, row), _left(other, b, row)
-        is_swapped = b in other.sets and a in model.sets and model.missing[a] == LEFT
+        # Formats with one side for missing categories let the sides change places.
+        is_swapped = b in other.sets and a in model.sets and model.missing[a] != other.missing[b]
         is_swapped |= bool(parts_missing and other.threshold[b] < 0 < model.threshold[a])
         if is_swapped:
             left_in_file = not left_in_file

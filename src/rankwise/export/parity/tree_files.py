@@ -62,6 +62,13 @@ def xgboost_trees(model: dict[str, Any]) -> tuple[tuple[EngineTree, ...], float]
         left = np.array(tree["left_children"], dtype=np.int64)
         inner = left >= 0
         numbers = np.array(tree["split_conditions"], dtype=np.float32)
+        sets: dict[int, tuple[Any, Any]] = {}
+        for place, node in enumerate(tree["categories_nodes"]):
+            first, size = tree["categories_segments"][place], tree["categories_sizes"][place]
+            if not tree["default_left"][node]:
+                raise ValueError("a node of categories sends missing values to the right.")
+            # Listed categories go right, any other one left, as missing values do here.
+            sets[node] = (np.zeros(0), np.array(tree["categories"][first : first + size], "f8"))
         trees.append(
             EngineTree(
                 np.where(inner, tree["split_indices"], -1).astype(np.int64),
@@ -71,6 +78,7 @@ def xgboost_trees(model: dict[str, Any]) -> tuple[tuple[EngineTree, ...], float]
                 np.array(tree["default_left"], dtype=np.int64),
                 np.where(inner, np.float32(0), numbers),
                 is_strict=True,
+                sets=sets,
             )
         )
     base = learner["learner_model_param"]["base_score"].strip("[]")

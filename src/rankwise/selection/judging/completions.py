@@ -1,7 +1,7 @@
 """Values of measures under completions of the judgements: grades for documents without one.
 
-A completion gives every unjudged document either grade 0 or the highest grade, at least ``rel``. All
-completions of a call are evaluated at once, as copies of the queries.
+A completion gives every unjudged document either grade 0 or the highest grade, at least ``rel``.
+All completions of a call are evaluated at once, as copies of the queries.
 """
 
 from __future__ import annotations

@@ -240,9 +240,27 @@ TABLE = [
     ),
     Mutation(
         "metrics/ranking/rbp.py",
-        "(1.0 - self.p) * self.p **",
-        "self.p **",
+        "(1.0 - p) * p **",
+        "p **",
         "metrics/ranking metrics/test_convention_table.py metrics/test_peers_ir.py",
+    ),
+    Mutation(
+        "kernels/inferred_precision.py",
+        "(p - s) * pool_share",
+        "pool_share",
+        "kernels/test_inferred_precision.py metrics/ranking/test_incomplete_judgements.py",
+    ),
+    Mutation(
+        "selection/judging/completions.py",
+        "return place, np.concatenate([counts, n_gains[None]])",
+        "return place, counts",
+        "selection/judging",
+    ),
+    Mutation(
+        "metrics/statistics/prediction_powered.py",
+        "free = n - 2 if is_tuned else n - 1",
+        "free = n - 1",
+        "metrics/statistics/test_prediction_powered.py",
     ),
     Mutation(
         "metrics/statistics/effects.py",

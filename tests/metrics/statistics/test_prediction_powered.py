@@ -54,6 +54,26 @@ def test_the_installed_published_implementation_agrees(seed):
         assert found.mean == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_the_interval_is_that_of_double_sampling_with_regression(seed):
+    y, f, g = published_case(seed)
+    n, n_machine = len(y), len(g)
+    mean, weight = naive(y, f, g)
+    residual, every = y - weight * f, np.append(f, g)
+    squares = ((residual - residual.mean()) ** 2).sum()
+    shift = every.mean() - f.mean()
+    own = squares / (n - 2) * (1 / n + shift**2 / ((f - f.mean()) ** 2).sum())
+    other = weight**2 * every.var(ddof=1) / n_machine
+    free = (own + other) ** 2 / (own**2 / (n - 2) + other**2 / (n_machine - 1))
+    half = stats.t.ppf(0.95, free) * np.sqrt(own + other)
+    found = prediction_powered_mean(y, f, g, confidence=0.9)
+    assert (found.low, found.high) == pytest.approx((mean - half, mean + half), rel=1e-10)
+    fixed = prediction_powered_mean(y, f, g, weight=weight, confidence=0.9)
+    own = squares / (n - 1) / n
+    free = (own + other) ** 2 / (own**2 / (n - 1) + other**2 / (n_machine - 1))
+    assert fixed.high - mean == pytest.approx(stats.t.ppf(0.95, free) * np.sqrt(own + other))
+
+
 def test_weight_0_is_students_t_interval_of_the_human_values(rng):
     y, f, g = rng.random(12), rng.random(12), rng.random(40)
     found = prediction_powered_mean(y, f, g, weight=0, confidence=0.9)

@@ -143,6 +143,12 @@ def test_without_unjudged_documents_everything_is_settled():
     assert same.difference == 0 and same.is_settled
 
 
+def test_unjudged_documents_can_be_better_than_all_judged_ones():
+    runs = {"a": {"q": {"d1": 2.0, "d2": 1.0}}, "b": {"q": {"d2": 2.0, "d1": 1.0}}}
+    [bounds] = difference_bounds(runs, {"q": {"d1": 2}}, "P(rel=3)@1", pairs=[("a", "b")])
+    assert (bounds.difference, bounds.low, bounds.high) == (0, -1, 0)
+
+
 def test_bad_arguments_are_named(rng):
     runs, judgements = case(rng)
     for spec in (

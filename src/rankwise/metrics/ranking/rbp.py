@@ -56,7 +56,7 @@ class RankBiasedPrecision(BinaryMeasure):
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         relevant = (scored.y >= self.rel).astype(np.float64)
         ranked, top = scored.rank(relevant, self.ties, self.depth)
-        weights = (1.0 - self.p) * self.p ** np.arange(scored.largest, dtype=np.float64)
+        weights = weigh_ranks(self.p, scored.largest)
         values = np.empty(scored.n_queries)
         add_discounted(ranked, top, NO_TABLE, weights, False, self.depth, values)
         if self.empty == 0:
@@ -98,10 +98,15 @@ class RankBiasedResidual(TopMeasure):
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         unjudged = (~self.read_judged(scored)).astype(np.float64)
         ranked, top = scored.rank(unjudged, self.ties, self.depth)
-        weights = (1.0 - self.p) * self.p ** np.arange(scored.largest, dtype=np.float64)
+        weights = weigh_ranks(self.p, scored.largest)
         values = np.empty(scored.n_queries)
         add_discounted(ranked, top, NO_TABLE, weights, False, self.depth, values)
         n_read = scored.retrieved_sizes
         if self.cutoff is not None:
             n_read = np.minimum(n_read, self.cutoff)
         return self.fill_empty(values + self.p**n_read, scored.retrieved_sizes)
+
+
+def weigh_ranks(p: float, n: int) -> Float64Array:
+    """Chance that the reader stops at rank 1 … n."""
+    return (1.0 - p) * p ** np.arange(n, dtype=np.float64)

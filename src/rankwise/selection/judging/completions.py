@@ -1,7 +1,7 @@
 """Values of measures under completions of the judgements: grades for documents without one.
 
-A completion gives every unjudged document either grade 0 or the highest grade. All completions of a
-call are evaluated at once, as copies of the queries.
+A completion gives every unjudged document either grade 0 or the highest grade, at least ``rel``.
+All completions of a call are evaluated at once, as copies of the queries.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Completions:
         documents, scores = self._rows[system]
         query, place = self.pool.query[documents], place[documents]
         grades = np.tile(self.pool.grades[documents], (len(counts), 1))
-        grades[(place >= 0) & (place < counts[:, query])] = self.pool.highest_grade
+        grades[(place >= 0) & (place < counts[:, query])] = self._top_grade
         sizes = np.tile(np.bincount(query, minlength=self.pool.n_queries), len(counts))
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         groups = QueryGroups(indptr, None, np.arange(len(sizes)))
@@ -158,6 +158,11 @@ class Completions:
         order = np.argsort(pool.query[documents], kind="stable")
         return documents[order], scores[order]
 
+    @property
+    def _top_grade(self) -> float:
+        """Grade of documents that become relevant."""
+        return max(self.pool.highest_grade, float(getattr(self.measure, "rel", 0)))
+
     def _weights(self, system: str) -> Float64Array:
         """Weight of the rank of every document; 0 if the measure does not read it."""
         ranks, cutoff = self.pool.ranks(system), getattr(self.measure, "cutoff", None)
@@ -170,7 +175,7 @@ class Completions:
         """Value of a list whose only relevant document has rank 1, 2, …"""
         deepest = max(int(self.pool.ranks(name).max()) for name in (self.first, self.second))
         n = min(getattr(self.measure, "cutoff", None) or deepest, deepest, _DEEPEST)
-        grades = np.eye(n) * self.pool.highest_grade
+        grades = np.eye(n) * self._top_grade
         groups = QueryGroups(np.arange(n + 1) * n, None, np.arange(n))
         scores = np.tile(np.arange(n, 0, -1.0), n)
         measure = self.measure

@@ -71,7 +71,8 @@ def difference_bounds(
     """Bound the differences between systems over all judgements that are still missing.
 
     Every unjudged document that one of two systems ranks within the cut-off either is not relevant
-    or has the highest grade of the judgements. All other unjudged documents are not relevant.
+    or has the highest grade of the judgements, at least ``rel``. All other unjudged documents are
+    not relevant.
 
     Parameters
     ----------

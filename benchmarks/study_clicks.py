@@ -137,8 +137,7 @@ def agreement(data: RankingData, row: np.ndarray, grade: np.ndarray) -> tuple[fl
 
 def study_coverage(n_simulations: int = 100) -> None:
     """Print the share of intervals that hold the truth."""
-    print(f"{n_simulations} simulations a line; truth outside of its range of 3 errors: .05 +- "
-          f"{3 * np.sqrt(0.05 * 0.95 / n_simulations):.3f} for one parameter")  # fmt: skip
+    print(f"{n_simulations} simulations a line")
     print(
         "lists   harvest  (error at 2, 5)     em       (error at 2, 5)    a of pbm  a of dbn  ctr"
     )

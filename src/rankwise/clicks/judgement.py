@@ -290,7 +290,7 @@ def judgements(
         Strength kappa of a prior that moves grades to the mean: ``(C + kappa mu) / (E + kappa)``.
         0: raw rates. "fit": mu and kappa by maximum marginal likelihood. None: 0 for "ctr", else
         "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
-        bad (:doc:`clicks_explained`). Weights come from the fitted prior in either case; those of a
+        bad (:doc:`/clicks_explained`). Weights come from the fitted prior in either case; those of a
         given kappa > 0 from that.
     grades : int >= 2, optional
         Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
@@ -317,7 +317,7 @@ def judgements(
     -----
     Impressions count as independent. No method makes a log say more than it holds: "ctr" prefers
     documents that were shown at the top, and the others are right only if their users are
-    (:doc:`clicks_explained`).
+    (:doc:`/clicks_explained`).
 
     Examples
     --------
@@ -327,7 +327,7 @@ def judgements(
     ... )
     >>> judged = judgements(log, shrinkage=2.0)
     >>> judged.grade.round(3).tolist(), judged.weight.round(3).tolist()
-    ([0.667, 0.25], [0.667, 0.5])
+    ([0.64, 0.21], [0.667, 0.5])
     """
     check_level(level)
     if shrinkage is None:

@@ -50,8 +50,8 @@ class ClickRanker:
     the loss of equal rows is that of their mean, times their number, up to a constant. Closed forms
     so remain exact for logs of any length.
 
-    In simulation (:doc:`/clicks_explained`), "coec" and "harvest" taught rankers more than raw click
-    rates did; whether they do for the users of a log, only a comparison on judgements or an
+    In simulation (:doc:`/clicks_explained`), "coec" and "harvest" taught rankers more than raw
+    click rates did; whether they do for the users of a log, only a comparison on judgements or an
     interleaved experiment can tell.
 
     Examples

@@ -301,6 +301,21 @@ def test_places_are_linked_by_pairs():
     assert grid({"a": [1], "b": [1]}).summary().verdict().startswith("All impressions are at one")
 
 
+def test_rows_may_have_no_arm():
+    frame = long_frame().assign(team=["a", None, "b", None, ""])
+    for table in (frame, pl.from_pandas(frame)):
+        log = read_clicks(table)
+        assert log.summary().arms == {"a": 1, "": 3, "b": 1}
+        assert len(log.take_arm("b")) == 1
+
+
+def test_a_log_without_clicks_identifies_nothing():
+    summary = ClickLog.from_columns(["q"] * 2, ["a", "a"], [1, 2], [0, 0]).summary()
+    assert summary.components == []
+    assert not summary.identifies_examination
+    assert "these groups: none" in str(summary)
+
+
 def test_pairs_without_clicks_link_nothing():
     log = ClickLog.from_columns(["q"] * 3, ["a", "a", "b"], [1, 2, 1], [0, 0, 1])
     assert not log.summary().identifies_examination

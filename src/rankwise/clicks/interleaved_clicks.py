@@ -148,7 +148,7 @@ def interleaving_test(
     ...     session=np.repeat(np.arange(n), 2), arm=["a", "b"] * n,
     ... )
     >>> test = interleaving_test(log)
-    >>> test.delta, test.wins, test.losses, test.p_value < 0.01
+    >>> round(test.delta, 9), test.wins, test.losses, test.p_value < 0.01
     (0.5, 30, 10, True)
     """
     check_level(level)

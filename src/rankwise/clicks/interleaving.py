@@ -112,7 +112,7 @@ def interleave(
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"y": 2, "x": 1}}
     >>> merged = interleave(a, b, random_state=1)
     >>> merged.doc_ids.tolist(), sorted(merged.team[:2].tolist()), str(merged.team[2])
-    (['y', 'x', 'z'], ['a', 'b'], '')
+    (['x', 'y', 'z'], ['a', 'b'], '')
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")

@@ -10,7 +10,6 @@ References
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
-from rankwise.clicks.judgement_files import TABLE, read_ratings, write_table
+from rankwise.clicks.judgement_files import BODIES, TABLE, read_ratings, write_table
 from rankwise.clicks.shrinkage import (
     MOST_STRENGTH,
     BetaPosterior,
@@ -199,61 +198,11 @@ class Judgements:
         if format == "trec":
             write_qrels(self.to_qrels(), path)
             return
-        if format == "ranklib":
-            text = self._ranklib()
-        else:
-            body = self._opensearch() if format == "opensearch" else self._elasticsearch(index)
-            text = json.dumps(body, indent=1, ensure_ascii=False) + "\n"
-        write_file(path, text.encode("utf-8"))
+        body = BODIES[format](self.qid, self.doc_ids, self._grades_for(format), index)
+        write_file(path, body.encode("utf-8"))
 
-    def _by_query(self) -> dict[str, NDArray[np.int64]]:
-        query, first = np.unique(self.qid, return_index=True)
-        queries = query[np.argsort(first)]
-        return {str(q): np.flatnonzero(self.qid == q) for q in queries}
-
-    def _opensearch(self) -> dict[str, Any]:
-        ratings = [
-            {
-                "query": query,
-                "ratings": [
-                    {"docId": str(self.doc_ids[r]), "rating": f"{self.grade[r]:.6g}"} for r in rows
-                ],
-            }
-            for query, rows in self._by_query().items()
-        ]
-        return {
-            "name": f"clicks ({self.method})",
-            "description": f"Judgements from clicks, method {self.method}",
-            "type": "IMPORT_JUDGMENT",
-            "judgmentRatings": ratings,
-        }
-
-    def _elasticsearch(self, index: str) -> dict[str, Any]:
-        grade = self.to_qrels().relevance
-        requests = [
-            {
-                "id": query,
-                "ratings": [
-                    {"_index": index, "_id": str(self.doc_ids[r]), "rating": int(grade[r])}
-                    for r in rows
-                ],
-            }
-            for query, rows in self._by_query().items()
-        ]
-        return {"requests": requests}
-
-    def _ranklib(self) -> str:
-        grade, groups = self.to_qrels().relevance, self._by_query()
-        for text in (*groups, *self.doc_ids.tolist()):
-            if "\n" in text or "\r" in text:
-                raise ValueError(f"format 'ranklib' has no place for line ends, got {text!r}.")
-        head = [f"# qid:{number}: {query}" for number, query in enumerate(groups, 1)]
-        lines = [
-            f"{grade[r]} qid:{number} # {self.doc_ids[r]}"
-            for number, rows in enumerate(groups.values(), 1)
-            for r in rows
-        ]
-        return "\n".join([*head, "", *lines]) + "\n"
+    def _grades_for(self, format: str) -> NDArray[Any]:
+        return self.grade if format == "opensearch" else self.to_qrels().relevance
 
 
 def judgements(
@@ -290,8 +239,8 @@ def judgements(
         Strength kappa of a prior that moves grades to the mean: ``(C + kappa mu) / (E + kappa)``.
         0: raw rates. "fit": mu and kappa by maximum marginal likelihood. None: 0 for "ctr", else
         "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
-        bad (:doc:`clicks_explained`). Weights come from the fitted prior in either case; those of a
-        given kappa > 0 from that.
+        bad (:doc:`/clicks_explained`). Weights come from the fitted prior in either case; those of
+        a given kappa > 0 from that.
     grades : int >= 2, optional
         Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
         probability of at least ``certainty``.
@@ -317,7 +266,7 @@ def judgements(
     -----
     Impressions count as independent. No method makes a log say more than it holds: "ctr" prefers
     documents that were shown at the top, and the others are right only if their users are
-    (:doc:`clicks_explained`).
+    (:doc:`/clicks_explained`).
 
     Examples
     --------
@@ -327,7 +276,7 @@ def judgements(
     ... )
     >>> judged = judgements(log, shrinkage=2.0)
     >>> judged.grade.round(3).tolist(), judged.weight.round(3).tolist()
-    ([0.667, 0.25], [0.667, 0.5])
+    ([0.64, 0.21], [0.667, 0.5])
     """
     check_level(level)
     if shrinkage is None:
@@ -340,20 +289,7 @@ def judgements(
     n = np.bincount(cells.pair, cells.n, n_pairs)
     clicks = np.bincount(cells.pair, cells.clicks, n_pairs)
     notes: list[str] = []
-    if method == "ctr":
-        posterior: Posterior = _conjugate(BetaPosterior, fit_beta_binomial, clicks, n, shrinkage)
-    elif method == "coec":
-        expected = np.bincount(cells.pair, cells.n * _place_rates(cells)[cells.slot], n_pairs)
-        posterior = _conjugate(GammaPosterior, fit_gamma_poisson, clicks, expected, shrinkage)
-    elif method == "harvest":
-        looks = np.bincount(
-            cells.pair, cells.n * examination_of(log, propensities)[cells.slot], n_pairs
-        )
-        posterior = _conjugate(GammaPosterior, fit_gamma_poisson, clicks, looks, shrinkage)
-    elif method == "ips":
-        posterior = _ips(log, cells, n, propensities, shrinkage, notes)
-    else:
-        posterior = _by_model(log, method, notes)
+    posterior = _fit_posterior(log, cells, n, clicks, method, propensities, shrinkage, notes)
     if method in ("ctr", "coec", "harvest") and posterior.trust >= 0.99 * MOST_STRENGTH:
         notes.append("the log shows no difference between pairs beyond chance")
     seen = n > 0
@@ -423,6 +359,32 @@ def _place_rates(cells: Cells) -> Float64Array:
     """Click rate of each place; 0 for places that were not shown."""
     n = np.bincount(cells.slot, cells.n)
     return np.bincount(cells.slot, cells.clicks) / np.maximum(n, 1e-300)
+
+
+def _fit_posterior(
+    log: ClickLog,
+    cells: Cells,
+    n: Float64Array,
+    clicks: Float64Array,
+    method: str,
+    propensities: Any,
+    shrinkage: Any,
+    notes: list[str],
+) -> Posterior:
+    """Rates of all pairs by a method; ``n`` and ``clicks`` are the counts of each pair."""
+    if method == "ctr":
+        return _conjugate(BetaPosterior, fit_beta_binomial, clicks, n, shrinkage)
+    if method == "coec":
+        expected = np.bincount(cells.pair, cells.n * _place_rates(cells)[cells.slot], len(n))
+        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks, expected, shrinkage)
+    if method == "harvest":
+        looks = np.bincount(
+            cells.pair, cells.n * examination_of(log, propensities)[cells.slot], len(n)
+        )
+        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks, looks, shrinkage)
+    if method == "ips":
+        return _ips(log, cells, n, propensities, shrinkage, notes)
+    return _by_model(log, method, notes)
 
 
 def _conjugate(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.datasets.readers.trec_ids import check_distinct, id_array
+from rankwise.groups import QueryGroups
 from rankwise.runtime.output import open_to_write
 from rankwise.typing import Float64Array
 
@@ -49,6 +50,61 @@ def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
     with open_to_write(path) as stream:
         stream.write(text.getvalue().encode("utf-8"))
+
+
+def _by_query(qid: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
+    """Rows of each query, queries in order of their first row."""
+    groups = QueryGroups.from_qid(qid, len(qid))
+    return {str(query): groups.rows([i]) for i, query in enumerate(groups.ids.tolist())}
+
+
+def _opensearch(qid: Any, doc_ids: Any, grade: Any, _: str) -> str:
+    """Body of a request that imports judgements to the Search Relevance Workbench."""
+    ratings = [
+        {
+            "query": query,
+            "ratings": [{"docId": str(doc_ids[r]), "rating": f"{grade[r]:.6g}"} for r in rows],
+        }
+        for query, rows in _by_query(qid).items()
+    ]
+    body = {"name": "clicks", "description": "Judgements from clicks", "type": "IMPORT_JUDGMENT"}
+    return _json(body | {"judgmentRatings": ratings})
+
+
+def _elasticsearch(qid: Any, doc_ids: Any, grade: Any, index: str) -> str:
+    """Requests of a ranking evaluation, without their queries."""
+    requests = [
+        {
+            "id": query,
+            "ratings": [
+                {"_index": index, "_id": str(doc_ids[r]), "rating": int(grade[r])} for r in rows
+            ],
+        }
+        for query, rows in _by_query(qid).items()
+    ]
+    return _json({"requests": requests})
+
+
+def _ranklib(qid: Any, doc_ids: Any, grade: Any, _: str) -> str:
+    """Lines ``grade qid:number # document``; comments at the top name the queries."""
+    groups = _by_query(qid)
+    for text in (*groups, *doc_ids.tolist()):
+        if "\n" in text or "\r" in text:
+            raise ValueError(f"format 'ranklib' has no place for line ends, got {text!r}.")
+    head = [f"# qid:{number}: {query}" for number, query in enumerate(groups, 1)]
+    lines = [
+        f"{grade[r]} qid:{number} # {doc_ids[r]}"
+        for number, rows in enumerate(groups.values(), 1)
+        for r in rows
+    ]
+    return "\n".join([*head, "", *lines]) + "\n"
+
+
+def _json(body: Any) -> str:
+    return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+
+
+BODIES = {"opensearch": _opensearch, "elasticsearch": _elasticsearch, "ranklib": _ranklib}
 
 
 def _of_json(path: Path, text: str) -> list[tuple[Any, Any, Any]]:

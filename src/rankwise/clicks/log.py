@@ -318,6 +318,8 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
         arrow = pa.array(values)
     except (pa.ArrowException, TypeError):
         arrow = pa.nulls(len(values))
+    if may_be_empty and arrow.null_count and _is_text(arrow.type):
+        arrow = pc.fill_null(arrow, "")
     is_plain = pa.types.is_integer(arrow.type) or _is_text(arrow.type)
     if is_plain and arrow.null_count == 0:
         encoded = arrow.dictionary_encode()

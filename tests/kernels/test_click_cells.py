@@ -1,0 +1,238 @@
+"""Kernels of click models against loops over rows and sums over hidden states."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from rankwise.kernels.click_cells import (
+    hash_cells,
+    mark_different,
+    mark_last_clicks,
+    order_by_pair,
+    run_em_step,
+    sum_cells,
+)
+from rankwise.kernels.click_chains import (
+    hash_lists,
+    predict_by_last_click,
+    predict_chains,
+    run_chain_step,
+)
+
+
+def random_rows(seed=0, n=60, n_pairs=7, n_slots=5):
+    rng = np.random.default_rng(seed)
+    pair, slot = rng.integers(n_pairs, size=n), rng.integers(n_slots, size=n)
+    weight = rng.integers(0, 3, size=n).astype(float)
+    return pair, slot, rng.random(n) < 0.4, weight
+
+
+def naive_cells(pair, slot, click, weight):
+    cells = {}
+    for p, s, c, w in zip(pair, slot, click, weight, strict=True):
+        cell = cells.setdefault((int(p), int(s)), [0.0, 0.0])
+        cell[0] += w
+        cell[1] += w * c
+    return {key: value for key, value in sorted(cells.items()) if value[0] > 0}
+
+
+def counted(pair, slot, click, weight, n_pairs=7, n_slots=5):
+    indptr, order = np.zeros(n_pairs + 1, np.int64), np.empty(len(pair), np.int64)
+    order_by_pair(pair, indptr, order)
+    cuts = np.empty(n_pairs + 1, np.int64)
+    out = np.empty(len(pair), np.int64), np.empty(len(pair)), np.empty(len(pair))
+    sum_cells(indptr, order, slot, click, weight, n_slots, cuts, *out)
+    return cuts, *(column[: cuts[-1]] for column in out)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_cells_are_sums_of_rows(weighted):
+    pair, slot, click, weight = random_rows()
+    given = weight if weighted else np.empty(0)
+    cuts, slots, n, clicks = counted(pair, slot, click, given)
+    naive = naive_cells(pair, slot, click, weight if weighted else np.ones(len(pair)))
+    found = np.repeat(np.arange(7), np.diff(cuts))
+    assert list(zip(found.tolist(), slots.tolist(), strict=True)) == [*naive]
+    np.testing.assert_allclose(np.c_[n, clicks], [*naive.values()])
+
+
+def test_equal_cells_have_equal_numbers():
+    # Pairs 0 and 2 are alike; 1 differs in a click, 3 has no cells, 4 in a slot.
+    indptr = np.array([0, 2, 4, 6, 6, 8])
+    slot = np.array([0, 1, 0, 1, 0, 1, 0, 2])
+    n, clicks = np.ones(8), np.array([0.0, 1, 1, 1, 0, 1, 0, 1])
+    number = np.empty(5, np.uint64)
+    hash_cells(indptr, slot, n, clicks, number)
+    assert number[0] == number[2]
+    assert len(set(number.tolist())) == 4
+    different = np.empty(5, bool)
+    first = np.array([0, 0, 0, 0, 0])
+    assert mark_different(indptr, slot, n, clicks, first, different) == 3
+    assert different.tolist() == [False, True, False, True, True]
+
+
+def test_a_step_of_em_by_its_formulas():
+    pair, slot, click, weight = random_rows(1)
+    cuts, slots, n, clicks = counted(pair, slot, click, weight)
+    rng = np.random.default_rng(2)
+    a, g, times = rng.uniform(0.1, 0.9, 7), rng.uniform(0.1, 0.9, 5), rng.integers(1, 4, 7) * 1.0
+    prior = np.array([0.5, 2.0])
+    new, totals = np.empty(7), np.empty((2, 5))
+    value = run_em_step(cuts, slots, n, clicks, times, prior, a, g, new, totals)
+    objective, naive_g = 0.0, np.tile(prior[:, None], 5)
+    for v, m in [*zip(a, times, strict=True), *((v, 1.0) for v in g)]:
+        objective += m * (0.5 * np.log(v) + 1.5 * np.log1p(-v))
+    for p in range(7):
+        num, den = prior
+        for i in range(cuts[p], cuts[p + 1]):
+            s, c, rest = slots[i], clicks[i], n[i] - clicks[i]
+            t = a[p] * g[s]
+            objective += times[p] * (c * np.log(t) + rest * np.log1p(-t))
+            num += c + rest * a[p] * (1 - g[s]) / (1 - t)
+            den += n[i]
+            naive_g[0, s] += times[p] * (c + rest * g[s] * (1 - a[p]) / (1 - t))
+            naive_g[1, s] += times[p] * n[i]
+        np.testing.assert_allclose(new[p], num / den)
+    np.testing.assert_allclose(totals, naive_g)
+    np.testing.assert_allclose(value, objective)
+
+
+def test_without_prior_nothing_is_added():
+    new, totals = np.empty(1), np.empty((2, 1))
+    value = run_em_step(
+        np.array([0, 1]), np.array([0]), np.array([4.0]), np.array([0.0]), np.ones(1),
+        np.zeros(2), np.array([0.5]), np.array([0.5]), new, totals,
+    )  # fmt: skip
+    np.testing.assert_allclose(value, 4 * np.log(0.75))
+    np.testing.assert_allclose(new, 1 / 3)
+
+
+LISTS = [[(0, 0), (1, 1), (2, 0)], [(2, 1)], [], [(1, 0), (0, 0)], [(0, 1), (2, 1), (1, 0), (3, 0)]]
+
+
+def packed():
+    indptr = np.cumsum([0] + [len(rows) for rows in LISTS])
+    rows = np.array([row for rows in LISTS for row in rows])
+    return indptr, rows[:, 0].copy(), rows[:, 1].astype(bool)
+
+
+def test_last_clicks():
+    indptr, _, click = packed()
+    place = np.concatenate([np.arange(1, len(rows) + 1) for rows in LISTS]).astype(np.int64)
+    last = np.empty(len(click), np.int64)
+    mark_last_clicks(indptr, place, click, last)
+    assert last.tolist() == [0, 0, 2, 0, 0, 0, 0, 1, 2, 2]
+
+
+def states(rows, a, s, gamma):
+    """Probability of the clicks, and expected counts, over all numbers of rows that were read."""
+    total, counts = 0.0, []
+    for read in range(1, len(rows) + 1):
+        for satisfied in (False, True):
+            p = 1.0
+            for k, (pair, click) in enumerate(rows):
+                if k >= read:
+                    p *= float(not click)
+                    continue
+                p *= a[pair] if click else 1 - a[pair]
+                ends = k == read - 1
+                if ends and satisfied:
+                    p *= s[pair] if click else 0.0
+                else:
+                    p *= 1 - s[pair] if click else 1.0
+                    if k + 1 < len(rows):
+                        p *= 1 - gamma if ends else gamma
+            total += p
+            counts.append((p, read, satisfied))
+    return total, counts
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.6])
+def test_chains_by_their_hidden_states(gamma):
+    indptr, pair, click = packed()
+    rng = np.random.default_rng(0)
+    a, s = rng.uniform(0.2, 0.8, 4), rng.uniform(0.2, 0.8, 4)
+    weight = np.array([1.0, 2.0, 1.0, 3.0, 1.5])
+    attracted, satisfied, scores = np.zeros((2, 4)), np.zeros((2, 4)), np.zeros(4)
+    value, went_on, could = run_chain_step(
+        indptr, pair, click, weight, a, s, gamma, attracted, satisfied, scores
+    )
+    naive_value, naive_on, naive_could = 0.0, 0.0, 0.0
+    naive_a, naive_s, naive_scores = np.zeros((2, 4)), np.zeros((2, 4)), np.zeros(4)
+    for rows, w in zip(LISTS, weight, strict=True):
+        if not rows:
+            continue
+        total, counts = states(rows, a, s, gamma)
+        naive_value += w * np.log(total)
+        for k, (p, c) in enumerate(rows):
+            seen = sum(q for q, read, _ in counts if read > k) / total
+            happy = sum(q for q, read, sat in counts if sat and read == k + 1) / total
+            on = sum(q for q, read, _ in counts if read > k + 1) / total
+            naive_a[:, p] += w * c, w * seen
+            naive_scores[p] += w * ((c - a[p] * seen) / (a[p] * (1 - a[p]))) ** 2
+            if k + 1 < len(rows):
+                # What follows a click at the last row could tell nothing of it.
+                naive_s[:, p] += w * happy, w * c
+                naive_on += w * on
+                naive_could += w * (seen - happy)
+    np.testing.assert_allclose(value, naive_value)
+    np.testing.assert_allclose(attracted, naive_a)
+    np.testing.assert_allclose(satisfied, naive_s)
+    np.testing.assert_allclose(scores, naive_scores)
+    np.testing.assert_allclose([went_on, could], [naive_on, naive_could])
+
+
+def test_predictions_by_their_hidden_states():
+    indptr, pair, click = packed()
+    rng = np.random.default_rng(1)
+    a, s, gamma = rng.uniform(0.2, 0.8, 4), rng.uniform(0.2, 0.8, 4), 0.7
+    given, alone = np.empty(len(pair)), np.empty(len(pair))
+    predict_chains(indptr, pair, click, a, s, gamma, True, given)
+    predict_chains(indptr, pair, click, a, s, gamma, False, alone)
+    row = 0
+    for rows in LISTS:
+        for k in range(len(rows)):
+            above = [(p, bool(c)) for p, c in rows[:k]]
+            here = states([*above, (rows[k][0], True)], a, s, gamma)[0]
+            np.testing.assert_allclose(
+                given[row], here / (states(above, a, s, gamma)[0] if above else 1.0)
+            )
+            total = 0.0
+            for clicks in product([False, True], repeat=k):
+                imagined = [(p, c) for (p, _), c in zip(rows, clicks, strict=False)]
+                total += states([*imagined, (rows[k][0], True)], a, s, gamma)[0]
+            np.testing.assert_allclose(alone[row], total)
+            row += 1
+
+
+def test_predictions_by_the_last_click():
+    indptr, _, _ = packed()
+    place = np.concatenate([np.arange(1, len(rows) + 1) for rows in LISTS]).astype(np.int64)
+    rng = np.random.default_rng(2)
+    attraction, table = rng.uniform(0.2, 0.8, len(place)), rng.uniform(0.2, 0.8, (4, 4))
+    out = np.empty(len(place))
+    predict_by_last_click(indptr, place, attraction, table, out)
+    for q in range(len(indptr) - 1):
+        rows = range(indptr[q], indptr[q + 1])
+        for i in rows:
+            total = 0.0
+            for clicks in product([False, True], repeat=i - indptr[q] + 1):
+                p, last = 1.0, 0
+                for j, click in zip(rows, clicks, strict=False):
+                    chance = attraction[j] * table[place[j] - 1, last]
+                    p *= chance if click else 1 - chance
+                    last = place[j] if click else last
+                total += p * clicks[-1]
+            np.testing.assert_allclose(out[i], total)
+
+
+def test_equal_lists_have_equal_numbers():
+    indptr = np.array([0, 2, 4, 6, 7, 7])
+    pair, click = np.array([1, 2, 1, 2, 2, 1, 1]), np.array([0, 1, 0, 1, 1, 0, 0], bool)
+    number = np.empty(5, np.uint64)
+    hash_lists(indptr, pair, click, number)
+    assert number[0] == number[1]
+    assert len(set(number.tolist())) == 4

@@ -133,3 +133,21 @@ def test_plan(rankwise, scores):
     shown = rankwise("plan", scores, "--average-repeats").out
     assert f"30 units find a difference of {detectable_difference(values):.4g}" in shown
     assert rankwise("plan", scores, "--difference", "1", "--units", "3").code == 2
+
+
+def test_a_baseline_that_is_a_file_is_read(rankwise, tmp_path, monkeypatch):
+    """Also where its path is the name of another system: the gate must not compare nothing."""
+    runs_and_judgements(tmp_path)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "prod.run").rename(tmp_path / "bm25")
+    (tmp_path / "worse.run").rename(tmp_path / "new/bm25")
+    monkeypatch.chdir(tmp_path)
+    gate = ["--baseline", "bm25", "--fail-if", "worse"]
+    run = rankwise("evaluate", "new/bm25", "qrels.txt", *gate)
+    assert run.code == 2
+    assert "Write NAME=bm25" in run.err
+    run = rankwise("evaluate", "change=new/bm25", "qrels.txt", *gate)
+    assert run.code == 3, run.err
+    run = rankwise("evaluate", "bm25", "qrels.txt", *gate)
+    assert run.code == 2
+    assert "is the only one" in run.err

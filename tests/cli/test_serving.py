@@ -46,6 +46,11 @@ def test_rows_that_moved_exit_with_1(rankwise, model, tmp_path):
     run = rankwise("lint", path, "--against", model)
     assert run.code == 1, run.err
     assert "scores of the model" in run.out
+    assert "valid feature names" not in run.err
+    assert "summary of 480 rows, 60 queries" in rankwise("info", model).out
+    empty = tmp_path / "empty.csv"
+    empty.write_text("qid,f0,f1,f2,f3\n")
+    assert "has no rows to compare" in rankwise("lint", empty, "--against", model).err
     assert "2 of 5 columns have moved" in run.out
 
 
@@ -65,6 +70,7 @@ def test_warm_up_fits_rankers_and_scores_with_models(rankwise, model):
     assert list(run.json["seconds"]) == ["ridge", "lambdamart", str(model)]
     assert "ridge" in rankwise("warm-up", "ridge").out
     assert rankwise("warm-up", "no_ranker").code == 2
+    assert "is not a model file" in rankwise("warm-up", "nothere.rw").err
 
 
 def test_warm_up_of_a_model_that_knows_its_columns(rankwise, tmp_path):

@@ -193,3 +193,27 @@ def test_a_model_keeps_the_summary_of_its_rows(rng, tmp_path, ranker):
 def test_other_states_are_refused(state):
     with pytest.raises(ValueError, match="must be a result of"):
         RowSummary.from_dict(state)
+
+
+def test_few_queries_are_not_tested(rng):
+    (X, qid), (new, new_qid) = clustered(rng, 60), clustered(rng, 9, shift=3.0)
+    report = find_drift(summarise_rows(X, qid), new, new_qid)
+    assert report.ok
+    assert "nothing is tested: 9 queries say too little" in str(report)
+    assert find_drift(summarise_rows(X), new).columns[0].has_moved
+
+
+def test_columns_have_names_and_other_things_are_refused(rng, tmp_path):
+    X, qid = clustered(rng, 40)
+    before = summarise_rows(X, qid, feature_names=list("abcdef"))
+    assert list(before.columns) == list("abcdef")
+    assert repr(before) == f"RowSummary({len(X)} rows, 40 queries, 6 columns)"
+    assert find_drift(before.to_dict(), X, qid).ok
+    with pytest.raises(TypeError, match="must be a RowSummary"):
+        find_drift(3, X)
+    with pytest.raises(ValueError, match="two dimensions"):
+        find_drift(before, "x")
+    with pytest.raises(ValueError, match="X has 5 columns, but 6 are expected"):
+        find_drift(before, X[:, :5], qid)
+    with pytest.raises(ValueError, match="but 2 are expected"):
+        summarise_rows(X, feature_names=["a", "b"])

@@ -180,13 +180,19 @@ def test_missing_values_follow_a_rule():
     pairs = leaderboard(table, missing="pairs")
     expected = compare_to_best({name: table[name] for name in ("new", "old", "mid")})
     assert [r["mean"] for r in pairs.rows()] == pytest.approx([row.mean for row in expected])
-    assert "1 values are missing" in str(pairs)
+    assert "values missing: 1; each pair is tested on the units of both" in str(pairs)
     filled = leaderboard(table, missing=0)
     assert filled.rows()[0]["mean"] == pytest.approx(table["new"].fillna(0).mean())
     with pytest.raises(ValueError, match="missing must be one of"):
         leaderboard(table, missing="zero")
-    with pytest.raises(ValueError, match="finite"):
-        leaderboard(table, missing=math.inf)
+    for wrong in (math.inf, math.nan):
+        with pytest.raises(ValueError, match="finite"):
+            leaderboard(WIDE, missing=wrong)
+    users = table.assign(user=[1, 1, 2, 2, 3, 3])
+    board = leaderboard(users, missing="pairs", cluster="user")
+    means = users.groupby("user")[["new", "old", "mid"]].mean()
+    rows = {row["ranker"]: row["mean"] for row in board.rows()}
+    assert rows == pytest.approx(means.mean().to_dict())
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "n/a", "NaN", "null", "None", "-", "–", " "])
@@ -201,7 +207,18 @@ REFUSED = {
     "infinite": ("task,a,b\nx,1,2\ny,inf,3\n", "line 3: 'inf' in column 'a'"),
     "too few fields": ("task,a,b\nx,1,2\ny,1\n", "line 3: expected 3 fields"),
     "unit twice": ("task,a,b\nx,1,2\nx,1,3\n", "line 3: 'x' occurs before"),
-    "system twice": ("model,t1,t2\nm,1,2\nm,1,3\n", "line 3: 'm' occurs before"),
+    "system twice": ("model,t1,t2\nm,1,2\nm,1,3\n", "column 'model' names systems more than once"),
+    "value of another name": (
+        "agent,task,resolved\na,x,1\na,y,0\nb,x,1\nb,y,1\n",
+        "no column of scores has a usual name",
+    ),
+    "rank and average": (
+        "model,t1,t2,rank,Average\na,1,2,1,1.5\nb,2,2,2,2\n",
+        "'rank', 'Average' would be units",
+    ),
+    "parameters": ("task,a,b,n_params\nx,1,2,7\ny,2,3,7\n", "'n_params' would be systems"),
+    "row numbers": ("task,no,a,b\nx,1,4,5\ny,2,6,6\nz,3,1,2\n", "'no' would be systems"),
+    "percent": ("task,a,b\nx,1%,2%\ny,3%,4%\n", "without marks for thousands or percent"),
     "value twice": ("model,task,score\nm,x,2\nm,x,3\n", "line 3: 'm' has a value for 'x' already"),
     "no unit": ("model,level,score\nm,x,2\n", "no column of units"),
     "no scores": ("task\nx\n", "a table with a header line and several columns"),
@@ -311,3 +328,90 @@ def test_tables_for_papers(rng):
     for words in ({"form": "html"}, {"digits": -1}):
         with pytest.raises(ValueError, match="must be"):
             board.to_table(**words)
+
+
+def test_the_index_of_pandas_names_rows():
+    board = leaderboard(WIDE)
+    forms = {
+        "pivot": LONG.pivot(index="model", columns="query", values="score"),
+        "units in the index": WIDE.set_index("query"),
+        "unnamed texts": WIDE.set_index("query").rename_axis(None),
+        "series": {name: WIDE.set_index("query")[name] for name in ("new", "old", "mid")},
+        "series in other orders": {
+            "new": WIDE.set_index("query")["new"],
+            "old": WIDE.set_index("query")["old"].sort_values(),
+            "mid": WIDE.set_index("query")["mid"][::-1],
+        },
+        "shuffled rows": WIDE.sample(frac=1, random_state=1),
+        "filtered rows": pd.concat([WIDE, WIDE])[6:],
+    }
+    for form, table in forms.items():
+        found = leaderboard(table)
+        assert sorted(found.qids) == UNITS, form
+        for name, values in found.per_query().items():
+            ours = dict(zip(found.qids, values, strict=True))
+            theirs = dict(zip(board.qids, board.per_query()[name], strict=True))
+            assert ours == theirs, form
+
+
+def test_numbers_of_rows_that_pandas_wrote_are_left_out(tmp_path):
+    WIDE.to_csv(tmp_path / "a.csv")
+    TURNED.to_csv(tmp_path / "b.csv")
+    WIDE.reset_index().to_csv(tmp_path / "c.csv", index=False)
+    for name in "abc":
+        board = leaderboard(tmp_path / f"{name}.csv")
+        assert sorted(board.rankers) == ["mid", "new", "old"]
+        assert sorted(board.qids) == UNITS
+
+
+def test_columns_that_hold_no_scores_may_be_ignored_or_meant():
+    table = WIDE.assign(n_files=[3, 1, 4, 1, 5, 9])
+    assert leaderboard(table, ignore="n_files").rankers == ["new", "old", "mid"]
+    assert "n_files" in leaderboard(table, score=["new", "n_files"]).rankers
+    with pytest.raises(ValueError, match="'nothing', which is not a column"):
+        leaderboard(table, ignore=["nothing"])
+
+
+def test_flags_are_scores_in_frames_and_in_text(tmp_path):
+    table = WIDE.assign(new=[True] * 6, old=[False] * 5 + [True])
+    table.to_csv(tmp_path / "s.csv", index=False)
+    for form in (table, tmp_path / "s.csv"):
+        rows = {row["ranker"]: row["mean"] for row in leaderboard(form).rows()}
+        assert rows["new"] == 1.0
+        assert rows["old"] == pytest.approx(1 / 6)
+
+
+def test_names_of_columns_in_any_spelling(tmp_path):
+    for name in ("Model Name", "model-name", "SYSTEM", "model_id"):
+        board = leaderboard(TURNED.rename(columns={"model": name}))
+        assert sorted(board.rankers) == ["mid", "new", "old"]
+        assert f"systems in column {name}, units are columns (q1 to q6)." in str(board)
+    assert "systems are columns (new, old, mid), units in column query." in str(leaderboard(WIDE))
+
+
+def test_units_of_several_strata_may_have_equal_names(rng):
+    table = pd.DataFrame(
+        [
+            {"model": model, "task": task, "query": f"q{query}", "score": rng.random()}
+            for model in "ab"
+            for task in ("x", "y")
+            for query in range(4)
+        ]
+    )
+    for words in ({"stratum": "task", "unit": "query"}, {"stratum": "task"}):
+        board = leaderboard(table, **words)
+        assert len(board.qids) == 8
+        assert board.folds == ["x", "y"]
+
+
+def test_tables_for_papers_show_the_baseline(rng):
+    base = rng.random(30)
+    scores = {"base": base, "worse": base - 0.3 + 0.01 * rng.random(30), "near": base + 1e-9}
+    board = leaderboard(scores, baseline="base")
+    markdown = board.to_table("markdown")
+    line = next(line for line in markdown.splitlines() if "worse |" in line)
+    assert line.endswith("↓ |")
+    assert "To base: difference in score (↑, ↓: significantly better, worse;" in markdown
+    assert r"\downarrow" in board.to_table("latex")
+    frame = pd.read_csv(__import__("io").StringIO(board.to_table("csv")))
+    assert frame["score diff to base"].notna().sum() >= 2

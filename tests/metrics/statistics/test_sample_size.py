@@ -11,6 +11,7 @@ from scipy import optimize, stats
 
 from rankwise.metrics.significance import (
     always_valid_interval,
+    compare_to_best,
     detectable_difference,
     queries_needed,
 )
@@ -33,7 +34,8 @@ def test_two_systems_need_what_the_noncentral_t_says(rng, difference, chance):
 
     n = queries_needed(values, difference, power=chance)
     assert found(n) >= chance
-    assert n == 2 or found(n - 1) < chance
+    assert n == 6 or found(n - 1) < chance
+    assert n >= 6  # with five, 2 of 32 flips are as extreme as the best possible outcome
 
 
 def test_the_detectable_difference_is_the_inverse(rng):
@@ -70,7 +72,10 @@ def test_queries_that_do_not_count_are_left_out(rng):
         (lambda v: queries_needed(v, 1e-9), "more than 10,000,000 queries"),
         (lambda v: queries_needed(v, 0.1, power=1.0), "power must lie"),
         (lambda v: queries_needed(v, 0.1, level=0.0), "level must lie"),
-        (lambda v: detectable_difference(v, 1), "n_queries must be"),
+        (lambda v: detectable_difference(v, 1), "n_queries must be >= 6"),
+        (lambda v: detectable_difference({k: c[:5] for k, c in v.items()}), "no difference is sig"),
+        (lambda v: queries_needed(v, "x"), "difference must be"),
+        (lambda v: queries_needed({k: 1e-300 * c for k, c in v.items()}, 1), "differences vary"),
         (lambda v: queries_needed({"a": v["s0"]}, 0.1), "at least two systems"),
         (lambda v: queries_needed([v["s0"]], 0.1), "at least two systems"),
         (lambda v: queries_needed({"a": v["s0"], "b": v["s0"]}, 0.1), "differences vary"),
@@ -114,3 +119,24 @@ def test_looking_often_costs_student_and_not_us():
     always, student = ever_wrong("normal", 200, 30)
     assert always <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
     assert student > 0.15
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+def test_fewer_queries_than_the_flips_need_find_nothing(rng, level):
+    """With n queries, the smallest p-value is that of 2 in 2^n flips."""
+    n = queries_needed(pilot(rng), 1e3, level=level)
+    assert 2 / 2**n < 1 - level <= 2 / 2 ** (n - 1)
+    values = {"a": np.linspace(0.9, 1.0, n), "b": np.linspace(0.0, 0.05, n)}
+    for size, is_found in ((n, True), (n - 1, False)):
+        cut = {name: column[:size] for name, column in values.items()}
+        row = compare_to_best(cut, level=level)[1]
+        # Draws with replacement reach the smallest p-value up to their error.
+        if level != 0.5:
+            assert (row.p_corrected < 1 - level) == is_found
+
+
+def test_frames_are_pilots_too(rng):
+    import pandas as pd
+
+    values = pilot(rng)
+    assert queries_needed(pd.DataFrame(values), 0.05) == queries_needed(values, 0.05)

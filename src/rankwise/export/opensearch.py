@@ -18,7 +18,7 @@ from rankwise.export.maps import ExportError
 from rankwise.export.own_model import own_model
 from rankwise.export.parts import warn_of_missing
 from rankwise.export.tree_part import level_order, trees_of
-from rankwise.export.xgboost_trees import conditions, with_finite_conditions
+from rankwise.export.xgboost_trees import conditions, limit_conditions
 from rankwise.runtime.output import write_file
 from rankwise.trees.score_tree import ScoreTree
 
@@ -102,7 +102,7 @@ def _dump(tree: ScoreTree, names: list[str]) -> dict[str, Any]:
             f"column {tree.feature[min(tree.members)]} has unordered categories, which OpenSearch "
             "cannot split. Use to_lightgbm or to_onnx, or encode them as columns of 0 and 1."
         )
-    tree = with_finite_conditions(tree)
+    tree = limit_conditions(tree)
     inner, leaves = level_order(tree)
     threshold = conditions(tree.threshold).astype(np.float64)
     nodes: dict[int, dict[str, Any]] = {node: {"nodeid": node} for node in (*inner, *leaves)}

@@ -24,7 +24,7 @@ def conditions(thresholds: Float64Array) -> NDArray[np.float32]:
     return np.nextafter(floor_float32(thresholds), np.float32(np.inf))
 
 
-def with_finite_conditions(tree: ScoreTree) -> ScoreTree:
+def limit_conditions(tree: ScoreTree) -> ScoreTree:
     """Tree whose conditions are finite.
 
     A node that parts missing values from all others has an infinite threshold, which JSON lacks.
@@ -60,7 +60,7 @@ def xgboost_tree(tree: ScoreTree, number: int, n_features: int) -> dict[str, Any
     nominal = np.zeros(len(tree.feature), dtype=bool)
     nominal[list(to_right)] = True
     tree = _swap(tree, nominal & ~tree.missing_left, 0.0)
-    tree = with_finite_conditions(replace(tree, threshold=np.where(nominal, 0.0, tree.threshold)))
+    tree = limit_conditions(replace(tree, threshold=np.where(nominal, 0.0, tree.threshold)))
     order = np.array(_breadth_first(tree))
     place = np.full(len(tree.feature), -1)
     place[order] = np.arange(len(order))

@@ -452,4 +452,52 @@ TABLE = [
         "np.where(defined, values, 1.0).sum(axis=0)",
         "tuning rankers/kernel/test_kernel_search.py",
     ),
+    Mutation(
+        "metrics/statistics/rank_intervals.py",
+        "len(is_better) - is_better.sum(axis=1)",
+        "len(is_better) - is_better.sum(axis=0)",
+        "metrics/statistics/test_rank_intervals.py",
+    ),
+    Mutation(
+        "metrics/statistics/runs.py",
+        "squares = sum(f * (f + 1) * error**2",
+        "squares = sum(f * f * error**2",
+        "metrics/statistics/test_rank_intervals.py",
+    ),
+    Mutation(
+        "metrics/statistics/sample_size.py",
+        "tail = -2.0 * math.log(1.0 - level)",
+        "tail = -1.0 * math.log(1.0 - level)",
+        "metrics/statistics/test_sample_size.py",
+    ),
+    Mutation(
+        "selection/gate.py",
+        "is_worse = bool(against[\"separable\"]) and loss.loss > 0",
+        "is_worse = bool(against[\"separable\"])",
+        "selection/test_table_leaderboard.py",
+    ),
+    Mutation(
+        "selection/drift.py",
+        "p = float(chdtrc(freedom / (1 + spread), distance / noise / (1 + spread)))",
+        "p = float(chdtrc(freedom, distance / noise))",
+        "selection/test_drift.py",
+    ),
+    Mutation(
+        "clicks/shrinkage.py",
+        "value = gammaln(C + a) - gammaln(a) + a * np.log(kappa)",
+        "value = gammaln(C + a) - gammaln(a) - a * np.log(kappa)",
+        "clicks/test_judgement.py",
+    ),
+    Mutation(
+        "preferences/win_graph.py",
+        "ahead, behind = strong[winners[across]], strong[losers[across]]",
+        "ahead, behind = strong[losers[across]], strong[winners[across]]",
+        "preferences/test_win_graph.py",
+    ),
+    Mutation(
+        "preferences/simultaneous_ranks.py",
+        "variances[:, None] + variances - 2.0 * covariance",
+        "variances[:, None] + variances - covariance",
+        "preferences/test_simultaneous_ranks.py",
+    ),
 ]

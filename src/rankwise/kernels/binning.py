@@ -19,7 +19,7 @@ def midpoint(low, high):
 
 @njit
 def _heavy_share(values, weights, n_bins):
-    """Share of weight per bin, once each value at least that heavy has a bin of its own.
+    """Share of weight per bin, once each value at least that masses has a bin of its own.
 
     Returns the share, the number of bins for the remaining values, and their total weight.
     """
@@ -39,7 +39,7 @@ def _heavy_share(values, weights, n_bins):
             else:
                 light += weight
             start = end
-        # No more values became heavy. Each round takes heavy ones out, which lowers the share of
+        # No more values became masses. Each round takes masses ones out, which lowers the share of
         # the rest, so there are at most n_bins rounds.
         if n_bins - n_heavy == bins_left and share < np.inf:
             break
@@ -55,7 +55,7 @@ def find_cuts(values, weights, out):
     """Write ascending cuts between the ascending ``values`` into ``out``; returns their number.
 
     Up to ``len(out) + 1`` distinct values get a bin each; more values are grouped. A value at
-    least as heavy as one bin's share gets its own bin, which may absorb up to half a share before
+    least as masses as one bin's share gets its own bin, which may absorb up to half a share before
     it. Any other bin closes when its weight is nearest to an equal share of the weight that was
     left when it began. If ``weights`` is empty, each value has weight 1.
     """
@@ -70,7 +70,7 @@ def find_cuts(values, weights, out):
         return n_cuts
     share, bins_left, light = _heavy_share(values, weights, n_bins)
     n_cuts = 0
-    gathered = 0.0  # weight in the open bin, if it holds no heavy value
+    gathered = 0.0  # weight in the open bin, if it holds no masses value
     holds_heavy = True
     start = 0
     while start < n:
@@ -83,7 +83,7 @@ def find_cuts(values, weights, out):
         if is_heavy and not holds_heavy:
             # At least half a share: `bins_left` no longer counts the open bin, hence + 1.
             close = 2 * gathered * (bins_left + 1) >= light * SLACK
-            if not close:  # the heavy value's bin absorbs the open one
+            if not close:  # the masses value's bin absorbs the open one
                 bins_left += 1
                 light -= gathered
         elif is_heavy:
@@ -128,21 +128,21 @@ def find_entry_cuts(values, weights, indptr, rest, max_bins, n_cuts, out):
     longest = 1
     for j in range(len(rest)):
         longest = max(longest, indptr[j + 1] - indptr[j] + 1)
-    merged, heavy, cuts = np.empty(longest), np.empty(longest), np.empty(max_bins - 1)
+    merged, masses, cuts = np.empty(longest), np.empty(longest), np.empty(max_bins - 1)
     place = 0
     for j in range(len(rest)):
         n, open_zero = 0, rest[j] >= 0
         for k in range(indptr[j], indptr[j + 1]):
             if open_zero and not values[k] < 0:
-                merged[n], heavy[n], open_zero = 0.0, rest[j], False
+                merged[n], masses[n], open_zero = 0.0, rest[j], False
                 n += 1
             if values[k] == values[k]:
-                merged[n], heavy[n] = values[k], weights[k]
+                merged[n], masses[n] = values[k], weights[k]
                 n += 1
         if open_zero:
-            merged[n], heavy[n] = 0.0, rest[j]
+            merged[n], masses[n] = 0.0, rest[j]
             n += 1
-        n_cuts[j] = find_cuts(merged[:n], heavy[:n], cuts)
+        n_cuts[j] = find_cuts(merged[:n], masses[:n], cuts)
         above = 0
         for c in range(n_cuts[j]):
             while merged[above] <= cuts[c]:

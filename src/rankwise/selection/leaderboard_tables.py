@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 from rankwise.selection.leaderboard_text import (
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
 _BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑"}
 _WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
-_MARKDOWN = frozenset("\\|*_<>`$~#[]")
 # In this order: the backslash of a replacement must stay.
 _LATEX = {
     "\\": r"\textbackslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -115,7 +115,8 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
 
 def _escaped(text: str, form: str) -> str:
     if form == "markdown":
-        return "".join(f"\\{c}" if c in _MARKDOWN else c for c in text.replace("\n", " "))
+        # Underscores within words are text.
+        return re.sub(r"[\\|*<>`$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text.replace("\n", " "))
     return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
 
 

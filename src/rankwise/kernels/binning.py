@@ -128,21 +128,21 @@ def find_entry_cuts(values, weights, indptr, rest, max_bins, n_cuts, out):
     longest = 1
     for j in range(len(rest)):
         longest = max(longest, indptr[j + 1] - indptr[j] + 1)
-    merged, heavy, cuts = np.empty(longest), np.empty(longest), np.empty(max_bins - 1)
+    merged, masses, cuts = np.empty(longest), np.empty(longest), np.empty(max_bins - 1)
     place = 0
     for j in range(len(rest)):
         n, open_zero = 0, rest[j] >= 0
         for k in range(indptr[j], indptr[j + 1]):
             if open_zero and not values[k] < 0:
-                merged[n], heavy[n], open_zero = 0.0, rest[j], False
+                merged[n], masses[n], open_zero = 0.0, rest[j], False
                 n += 1
             if values[k] == values[k]:
-                merged[n], heavy[n] = values[k], weights[k]
+                merged[n], masses[n] = values[k], weights[k]
                 n += 1
         if open_zero:
-            merged[n], heavy[n] = 0.0, rest[j]
+            merged[n], masses[n] = 0.0, rest[j]
             n += 1
-        n_cuts[j] = find_cuts(merged[:n], heavy[:n], cuts)
+        n_cuts[j] = find_cuts(merged[:n], masses[:n], cuts)
         above = 0
         for c in range(n_cuts[j]):
             while merged[above] <= cuts[c]:

@@ -138,8 +138,8 @@ class _CategorySides:
         listed, place = [np.zeros(0)], np.zeros(len(values), dtype=np.int64)
         n_listed = np.zeros(n_columns, dtype=np.int64)
         for column in np.unique(columns).tolist():
-            mine = columns[owner] == column
-            found, place[mine] = np.unique(values[mine], return_inverse=True)
+            chosen = columns[owner] == column
+            found, place[chosen] = np.unique(values[chosen], return_inverse=True)
             # A column whose splits name no category still needs a list, or it would be numeric.
             listed.append(found if len(found) else np.zeros(1))
             n_listed[column] = len(listed[-1])

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from rankwise.trees import ensemble_scores
-from rankwise.trees.ensemble_scores import FEW_ROWS, MANY_TREES, _NodeWalk
+from rankwise.trees.ensemble_scores import FEW_ROWS, MANY_TREES, _TreeWalk
 from rankwise.trees.leaf_masks import LeafMasks
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.tree_ensemble import TreeEnsemble
@@ -60,12 +60,12 @@ def test_scores_are_those_of_the_loop(rng, only, way, nominal, leaves):
 @pytest.mark.parametrize("way", ["masks", "walk"])
 def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     trees = [random_score_tree(rng, 20, nominal=0.2) for _ in range(10)]
-    ensemble, X = TreeEnsemble.of(trees), random_rows(rng, _NodeWalk.chunk_rows + 100)
+    ensemble, X = TreeEnsemble.of(trees), random_rows(rng, _TreeWalk.chunk_rows + 100)
     only(way)
     expected = ensemble.score(X, 1)
     np.testing.assert_array_equal(expected[-20:], naive_scores(trees, X[-20:]))
     monkeypatch.setattr(LeafMasks, "small", 0)
-    monkeypatch.setattr(_NodeWalk, "small", 0)
+    monkeypatch.setattr(_TreeWalk, "small", 0)
     for n_threads in (2, 3):
         np.testing.assert_array_equal(ensemble.score(X, n_threads), expected)
     monkeypatch.setattr(ensemble_scores, "CHUNK_CELLS", 50)

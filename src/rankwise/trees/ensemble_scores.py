@@ -77,12 +77,12 @@ def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array
 _MASKS: WeakKeyDictionary[TreeEnsemble, LeafMasks] = WeakKeyDictionary()
 
 
-def _scorer_of(trees: TreeEnsemble) -> LeafMasks | _NodeWalk:
+def _scorer_of(trees: TreeEnsemble) -> LeafMasks | _TreeWalk:
     """Masks where they are faster, made at the first call."""
     masks = _MASKS.get(trees)
     if masks is None:
         if not _suits_masks(trees):
-            return _NodeWalk(trees, _features_of(trees))
+            return _TreeWalk(trees, _features_of(trees))
         masks = _MASKS[trees] = LeafMasks.of(trees)
     return masks
 
@@ -97,7 +97,7 @@ def _suits_masks(trees: TreeEnsemble) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _NodeWalk:
+class _TreeWalk:
     """Rows go from the root to a leaf of each tree.
 
     Attributes

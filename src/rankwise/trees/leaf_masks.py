@@ -79,7 +79,8 @@ class LeafMasks:
         kind = np.where(trees.nominal, 2, trees.missing_left)
         inner = np.flatnonzero(trees.feature >= 0)
         inner = inner[np.argsort(3 * tree[inner] + kind[inner], kind="stable")]
-        named, place = np.unique(2 * trees.feature[inner] + (kind[inner] == 2), return_inverse=True)
+        columns = 2 * trees.feature[inner].astype(np.int64) + (kind[inner] == 2)
+        named, place = np.unique(columns, return_inverse=True)
         threshold = trees.threshold[inner].copy()
         nominal = kind[inner] == 2
         categories = _CategorySides.of(trees, inner[nominal], place[nominal], len(named))
@@ -109,6 +110,7 @@ class LeafMasks:
         """
         width = -(-len(X) // LANES) * LANES
         table = np.empty((len(features), width))
+        X = np.ascontiguousarray(X)  # other layouts would be compiled anew
         read_columns(X, features, self.listed_indptr, self.listed, table)
         n_words = -(-np.diff(self.leaf_indptr).max() // (8 * self.mask.itemsize))
         bits = np.empty((n_words, width), dtype=self.mask.dtype)
@@ -138,8 +140,8 @@ class _CategorySides:
         listed, place = [np.zeros(0)], np.zeros(len(values), dtype=np.int64)
         n_listed = np.zeros(n_columns, dtype=np.int64)
         for column in np.unique(columns).tolist():
-            of_tree = columns[owner] == column
-            found, place[of_tree] = np.unique(values[of_tree], return_inverse=True)
+            chosen = columns[owner] == column
+            found, place[chosen] = np.unique(values[chosen], return_inverse=True)
             # A column whose splits name no category still needs a list, or it would be numeric.
             listed.append(found if len(found) else np.zeros(1))
             n_listed[column] = len(listed[-1])

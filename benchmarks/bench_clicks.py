@@ -62,9 +62,8 @@ def naive_steps(log: ClickLog, n_steps: int) -> float:
 
 def main(n_lists: int = 1_000_000) -> bool:
     """Print the times; returns whether all targets are met."""
-    small = ClickLog.from_columns(
-        *draw_log("repeating", 20_000)[:4], session=np.repeat(range(2000), 10)
-    )
+    *columns, session = draw_log("repeating", 20_000)
+    small = ClickLog.from_columns(*columns, session=session)
     for model in ("pbm", "ubm", "dbn"):
         ClickModel(model).fit(small)  # compiles the kernels
     met = []
@@ -72,6 +71,7 @@ def main(n_lists: int = 1_000_000) -> bool:
         *columns, session = draw_log(kind, n_lists)
         start = time.process_time()
         log = ClickLog.from_columns(*columns, session=session)
+        del columns, session
         n_pairs = len(log.pairs.query)
         print(f"      {kind}: log of {n_lists} lists, {n_pairs} pairs "
               f"{time.process_time() - start:.2f} s", flush=True)  # fmt: skip

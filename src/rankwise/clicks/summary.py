@@ -65,12 +65,13 @@ def count_cells(log: ClickLog, slot: Int64Array | None = None) -> Cells:
     """Sum weights and clicks by pair and slot; None: by place, slot 0 is place 1. O(rows)."""
     slot = log.place.astype(np.int64) - 1 if slot is None else slot
     n_pairs, n_rows = len(log.pairs.query), len(log)
-    indptr, order = np.zeros(n_pairs + 1, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    indptr, order = np.zeros(n_pairs + 1, dtype=np.int64), np.empty(n_rows, dtype=np.int32)
     order_by_pair(log.pairs.code, indptr, order)
     cuts = np.empty(n_pairs + 1, dtype=np.int64)
-    cell_slot, n, clicks = np.empty(n_rows, dtype=np.int64), np.empty(n_rows), np.empty(n_rows)
-    weight = np.empty(0) if log.weight is None else log.weight
     n_slots = int(slot.max()) + 1
+    most = min(n_rows, n_pairs * n_slots)
+    cell_slot, n, clicks = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
+    weight = np.empty(0) if log.weight is None else log.weight
     sum_cells(indptr, order, slot, log.click, weight, n_slots, cuts, cell_slot, n, clicks)
     pair = np.repeat(np.arange(n_pairs), np.diff(cuts))
     end = len(pair)

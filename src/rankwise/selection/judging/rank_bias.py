@@ -92,8 +92,9 @@ def bias_by_rank(
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     by_human, by_machine = read_judgements(human), read_judgements(machine)
     known = by_machine.relevance >= 0  # a negative grade: not judged
-    columns = (by_machine.qid, by_machine.doc_ids, by_machine.relevance)
-    by_machine = Qrels(*(column[known] for column in columns))
+    by_machine = Qrels(
+        by_machine.qid[known], by_machine.doc_ids[known], by_machine.relevance[known]
+    )
     parts = [_rank_pairs(as_run(run), by_human, by_machine, rel) for run in systems.values()]
     qid, rank, people, model = (np.concatenate(column) for column in zip(*parts, strict=True))
     if not len(qid):

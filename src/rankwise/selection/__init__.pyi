@@ -10,6 +10,8 @@ from .judging.machine_judge import MachineJudged as MachineJudged
 from .judging.machine_judge import evaluate_with_judge as evaluate_with_judge
 from .judging.next_judgements import NextJudgement as NextJudgement
 from .judging.next_judgements import next_judgements as next_judgements
+from .judging.rank_bias import RankBias as RankBias
+from .judging.rank_bias import bias_by_rank as bias_by_rank
 from .leaderboard import Leaderboard as Leaderboard
 from .learning_curve import LearningCurve as LearningCurve
 from .learning_curve import learning_curve as learning_curve

@@ -127,15 +127,29 @@ def read_score_table(scores: Any, names: ScoreColumns, sep: str | None = None) -
     if isinstance(scores, Mapping):
         return _of_mapping(scores)
     if isinstance(scores, str | Path):
-        table = _read_file(Path(scores), sep)
-    else:
-        frame = wrap_frame(_with_index(scores))
-        if frame is None:
-            raise TypeError(
-                "scores must be the path of a table, a frame or a mapping from systems to values, "
-                f"got {type(scores).__name__}. Pass {{system: {{unit: value}}}}, for instance."
-            )
-        table = _of_frame(frame.lazy().collect())
+        path = Path(scores)
+        try:
+            return _of_table(_read_file(path, sep), names)
+        except ValueError as error:
+            said = str(error)
+            raise ValueError(said if str(path) in said else f"{path}: {said}") from None
+    frame = wrap_frame(_with_index(scores))
+    if frame is None:
+        raise TypeError(
+            "scores must be the path of a table, a frame or a mapping from systems to values, "
+            f"got {type(scores).__name__}. Pass {{system: {{unit: value}}}}, for instance."
+        )
+    return _of_table(_of_frame(frame.lazy().collect()), names)
+
+
+def _of_table(table: _Table, names: ScoreColumns) -> ScoreTable:
+    """Values of a table, whose columns tell its form.
+
+    Raises
+    ------
+    ValueError
+        As :func:`read_score_table`.
+    """
     table = _without(table, names.ignore)
     given = [names.system, names.stratum, names.cluster, *(names.unit or ()), *(names.score or ())]
     given += [names.run] if isinstance(names.run, str) else []

@@ -49,7 +49,8 @@ def die_inside_a_tree():
     def dying(self, values):
         if values.shape == (3,):  # sums of derivatives, once a tree
             n_trees[0] += 1
-        n_histograms[0] += n_trees[0] == 2 and values.ndim == 3
+        is_histogram = values.ndim == 2 and values.shape[1] > 64  # cells; others are a few sums
+        n_histograms[0] += n_trees[0] == 2 and is_histogram
         if n_histograms[0] == 5:
             os._exit(1)
         return real(self, values)

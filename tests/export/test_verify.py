@@ -160,6 +160,43 @@ def test_models_of_other_libraries(tmp_path):
     assert export.verify(peer, written("solr", peer, tmp_path), X, qid=QID).holds
 
 
+@pytest.mark.parametrize("library", ["lightgbm", "rf", "xgboost", "catboost"])
+def test_the_library_itself_is_the_reference(library, tmp_path, monkeypatch):
+    """A model that is read wrongly, and exported as it is read, is found."""
+    pytest.importorskip("catboost")
+    X = rows(0)
+
+    def train(n_trees):
+        if library == "catboost":
+            from catboost import CatBoostRegressor
+
+            options = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
+            return CatBoostRegressor(n_trees, depth=3, **options).fit(X, labels(X))
+        if library == "xgboost":
+            from xgboost import XGBRegressor
+
+            return XGBRegressor(n_estimators=n_trees, n_jobs=1).fit(X, labels(X))
+        from lightgbm import LGBMRegressor
+
+        options = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1}
+        options = options if library == "rf" else {}
+        return LGBMRegressor(n_estimators=n_trees, verbose=-1, n_jobs=1, **options).fit(
+            X, labels(X)
+        )
+
+    peer, other = train(5), train(3)
+    path = written("lightgbm", peer, tmp_path)
+    assert export.verify(peer, path, X, qid=QID).holds
+    if library == "xgboost":
+        assert export.verify(peer.get_booster(), path, X, qid=QID).holds
+    wrong = rw.read_booster(other)
+    monkeypatch.setattr("rankwise.export.parity.verification.own_model", lambda _: wrong)
+    path = written("lightgbm", wrong, tmp_path)
+    assert export.verify(wrong, path, X, qid=QID).holds
+    found = export.verify(peer, path, X, qid=QID)
+    assert not found.holds and found.n_different > 0
+
+
 # A changed file is found --------------------------------------------------------------------------
 
 

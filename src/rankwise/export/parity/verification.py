@@ -19,12 +19,14 @@ from rankwise.export.own_model import own_model
 from rankwise.export.parity.certificate import ParityCertificate, RowDifference
 from rankwise.export.parity.engine_trees import EngineTree, sum_trees
 from rankwise.export.parity.exported_file import ExportedFile
+from rankwise.export.parity.library_scores import library_scores
 from rankwise.export.parity.paths import describe_difference
 from rankwise.export.parity.probes import probe_rows
 from rankwise.export.parity.read_file import read_exported
 from rankwise.export.tree_part import trees_of
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
+from rankwise.rankers.imported.read_booster import library_of
 from rankwise.typing import ArrayLike, Float64Array, is_sparse
 
 
@@ -42,7 +44,7 @@ def verify(
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Model that was exported.
+        Model that was exported. Models of these libraries score the rows of X themselves.
     path : path-like
         File of any exporter of :mod:`rankwise.export`. A Python file is run.
     X : array-like, CSR or frame of shape (n_samples, n_features)
@@ -88,10 +90,12 @@ def verify(
     >>> certificate.holds, certificate.n_changed, certificate.largest_difference
     (True, 0, 0.0)
     """
-    estimator, path, X = own_model(estimator), Path(path), materialise(X)
+    given, estimator = estimator, own_model(estimator)
+    path, X = Path(path), materialise(X)
     exported = read_exported(path, feature_names(estimator, features))
     trees = _trees(estimator)
-    wanted = scores_of(estimator, X, qid)
+    is_own = library_of(given) is None
+    wanted = scores_of(estimator, X, qid) if is_own else library_scores(given, X)
     rows = _numbers(estimator, X, trees)
     groups = QueryGroups.from_qid(qid, len(wanted))
     not_tried = ["infinite values: the model refuses them"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,10 @@ def verify(
     neighbours, zeros of both signs, unknown categories, and missing values if the format has them
     or the training rows had some. Models refuse infinite values, and so none are tried.
 
+    Programs that compute in float32 round the values of the rows: 0.86 becomes 0.86000001430511475,
+    which may be on the other side of a threshold. The file is compared with the scores of the model
+    for the rounded rows, and the certificate counts the rows whose score the rounding changes.
+
     Examples
     --------
     >>> import numpy as np
@@ -118,9 +123,40 @@ def verify(
         not_tried.append("values at thresholds: the model is no sum of trees")
     found = exported.score(np.concatenate([rows, probes]))
     both = np.concatenate([wanted, of_probes])
+    moved = _Moved()
+    if trees is not None and exported.dtype == np.float32:
+        moved = _round_values(trees, rows)
+        both[: len(rows)] += moved.change
+        rows = moved.rows
     if exported.is_shifted:
         found = found + np.median(both - found)
-    return _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
+    made = _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
+    return replace(made, n_moved=int((moved.change != 0).sum()), moved=moved.example)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """Rows as float32 numbers, and what this changes in the scores of the model."""
+
+    rows: Any = None
+    change: Any = field(default_factory=lambda: np.zeros(0))
+    example: str = ""
+
+
+def _round_values(trees: Trees, rows: Float64Array) -> _Moved:
+    """Rows as a program of float32 numbers reads them: the model is asked for these."""
+    with np.errstate(over="ignore"):
+        rounded = rows.astype(np.float32).astype(np.float64)
+    grown = tuple(EngineTree.of(tree) for tree in trees.trees)
+    change = sum_trees(grown, rounded) - sum_trees(grown, rows)
+    example = ""
+    if change.any():
+        row = int(np.flatnonzero(change)[0])
+        tested = np.unique(np.concatenate([tree.feature for tree in trees.trees]))
+        differs = (rounded[row] != rows[row]) & ~np.isnan(rows[row])
+        column = next(int(c) for c in tested if c >= 0 and differs[c])
+        example = f"{float(rows[row, column])!r} is {float(rounded[row, column])!r}"
+    return _Moved(rounded, change, example)
 
 
 def _trees(estimator: Any) -> Trees | None:

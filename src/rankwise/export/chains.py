@@ -59,7 +59,13 @@ def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
         for tree in trees.trees
     )
     constant = sum(weight * (trees.constant - level) for weight, level, trees in weighted)
-    return Trees(grown, constant, any(trees.has_missing for _, _, trees in weighted))
+    every = [trees for _, _, trees in weighted]
+    return Trees(
+        grown,
+        constant,
+        any(trees.has_missing for trees in every),
+        tells_missing=all(trees.tells_missing for trees in every),
+    )
 
 
 _READERS: dict[str, Reader] = {

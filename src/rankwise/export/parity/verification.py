@@ -110,7 +110,8 @@ def verify(
         with_missing = exported.takes_missing or trees.has_missing
         with_missing &= bool(innermost(estimator).__sklearn_tags__().input_tags.allow_nan)
         if not with_missing:
-            not_tried.append("missing values: training had none, and the format or model has none")
+            known = "training had none" if trees.tells_missing else "not known if training had some"
+            not_tried.append(f"missing values: {known}, and the format or model has none")
         if exported.smallest:
             size = f"{exported.smallest:g}"
             not_tried.append(f"values beside 0 of at most {size}: the program may read them as 0")

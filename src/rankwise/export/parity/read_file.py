@@ -28,6 +28,7 @@ from rankwise.export.parity.tree_files import (
     xgboost_trees,
 )
 
+_ONNX_START = b"\x08"  # its first entry, the version
 _INTERPRETER = "interpreter"
 _PYTHON_START = '"""Scores of '
 
@@ -49,7 +50,7 @@ def read_exported(path: Path, names: list[str]) -> ExportedFile:
         If the file is ONNX and onnxruntime is not installed.
     """
     data = path.read_bytes()
-    if path.suffix == ".onnx":
+    if path.suffix == ".onnx" or data.startswith(_ONNX_START):
         reader, score = onnx_score(path)
         return ExportedFile("onnx", reader, score, dtype=np.float32)
     try:

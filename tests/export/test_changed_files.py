@@ -177,6 +177,11 @@ def test_other_tests_and_weights_are_found(tmp_path):
         ("vespa", lambda file: root(file).update(decision_type="=="), "decision_type must be '<='"),
         ("vespa", lambda file: root(file).update(missing_type="None"), "missing_type must be"),
         ("elasticsearch native", lambda file: first(file).update(decision_type="gt"), "'lte', got"),
+        (
+            "elasticsearch native",
+            lambda file: ensemble(file).update(feature_names=NAMES[::-1]),
+            "a tree's feature_names must be",
+        ),
         ("solr", lambda file: file["features"][0].update(norm=norm), "normalizes features"),
         ("solr", lambda file: file.update(features=file["features"][:1]), "does not list"),
         ("solr", lambda file: file["features"][0].update(name="no"), "asks for the feature 'no'"),

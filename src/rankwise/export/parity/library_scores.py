@@ -43,10 +43,7 @@ def _of_lightgbm(model: Any, X: Any) -> Any:
 def _of_xgboost(model: Any, X: Any) -> Any:
     if hasattr(model, "get_booster"):
         return model.predict(X, output_margin=True, validate_features=False)
-    import xgboost
-
-    rows = xgboost.DMatrix(X, enable_categorical=True)
-    return model.predict(rows, output_margin=True, validate_features=False)
+    return model.inplace_predict(X, predict_type="margin", validate_features=False)
 
 
 def _of_catboost(model: Any, X: Any) -> Any:

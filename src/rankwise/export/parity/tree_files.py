@@ -109,7 +109,9 @@ def native_trees(body: dict[str, Any], names: list[str]) -> tuple[EngineTree, ..
     trees = []
     for model, weight in zip(ensemble["trained_models"], weights, strict=True):
         nodes = {node["node_index"]: node for node in model["tree"]["tree_structure"]}
-        columns = [column_of(names, name) for name in model["tree"]["feature_names"]]
+        require_value("a tree's feature_names", model["tree"]["feature_names"],
+                      ensemble["feature_names"])  # fmt: skip
+        columns = [column_of(names, name) for name in ensemble["feature_names"]]
 
         def read(
             node: dict[str, Any], nodes: Any = nodes, columns: Any = columns, weight: Any = weight

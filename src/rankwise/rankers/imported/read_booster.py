@@ -57,7 +57,8 @@ def read_booster(
     categories : mapping of str or int to sequence, optional
         Categories of a column, by name or number, in the order of their codes: for columns whose
         categories the file does not list. A column that the trees split by thresholds is treated
-        as one of ordered categories.
+        as one of ordered categories. CatBoost's categories "0" to "999" are read as numbers unless
+        they are passed as text.
 
     Returns
     -------

@@ -60,7 +60,7 @@ def _rows_with_text(data: Sequence[str], estimator: Any, text: list[str]) -> tup
         raise UsageError(
             f"--verify needs pandas to read the text of {text[0]!r}. Run: pip install pandas"
         ) from error
-    words = dict.fromkeys(text, str)
+    words: Any = dict.fromkeys(text, str)
     parts = [
         pd.read_parquet(file)
         if is_parquet(file)
@@ -69,13 +69,14 @@ def _rows_with_text(data: Sequence[str], estimator: Any, text: list[str]) -> tup
         )
         for file in table_files(list(data))
     ]
-    table = pd.concat(parts, ignore_index=True)
+    table: Any = pd.concat(parts, ignore_index=True)
     if not len(table):
         raise UsageError(f"--verify needs rows, but {data[0]} has none.")
     names = [str(name) for name in estimator.feature_names_in_]
     columns = Columns.unjudged(
         {str(name): str(kind) for name, kind in table.dtypes.items()}, features=names, fitted=True
     )
-    X = table[names]
-    X = X.assign(**{name: X[name].astype(object).where(X[name].notna(), None) for name in text})
+    objects = {name: table[name].astype(object) for name in text}
+    filled = {name: column.where(column.notna(), None) for name, column in objects.items()}
+    X = table[names].assign(**filled)
     return X, table[columns.qid].to_numpy() if columns.qid else None

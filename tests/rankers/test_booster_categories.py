@@ -137,6 +137,16 @@ def test_names_beyond_ascii_of_xgboost(names):
     np.testing.assert_allclose(model.predict(table), peer.predict(table), atol=2e-6)
 
 
+def test_bools_of_catboost():
+    catboost = pytest.importorskip("catboost")
+    table = frame(flag=FLAG.astype(bool))
+    peer = catboost.CatBoostRegressor(5, verbose=0, allow_writing_files=False, thread_count=1,
+                                      one_hot_max_size=5, max_ctr_complexity=0)  # fmt: skip
+    peer.fit(table, Y, cat_features=["flag"])
+    model = rw.read_booster(peer, categories={"flag": [False, True]})
+    np.testing.assert_allclose(model.predict(table), peer.predict(table), atol=1e-13)
+
+
 @pytest.mark.parametrize("missing", [-999, 0])
 def test_another_missing_value_is_refused(missing, tmp_path):
     rows = np.where(X < 0.2, missing, X)

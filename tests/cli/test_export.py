@@ -100,7 +100,7 @@ def test_verified(to, rankwise, saved, letor_file, tmp_path):
     if to == "onnx":
         pytest.importorskip("skl2onnx")
         pytest.importorskip("onnxruntime")
-    model, out = saved("ranking_tree", "--set", "max_depth=3"), tmp_path / f"m.{to}"
+    model, out = saved("ranking_tree", "--set", "max_depth=3"), tmp_path / f"m.{to}.out"
     options = ["elasticsearch", "--native"] if to == "native" else [to]
     run = rankwise("export", model, out, "--format", *options, "--verify", letor_file)
     assert run.code == 0, run.err
@@ -147,6 +147,38 @@ def test_models_of_boosting_libraries(rankwise, letor_file, tmp_path):
     (tmp_path / "bad.json").write_text("{}")
     run = rankwise("export", tmp_path / "bad.json", tmp_path / "m.py")
     assert run.code == 1 and "no model of XGBoost or CatBoost" in run.err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_with_categories_of_text(suffix, rankwise, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"qid": np.arange(120) // 10, "x": rng.random(120),
+                          "colour": rng.choice(["red", "NA", "grey"], 120)})  # fmt: skip
+    table.loc[::9, "colour"] = None
+    y = (table["colour"] == "red") + (table["x"] > 0.5)
+    ranker = rw.LambdaMART(4, min_samples_leaf=3)
+    ranker.fit(table[["x", "colour"]], y.astype(int), qid=table["qid"]).save(tmp_path / "m")
+    rows = tmp_path / f"rows.{suffix}"
+    if suffix == "csv":
+        table.assign(label=y).to_csv(rows, index=False)
+    else:
+        table.to_parquet(rows)
+    run = rankwise("export", tmp_path / "m", tmp_path / "m.py", "--verify", rows)
+    assert run.code == 0, run.err + run.out
+    assert "120 in 12 queries" in run.out and "the file ranks as the model" in run.out
+    table.drop(columns="colour").to_csv(tmp_path / "less.csv", index=False)
+    run = rankwise("export", tmp_path / "m", tmp_path / "m.py", "--verify", tmp_path / "less.csv")
+    assert run.code != 0 and "columns that are missing: 'colour'" in run.err
+
+
+def test_models_of_boosting_libraries_in_other_formats(rankwise, tmp_path):
+    for content, said in ((b"CBM1....", "format='json'"), (b"[1]", "XGBoost's dump"),
+                          (b"binf", "save_model")):  # fmt: skip
+        (tmp_path / "m").write_bytes(content)
+        run = rankwise("export", tmp_path / "m", tmp_path / "m.py")
+        assert run.code == 1 and said in run.err, run.err
 
 
 def test_the_wrapper_of_solr(rankwise, saved, tmp_path):

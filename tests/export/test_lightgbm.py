@@ -188,5 +188,5 @@ def test_a_blend_of_trees():
     np.testing.assert_allclose(scores(to_lightgbm(auto), Z), auto.predict(Z), atol=1e-12)
     auto.models_ = [*others, fitted("leaf")]
     auto.weights_, auto.levels_ = np.append(weights, 1.0), np.append(levels, 0.0)
-    with pytest.raises(ExportError, match=r"takes sums of trees.*a blend of models"):
+    with pytest.raises(ExportError, match=r"takes sums of trees.*a blend of models. No trees: \w+"):
         to_lightgbm(auto)

@@ -10,9 +10,18 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, RobustScaler, SplineTransformer, StandardScaler
+from sklearn.preprocessing import (
+    Binarizer,
+    MinMaxScaler,
+    PolynomialFeatures,
+    PowerTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
 
 import rankwise as rw
 from rankwise._registry import REGISTRY
@@ -382,3 +391,16 @@ def test_a_blend_fills_what_is_missing_and_goes_to_other_engines_as_trees(only_t
     else:
         with pytest.raises(ExportError, match=r"a blend of models.*Use to_onnx"):
             to_ranklib(ranker)
+
+
+@pytest.mark.parametrize("step", [SimpleImputer(), PolynomialFeatures(2), Binarizer(threshold=0.5),
+                                  Binarizer(), PowerTransformer()])  # fmt: skip
+def test_steps_that_runtimes_know_in_float32_only(step):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.random((200, 3)), 2).astype(np.float32).astype(np.float64)
+    if isinstance(step, SimpleImputer):
+        X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.floor(3 * np.nan_to_num(X[:, 0])).astype(int)
+    piped = make_pipeline(step, rw.LambdaMART(n_estimators=5)).fit(X, y)
+    found = run(to_onnx(piped), X)
+    np.testing.assert_allclose(found, piped.predict(X), rtol=1e-5, atol=1e-6)

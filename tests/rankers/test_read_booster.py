@@ -169,6 +169,9 @@ def test_trees_kept_by_early_stopping(tmp_path):
     peer.fit(X, y, qid=QID, eval_set=[(held_out, shuffled)], eval_qid=[QID], verbose=False)
     assert peer.best_iteration + 1 < peer.get_booster().num_boosted_rounds()
     np.testing.assert_allclose(rw.read_booster(peer).predict(X), peer.predict(X), atol=2e-6)
+    peer.save_model(tmp_path / "m.json")
+    with pytest.warns(UserWarning, match=r"m\.json has \d+ rounds, of which XGBRanker uses"):
+        assert rw.read_booster(tmp_path / "m.json").n_estimators_ > peer.best_iteration + 1
 
 
 @pytest.mark.parametrize("library", ["LightGBM", "XGBoost"])
@@ -227,11 +230,10 @@ def test_categories_that_the_file_does_not_list():
     np.testing.assert_allclose(model.predict(X), peer.predict(data), atol=2e-6)
     ordered = frame().assign(colour=lambda t: t["colour"].cat.as_ordered())
     fitted = fit_lightgbm(ordered, frame_labels(ordered))
-    with pytest.raises(BoosterError, match=r"categories of 2 columns and splits 1 .*\['shop'\]"):
-        rw.read_booster(fitted)
-    model = rw.read_booster(fitted, categories={"shop": [3, 7, 9], "colour": COLOURS})
-    assert list(model.columns_.ordered) == [1]
-    np.testing.assert_array_equal(model.predict(ordered), fitted.predict(ordered))
+    for given in (None, {"shop": [3, 7, 9], "colour": COLOURS}):
+        model = rw.read_booster(fitted, categories=given)
+        assert list(model.columns_.ordered) == [1]
+        np.testing.assert_array_equal(model.predict(ordered), fitted.predict(ordered))
     with pytest.raises(BoosterError, match=r"LGBMRanker: categories must .* keys .* got 'none'"):
         rw.read_booster(fitted, categories={"none": []})
 
@@ -378,6 +380,7 @@ def test_things_that_are_no_boosters(tmp_path):
         (b"CBM1....", "format='json'"),
         (b"{}", "no model of XGBoost or CatBoost"),
         (b'{"tree_info": []}', "LightGBM's dump"),
+        (b'[{"nodeid": 0}]', "XGBoost's dump.* save_model"),
         (b'{"learner": {}}', "damaged"),
         (b'{"learner"', "damaged"),
         (b"{L\x00", "damaged"),
@@ -396,6 +399,7 @@ DAMAGES = [
     ("right_child=", "right_child=-40 "), ("num_class=1", "num_class=x"),
     ("feature_infos=", "feature_infos=2147483647:1 "), ("leaf_value=", "leaf_value="),
     ("max_feature_idx", "max_feature_idx=2000000000"), ("decision_type=", "decision_type=1 "),
+    ("split_feature=", "split_feature=-1 "), ("end of trees", ""),
 ]  # fmt: skip
 
 
@@ -411,6 +415,23 @@ def test_damaged_trees_are_refused(key, damage, tmp_path):
     (tmp_path / "m.txt").write_text("\n".join(lines))
     with pytest.raises(BoosterError, match=r"m\.txt"):
         rw.read_booster(tmp_path / "m.txt")
+
+
+def test_files_that_are_cut_off(tmp_path):
+    X, y = numbers(False)
+    text = fit_lightgbm(X, y).booster_.model_to_string()
+    start, end = text.index("Tree=4"), text.index("Tree=5")
+    for content, said in (
+        (text[:start], "no line 'end of trees'"),
+        (text[: text.index("\nTree=0")], "no line 'end of trees'"),
+        (text[:start] + text[text.index("end of trees") :], "has 4 trees, but its header lists 8"),
+        (text[:start] + text[end:], "has 7 trees, but its header lists 8"),
+    ):
+        (tmp_path / "m.txt").write_text(content)
+        with pytest.raises(BoosterError, match=rf"m\.txt: .*{said}"):
+            rw.read_booster(tmp_path / "m.txt")
+    (tmp_path / "m.txt").write_text(text, encoding="utf-8-sig")
+    assert rw.read_booster(tmp_path / "m.txt").n_estimators_ == 8
 
 
 def test_ubjson_is_json():

@@ -30,6 +30,8 @@ class ExportFormat(StrEnum):
 
 _F = ExportFormat
 _SUFFIXES = {".onnx": _F.onnx, ".py": _F.python}
+# Starts of files of boosting libraries, also of those that read_booster refuses with advice.
+_BOOSTERS = (b"{", b"[", b"tree\n", b"tree\r", b"\xef\xbb\xbf", b"CBM1", b"binf")
 _NAMED = (_F.solr, _F.elasticsearch, _F.opensearch, _F.vespa)
 _WITH_FEATURES = (*_NAMED, _F.lightgbm, _F.xgboost, _F.python)
 
@@ -170,7 +172,7 @@ def _load(path: Path) -> Any:
 
     with path.open("rb") as file:
         start = file.read(5)
-    if start[:1] == b"{" or start == b"tree\n":
+    if start.startswith(_BOOSTERS):
         from rankwise.rankers.imported.read_booster import read_booster
 
         return read_booster(path)

@@ -59,7 +59,13 @@ def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
         for tree in trees.trees
     )
     constant = sum(weight * (trees.constant - level) for weight, level, trees in weighted)
-    return Trees(grown, constant, any(trees.has_missing for _, _, trees in weighted))
+    every = [trees for _, _, trees in weighted]
+    return Trees(
+        grown,
+        constant,
+        any(trees.has_missing for trees in every),
+        tells_missing=all(trees.tells_missing for trees in every),
+    )
 
 
 _READERS: dict[str, Reader] = {
@@ -132,7 +138,7 @@ def chain_of(estimator: Any) -> Chain:
     if hasattr(estimator, "best_estimator_"):
         return chain_of(estimator.best_estimator_)
     if hasattr(estimator, "steps"):
-        parts = [chain_of(step) for _, step in estimator.steps if step not in (None, "passthrough")]
+        parts = [chain_of(step) for step in _checked_steps(estimator)]
         return merge_maps(tuple(step for part in parts for step in part))
     estimator = own_model(estimator)
     reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
@@ -144,6 +150,20 @@ def chain_of(estimator: Any) -> Chain:
         )
     check_is_fitted(estimator)
     return merge_maps(reader(estimator))
+
+
+def _checked_steps(pipeline: Any) -> list[Any]:
+    """Steps of a pipeline, of which those before the model have to be known here."""
+    steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
+    for step in steps[:-1]:
+        is_plain = not hasattr(step, "steps") and not hasattr(step, "best_estimator_")
+        if is_plain and not (reader_of(type(step)) or _path(type(step)) in _SCALERS):
+            raise ExportError(
+                f"the step {type(step).__name__} of the pipeline cannot be exported. Steps before "
+                f"the model may be {', '.join(_SCALERS)} and transformers of this library; to_onnx "
+                "takes what skl2onnx converts, too."
+            )
+    return steps
 
 
 def reader_of(cls: type) -> Reader | None:

@@ -61,8 +61,8 @@ def to_elasticsearch(
     Warns
     -----
     UserWarning
-        If trees had missing values in training and ``native`` is False, since a feature that does
-        not match is 0.
+        If trees had missing values in training, or are of XGBoost, which does not tell, and
+        ``native`` is False, since a feature that does not match is 0.
 
     Notes
     -----

@@ -9,6 +9,8 @@ from typing import Any
 
 # Blanks end a name in LightGBM's file, and the others end one in its JSON.
 LIGHTGBM_FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f\"',:\[\]{}=]")
+XGBOOST_FORBIDDEN = re.compile(r"[\[\]<\x00-\x1f\x7f]")
+NONE_FORBIDDEN = re.compile(r"(?!)")
 
 
 def first_step(estimator: Any) -> Any:

@@ -115,6 +115,9 @@ def lightgbm_text(trees: Trees, names: list[str]) -> str:
         grown.insert(0, _leaf(trees.constant))
     seen = _SeenValues(len(names))
     blocks = [f"Tree={number}\n{_tree(tree, seen)}\n\n" for number, tree in enumerate(grown)]
+    # Ordered columns are numbers from 0 on; read_booster finds their lists by this range.
+    for column in seen.ranges.keys() & trees.categories.keys():
+        seen.ranges[column] = (0, len(trees.categories[column]) - 1)
     header = {
         "version": "v4",
         "num_class": 1,

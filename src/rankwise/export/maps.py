@@ -146,12 +146,15 @@ class Trees:
         Whether values were missing in the training rows, as far as the model knows.
     categories : dict of int to ndarray
         Category for each number, by column of text or ordered categories.
+    tells_missing : bool
+        Whether the model knows; XGBoost's do not.
     """
 
     trees: tuple[ScoreTree, ...]
     constant: float = 0.0
     has_missing: bool = False
     categories: dict[int, NDArray[Any]] = field(default_factory=dict)
+    tells_missing: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from rankwise.checks.rows import check_folder
 from rankwise.export.chains import chain_of
 from rankwise.export.feature_names import feature_names
 from rankwise.export.labels import class_chain
-from rankwise.export.maps import Chain, Trees
+from rankwise.export.maps import Chain, ExportError, Trees
 from rankwise.export.own_model import own_model
 from rankwise.prediction import innermost
 from rankwise.runtime.output import write_file
@@ -63,7 +62,9 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     Notes
     -----
     Everything is computed in float64, except for models that are only sums of trees: their float32
-    thresholds send every float32 row along the same path as the float64 thresholds. NaN is a
+    thresholds send every float32 row along the same path as the float64 thresholds. skl2onnx
+    computes steps of scikit-learn other than the four scalers in float32, and so rows beside a
+    threshold can take another path behind these. NaN is a
     missing value if the estimator accepts missing values. For a column of text or of ordered
     categories, pass the position of the category in the list of the metadata; for a nominal column
     of numbers, pass the numbers themselves. Any other number is an unknown category.
@@ -88,25 +89,34 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     chain = chain_of(last)
     if label:
         class_chain(last)
-    is_pipeline = last is not estimator
-    for step in _own_steps(estimator):
-        chain_of(step)
+    in_float64 = last is not estimator
+    for _, step in getattr(estimator, "steps", [])[:-1]:
+        in_float64 &= _is_known(step)
     try:
         from rankwise.export.onnx_converters import convert
     except ImportError as error:
         raise ImportError(_NEEDS) from error
-    model = convert(estimator, last, INPUT, OPSETS, label=label, in_float64=is_pipeline)
+    model = convert(estimator, last, INPUT, OPSETS, label=label, in_float64=in_float64)
     _describe(model, estimator, last, chain)
     if path is not None:
         write_file(path, model.SerializeToString())
     return model
 
 
-def _own_steps(estimator: Any) -> Iterator[Any]:
-    """Steps of a pipeline that belong to this library, before the last one."""
-    for _, step in getattr(estimator, "steps", [])[:-1]:
+def _is_known(step: Any) -> bool:
+    """Whether a step before the last one is computed in float64.
+
+    skl2onnx writes operators for other steps that runtimes know in float32 only, or that mix both.
+    """
+    if step in (None, "passthrough"):
+        return True
+    try:
+        chain_of(step)
+    except ExportError:
         if type(step).__module__.startswith("rankwise."):
-            yield step
+            raise
+        return False
+    return True
 
 
 def _describe(model: Any, estimator: Any, last: Any, chain: Chain) -> None:

@@ -59,8 +59,8 @@ def to_opensearch(
     Warns
     -----
     UserWarning
-        If trees had missing values in training: versions of the plugin before August 2026 read
-        missing values as 0.
+        If trees had missing values in training, or are of XGBoost, which does not tell: versions of
+        the plugin before August 2026 read missing values as 0.
 
     Notes
     -----

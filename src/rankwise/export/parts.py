@@ -98,11 +98,19 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
 
 
 def warn_of_missing(trees: Trees, format: str) -> None:
-    """Warn if trees had missing values in training but the format has none."""
+    """Warn if trees had, or may have had, missing values in training but the format has none."""
     if trees.has_missing:
         warnings.warn(
             f"{format} reads missing values as 0, but this model had missing values in training "
             "and treats them separately. Fill them before training.",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif not trees.tells_missing:
+        warnings.warn(
+            f"{format} reads missing values as 0, and models of XGBoost do not tell whether values "
+            "were missing in training. If some were, rows without them rank otherwise there: fill "
+            "them before training.",
             UserWarning,
             stacklevel=3,
         )

@@ -50,7 +50,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     Warns
     -----
     UserWarning
-        If trees had missing values in training.
+        If trees had missing values in training, or are of XGBoost, which does not tell.
 
     Notes
     -----

@@ -89,8 +89,9 @@ def to_solr(
     Warns
     -----
     UserWarning
-        If trees had missing values in training and ``nulls`` is False, or if the model is larger
-        than the 1 MB that ZooKeeper, and so SolrCloud, stores by default and ``resource`` is None.
+        If trees had missing values in training, or are of XGBoost, which does not tell, and
+        ``nulls`` is False; or if the model is larger than the 1 MB that ZooKeeper, and so
+        SolrCloud, stores by default and ``resource`` is None.
 
     Notes
     -----

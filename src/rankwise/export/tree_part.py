@@ -11,6 +11,7 @@ from rankwise.export.chains import chain_of
 from rankwise.export.float32 import floor_before
 from rankwise.export.maps import ExportError, Scaled, Trees
 from rankwise.export.parts import describe_model
+from rankwise.prediction import innermost
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 
@@ -53,8 +54,20 @@ def trees_of(estimator: Any, format: str) -> Trees:
         case _:
             raise ExportError(
                 f"{format} takes sums of trees, with scalers before them; "
-                f"{describe_model(estimator, chain)} Use to_onnx."
+                f"{describe_model(estimator, chain)}{_members(estimator)} Use to_onnx."
             )
+
+
+def _members(estimator: Any) -> str:
+    """Members of a blend that are no sums of trees, in words."""
+    blend = innermost(estimator)
+    members = zip(getattr(blend, "models_", ()), getattr(blend, "weights_", ()), strict=False)
+    others = {
+        type(innermost(model)).__name__
+        for model, weight in members
+        if weight > 0 and not isinstance(chain_of(model)[-1], Trees)
+    }
+    return f" No trees: {', '.join(sorted(others))}." if others else ""
 
 
 def _before_scaling(tree: ScoreTree, scaled: tuple[Scaled, ...]) -> ScoreTree:

@@ -11,6 +11,7 @@ from rankwise.export.maps import Chain, ExportError, HiddenNodes, Trees, linear
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.stored_boosters import StoredTrees
 from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array
 
@@ -29,7 +30,13 @@ def node_classes(estimator: Any) -> Chain:
 def _of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
     table = estimator.columns_
     trees = ensemble.score_trees(table.n_categories(estimator.n_features_in_))
-    return _chain(trees, ensemble.constant, bool(estimator.has_missing_.any()), table)
+    stored = StoredTrees(
+        trees,
+        ensemble.constant,
+        bool(estimator.has_missing_.any()),
+        tells_missing=getattr(estimator, "library_", None) != "XGBoost",
+    )
+    return _chain(stored, table)
 
 
 def lightgbm(estimator: Any) -> Chain:
@@ -45,12 +52,10 @@ def lightgbm(estimator: Any) -> Chain:
 def boosted(estimator: Any) -> Chain:
     """Trees of the library's model; CatBoost's are converted to ordinary trees."""
     stored = estimator.stored_trees()
-    return _chain(stored.trees, stored.constant, stored.has_missing, estimator.columns_)
+    return _chain(stored, estimator.columns_)
 
 
-def _chain(
-    trees: tuple[ScoreTree, ...], constant: float, has_missing: bool, table: ColumnTable
-) -> Chain:
+def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
     """Convert trees on codes of categories to trees on the categories themselves."""
     numbers = {
         column: categories.astype(np.float64)
@@ -59,8 +64,10 @@ def _chain(
     }
     named = {**table.nominal, **table.ordered}
     categories = {column: named[column] for column in named if column not in numbers}
-    of_numbers = tuple(_of_numbers(tree, numbers) for tree in trees)
-    return (Trees(of_numbers, constant, has_missing, categories),)
+    of_numbers = tuple(_of_numbers(tree, numbers) for tree in stored.trees)
+    return (
+        Trees(of_numbers, stored.constant, stored.has_missing, categories, stored.tells_missing),
+    )
 
 
 def _of_numbers(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:

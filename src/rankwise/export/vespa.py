@@ -1,7 +1,7 @@
 """Export of sums of trees to Vespa: a model file of LightGBM's dump and a rank profile.
 
 Vespa computes in float64 and sends a value left if it is below the threshold, although LightGBM
-means at most; thresholds therefore lie between neighbouring float32 numbers.
+means at most; the next float64 number above each threshold is therefore written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from rankwise.export.tree_part import (
     level_order,
     mean_values,
     node_weights,
-    separate_float32,
     trees_of,
 )
 from rankwise.runtime.output import write_file
@@ -32,6 +31,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # A rank feature, such as bm25(title) or fieldMatch(title,0.5).completeness, or a function.
 _FEATURE = re.compile(r"[A-Za-z_][\w.]*(\([^(){}\"\\\s]*\))?(\.\w+)*", re.ASCII)
 _LARGEST = 1.7976931348623157e308
+_BELOW_LARGEST = float(np.nextafter(_LARGEST, 0.0))
 
 
 def to_vespa(
@@ -72,9 +72,9 @@ def to_vespa(
 
     Notes
     -----
-    Scores of float32 rows are sums of float64 leaves on the branches of the model. A threshold that
-    is a float32 number is moved to the next float64 number. Vespa's missing values are NaN, which
-    not all rank features return: give attributes a default of NaN where training had one.
+    Scores are sums of float64 leaves on the branches of the model, of all float64 rows. Thresholds
+    are moved to the next float64 number, because Vespa tests ``<``. Vespa's missing values are NaN,
+    which not all rank features return: give attributes a default of NaN where training had one.
 
     Composition: sum of trees x LightGBM's dump x a rank profile.
 
@@ -155,7 +155,8 @@ def _root(tree: ScoreTree) -> dict[str, Any]:
     inner, leaves = level_order(tree)
     weights = node_weights(tree)
     means = mean_values(tree, weights)
-    thresholds = separate_float32(np.clip(tree.threshold, -_LARGEST, _LARGEST))
+    # x < nextafter(T) holds for the same float64 numbers x as x <= T.
+    thresholds = np.nextafter(np.clip(tree.threshold, -_LARGEST, _BELOW_LARGEST), np.inf)
     nodes: dict[int, dict[str, Any]] = {node: {} for node in (*inner, *leaves)}
     for number, node in enumerate(inner):
         nodes[node] |= {

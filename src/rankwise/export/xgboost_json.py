@@ -7,7 +7,6 @@ side of ``default_left``. A category of a node's set goes right, and any other o
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,18 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.rows import check_folder
-from rankwise.export.feature_names import feature_names, first_step, replace_forbidden
+from rankwise.export.feature_names import (
+    XGBOOST_FORBIDDEN,
+    feature_names,
+    first_step,
+    replace_forbidden,
+)
 from rankwise.export.maps import Trees
 from rankwise.export.own_model import own_model
 from rankwise.export.tree_part import trees_of
 from rankwise.export.xgboost_trees import xgboost_tree
 from rankwise.runtime.output import write_file
 
-_FORBIDDEN = re.compile(r"[\[\]<\x00-\x1f\x7f]")
 _VERSION = [3, 0, 0]
 
 
@@ -85,7 +88,7 @@ def to_xgboost(
     names = feature_names(estimator, features)
     trees = trees_of(estimator, "to_xgboost")
     is_named = features is not None or hasattr(first_step(estimator), "feature_names_in_")
-    listed = replace_forbidden(names, _FORBIDDEN, "XGBoost") if is_named else []
+    listed = replace_forbidden(names, XGBOOST_FORBIDDEN, "XGBoost") if is_named else []
     grown = [xgboost_tree(tree, number, len(names)) for number, tree in enumerate(trees.trees)]
     n_trees = len(grown)
     nominal = {int(tree.feature[node]) for tree in trees.trees for node in tree.members}
@@ -112,7 +115,7 @@ def to_xgboost(
     }
     model = {"learner": learner, "version": _VERSION}
     if path is not None:
-        write_file(path, json.dumps(model).encode())
+        write_file(path, json.dumps(model, ensure_ascii=False).encode())
     return model
 
 

@@ -55,6 +55,11 @@ class ParityCertificate:
         The first of them.
     not_tried : tuple of str
         Values that were not tried, with the reason.
+    n_moved : int
+        Rows of X that the model scores otherwise if their values are rounded to float32, as the
+        program does. The file is compared with the scores after rounding.
+    moved : str
+        A value of the first of them, before and after.
     """
 
     format: str
@@ -69,6 +74,8 @@ class ParityCertificate:
     n_different: int
     first: RowDifference | None
     not_tried: tuple[str, ...] = ()
+    n_moved: int = 0
+    moved: str = ""
 
     @property
     def holds(self) -> bool:
@@ -93,7 +100,12 @@ class ParityCertificate:
                 f"  first difference      {where}: model {self.first.model_score:.9g}, file "
                 f"{self.first.file_score:.9g}"
             )
-            if self.first.cause:
-                lines.append(f"  cause                 {self.first.cause}")
+            cause = self.first.cause or "not known: no path in the trees of the file tells it"
+            lines.append(f"  cause                 {cause}")
+        if self.n_moved:
+            lines.append(
+                f"  moved by float32      {self.n_moved:,} rows score otherwise there: the program "
+                f"reads float32 numbers, in which {self.moved}"
+            )
         lines += [f"  not tried             {reason}" for reason in self.not_tried]
         return "\n".join(lines)

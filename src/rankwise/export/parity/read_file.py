@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankwise.export.feature_names import NONE_FORBIDDEN, XGBOOST_FORBIDDEN
 from rankwise.export.parity.engine_trees import sum_trees
 from rankwise.export.parity.exported_file import ExportedFile
+from rankwise.export.parity.file_checks import check_names, check_tree_sizes
 from rankwise.export.parity.runtimes import (
     lightgbm_score,
     onnx_score,
@@ -25,6 +28,7 @@ from rankwise.export.parity.tree_files import (
     xgboost_trees,
 )
 
+_ONNX_START = b"\x08"  # its first entry, the version
 _INTERPRETER = "interpreter"
 _PYTHON_START = '"""Scores of '
 
@@ -46,24 +50,33 @@ def read_exported(path: Path, names: list[str]) -> ExportedFile:
         If the file is ONNX and onnxruntime is not installed.
     """
     data = path.read_bytes()
-    if path.suffix == ".onnx":
+    if path.suffix == ".onnx" or data.startswith(_ONNX_START):
         reader, score = onnx_score(path)
         return ExportedFile("onnx", reader, score, dtype=np.float32)
     try:
         text = data.decode()
         if text.startswith("tree\n"):
-            return _lightgbm(path, text)
+            return _lightgbm(path, text, names)
         if text.startswith("## "):
             return ranklib_file(text)
         if text.startswith(_PYTHON_START):
-            reader, score = python_score(path)
+            reader, score, listed = python_score(path)
+            check_names(listed, names, NONE_FORBIDDEN)
             return ExportedFile("python", reader, score)
         return _of_json(path, json.loads(text), names)
-    except (KeyError, IndexError, TypeError, SyntaxError, ValueError) as error:
+    except KeyError as error:
+        raise ValueError(
+            f"{path.name} cannot be verified: it is damaged or no export of rankwise, it lacks "
+            f"{error}."
+        ) from error
+    except (IndexError, TypeError, AttributeError, SyntaxError, ValueError) as error:
         raise ValueError(f"{path.name} cannot be verified: {error}") from error
 
 
-def _lightgbm(path: Path, text: str) -> ExportedFile:
+def _lightgbm(path: Path, text: str, names: list[str]) -> ExportedFile:
+    listed = re.search(r"^feature_names=(.*)$", text, re.MULTILINE)
+    check_names(listed.group(1).split(" ") if listed else [], names)
+    check_tree_sizes(text.encode())
     trees = lightgbm_trees(text)
     found = lightgbm_score(path)
     reader, score = found or (_INTERPRETER, lambda X: sum_trees(trees, X))
@@ -72,8 +85,10 @@ def _lightgbm(path: Path, text: str) -> ExportedFile:
 
 def _of_json(path: Path, model: Any, names: list[str]) -> ExportedFile:
     if "learner" in model:
+        listed = model["learner"].get("feature_names") or names
+        check_names(listed, names, XGBOOST_FORBIDDEN)
         trees, constant = xgboost_trees(model)
-        found = xgboost_score(path)
+        found = xgboost_score(path, listed)
         reader, score = found or (_INTERPRETER, lambda X: sum_trees(trees, X, constant))
         return ExportedFile("xgboost", reader, score, trees, np.float32)
     if model.get("class", "").startswith("org.apache.solr.ltr.model."):

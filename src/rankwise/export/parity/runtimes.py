@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,10 @@ Score = Callable[[NDArray[Any]], Float64Array]
 
 
 def lightgbm_score(path: Path) -> tuple[str, Score] | None:
-    """Name and score function of LightGBM; None if it is not installed."""
+    """Name and score function of LightGBM; None if it is not installed.
+
+    The file must have passed :func:`check_tree_sizes`.
+    """
     if find_spec("lightgbm") is None:
         return None
     import lightgbm
@@ -30,14 +33,22 @@ def lightgbm_score(path: Path) -> tuple[str, Score] | None:
     return f"LightGBM {lightgbm.__version__}", score
 
 
-def xgboost_score(path: Path) -> tuple[str, Score] | None:
-    """Name and score function of XGBoost; None if it is not installed."""
+def xgboost_score(path: Path, names: Sequence[str] = ()) -> tuple[str, Score] | None:
+    """Name and score function of XGBoost; None if it is not installed.
+
+    Raises
+    ------
+    ValueError
+        If XGBoost reads other feature names than ``names``.
+    """
     if find_spec("xgboost") is None:
         return None
     import xgboost
 
     booster = xgboost.Booster({"nthread": 1})
     booster.load_model(bytearray(path.read_bytes()))  # a path would need the suffix .json
+    if booster.feature_names and names and booster.feature_names != list(names):
+        raise ValueError(f"XGBoost reads its feature names as {booster.feature_names}.")
 
     def score(X: NDArray[Any]) -> Float64Array:
         rows = X.astype(np.float32)
@@ -72,8 +83,8 @@ def onnx_score(path: Path) -> tuple[str, Score]:
     return f"onnxruntime {version('onnxruntime')}", score
 
 
-def python_score(path: Path) -> tuple[str, Score]:
-    """Name and score function of a file of :func:`rankwise.export.to_python`, which is run."""
+def python_score(path: Path) -> tuple[str, Score, list[str]]:
+    """Name, score function and features of a file of ``to_python``, which is run."""
     names: dict[str, Any] = {"__name__": path.stem}
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
-    return f"NumPy {np.__version__}", names["score"]
+    return f"NumPy {np.__version__}", names["score"], list(names["FEATURES"])

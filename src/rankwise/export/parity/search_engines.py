@@ -19,6 +19,7 @@ from rankwise.export.parity.engine_trees import (
     sum_trees,
 )
 from rankwise.export.parity.exported_file import ExportedFile
+from rankwise.export.parity.file_checks import column_of
 from rankwise.typing import Float64Array
 
 F = np.float32
@@ -34,10 +35,13 @@ def solr_file(model: dict[str, Any], names: list[str]) -> ExportedFile:
             "the file is a DefaultWrapperModel, which only names another file: verify that one "
             f"({params['resource']})."
         )
-    used = [names.index(feature["name"]) for feature in model["features"]]
+    used = [column_of(names, feature["name"]) for feature in model["features"]]
     if kind == "MultipleAdditiveTreesModel":
         nulls = not params.get("isNullSameAsZero", True)
-        trees = tuple(_solr_tree(tree, names, nulls) for tree in params["trees"])
+        listed = [feature["name"] for feature in model["features"]]
+        if any("norm" in feature for feature in model["features"]):
+            raise ValueError("it normalizes features of trees, which the exporter never does.")
+        trees = tuple(_solr_tree(tree, names, listed, nulls) for tree in params["trees"])
         # No sum with the slack equals some thresholds beside 0.
         return ExportedFile(
             "solr", _INTERPRETER, lambda X: sum_trees(trees, X), trees, F, takes_missing=nulls,
@@ -71,13 +75,17 @@ def solr_file(model: dict[str, Any], names: list[str]) -> ExportedFile:
     return ExportedFile("solr", _INTERPRETER, network, dtype=F, takes_missing=False)
 
 
-def _solr_tree(tree: dict[str, Any], names: list[str], nulls: bool) -> EngineTree:
+def _solr_tree(
+    tree: dict[str, Any], names: list[str], listed: list[str], nulls: bool
+) -> EngineTree:
     def read(node: dict[str, Any]) -> Split | float:
         if "feature" not in node:
             return float(F(tree["weight"]) * F(node["value"]))
         missing = (LEFT if node["missing"] == "left" else RIGHT) if nulls else AS_ZERO
         threshold = float(F(node["threshold"]) + _SOLR_SLACK)
-        column = names.index(node["feature"])
+        if node["feature"] not in listed:
+            raise ValueError(f"a tree tests {node['feature']!r}, which 'features' does not list.")
+        column = column_of(names, node["feature"])
         return Split(column, threshold, missing, node["left"], node["right"])
 
     return EngineTree.flatten(tree["root"], read, F, is_strict=False)
@@ -154,7 +162,7 @@ def plugin_file(body: dict[str, Any], names: list[str]) -> ExportedFile:
                 spread = F(params["maximum"]) - low
             else:
                 spread = F(params["standard_deviation"])
-            j = names.index(name)
+            j = column_of(names, name)
             columns[:, j] = (columns[:, j] - low) / spread
         return _weighted_sum(columns, [weights[name] for name in names])
 

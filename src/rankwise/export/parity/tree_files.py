@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.parity.engine_trees import AS_ZERO, LEFT, RIGHT, EngineTree, Split
+from rankwise.export.parity.file_checks import column_of, require_value
 
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_KIND, _NAN = 1, 2, 12, 8
 
@@ -87,7 +88,6 @@ def xgboost_trees(model: dict[str, Any]) -> tuple[tuple[EngineTree, ...], float]
 
 def opensearch_trees(body: dict[str, Any], names: list[str]) -> tuple[EngineTree, ...]:
     """Trees of a dump in the plugin: float32, below, by the names of the features."""
-    places = {name: column for column, name in enumerate(names)}
 
     def read(node: dict[str, Any]) -> Split | float:
         if "leaf" in node:
@@ -95,7 +95,8 @@ def opensearch_trees(body: dict[str, Any], names: list[str]) -> tuple[EngineTree
         children = {child["nodeid"]: child for child in node["children"]}
         side = LEFT if node["missing"] == node["yes"] else RIGHT
         left, right = children[node["yes"]], children[node["no"]]
-        return Split(places[node["split"]], node["split_condition"], side, left, right)
+        column = column_of(names, node["split"])
+        return Split(column, node["split_condition"], side, left, right)
 
     splits = json.loads(body["model"]["model"]["definition"])["splits"]
     return tuple(EngineTree.flatten(root, read, np.float32, is_strict=True) for root in splits)
@@ -104,14 +105,20 @@ def opensearch_trees(body: dict[str, Any], names: list[str]) -> tuple[EngineTree
 def native_trees(body: dict[str, Any], names: list[str]) -> tuple[EngineTree, ...]:
     """Trees of an ensemble of Elasticsearch: float64, at most."""
     ensemble = body["definition"]["trained_model"]["ensemble"]
-    columns = [names.index(name) for name in ensemble["feature_names"]]
+    weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
     trees = []
-    for model in ensemble["trained_models"]:
+    for model, weight in zip(ensemble["trained_models"], weights, strict=True):
         nodes = {node["node_index"]: node for node in model["tree"]["tree_structure"]}
+        require_value("a tree's feature_names", model["tree"]["feature_names"],
+                      ensemble["feature_names"])  # fmt: skip
+        columns = [column_of(names, name) for name in ensemble["feature_names"]]
 
-        def read(node: dict[str, Any], nodes: dict[int, Any] = nodes) -> Split | float:
+        def read(
+            node: dict[str, Any], nodes: Any = nodes, columns: Any = columns, weight: Any = weight
+        ) -> Split | float:
             if "leaf_value" in node:
-                return node["leaf_value"]
+                return weight * node["leaf_value"]
+            require_value("decision_type", node["decision_type"], "lte")
             left, right = nodes[node["left_child"]], nodes[node["right_child"]]
             side = LEFT if node["default_left"] else RIGHT
             return Split(columns[node["split_feature"]], node["threshold"], side, left, right)
@@ -122,11 +129,13 @@ def native_trees(body: dict[str, Any], names: list[str]) -> tuple[EngineTree, ..
 
 def vespa_trees(model: dict[str, Any], names: list[str]) -> tuple[EngineTree, ...]:
     """Trees of LightGBM's dump in Vespa: float64, below."""
-    columns = [names.index(name) for name in model["feature_names"]]
+    columns = [column_of(names, name) for name in model["feature_names"]]
 
     def read(node: dict[str, Any]) -> Split | float:
         if "leaf_value" in node:
             return node["leaf_value"]
+        require_value("decision_type", node["decision_type"], "<=")
+        require_value("missing_type", node["missing_type"], "NaN")
         side = LEFT if node["default_left"] else RIGHT
         left, right = node["left_child"], node["right_child"]
         return Split(columns[node["split_feature"]], node["threshold"], side, left, right)

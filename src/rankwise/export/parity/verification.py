@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from rankwise.export.own_model import own_model
 from rankwise.export.parity.certificate import ParityCertificate, RowDifference
 from rankwise.export.parity.engine_trees import EngineTree, sum_trees
 from rankwise.export.parity.exported_file import ExportedFile
+from rankwise.export.parity.library_scores import library_scores
 from rankwise.export.parity.paths import describe_difference
 from rankwise.export.parity.probes import probe_rows
 from rankwise.export.parity.read_file import read_exported
 from rankwise.export.tree_part import trees_of
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
+from rankwise.rankers.imported.read_booster import library_of
 from rankwise.typing import ArrayLike, Float64Array, is_sparse
 
 
@@ -42,7 +45,7 @@ def verify(
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Model that was exported.
+        Model that was exported. Models of these libraries score the rows of X themselves.
     path : path-like
         File of any exporter of :mod:`rankwise.export`. A Python file is run.
     X : array-like, CSR or frame of shape (n_samples, n_features)
@@ -76,6 +79,10 @@ def verify(
     neighbours, zeros of both signs, unknown categories, and missing values if the format has them
     or the training rows had some. Models refuse infinite values, and so none are tried.
 
+    Programs that compute in float32 round the values of the rows: 0.86 becomes 0.86000001430511475,
+    which may be on the other side of a threshold. The file is compared with the scores of the model
+    for the rounded rows, and the certificate counts the rows whose score the rounding changes.
+
     Examples
     --------
     >>> import numpy as np
@@ -88,10 +95,12 @@ def verify(
     >>> certificate.holds, certificate.n_changed, certificate.largest_difference
     (True, 0, 0.0)
     """
-    estimator, path, X = own_model(estimator), Path(path), materialise(X)
+    given, estimator = estimator, own_model(estimator)
+    path, X = Path(path), materialise(X)
     exported = read_exported(path, feature_names(estimator, features))
     trees = _trees(estimator)
-    wanted = scores_of(estimator, X, qid)
+    is_own = library_of(given) is None
+    wanted = scores_of(estimator, X, qid) if is_own else library_scores(given, X)
     rows = _numbers(estimator, X, trees)
     groups = QueryGroups.from_qid(qid, len(wanted))
     not_tried = ["infinite values: the model refuses them"]
@@ -101,7 +110,8 @@ def verify(
         with_missing = exported.takes_missing or trees.has_missing
         with_missing &= bool(innermost(estimator).__sklearn_tags__().input_tags.allow_nan)
         if not with_missing:
-            not_tried.append("missing values: training had none, and the format or model has none")
+            known = "training had none" if trees.tells_missing else "not known if training had some"
+            not_tried.append(f"missing values: {known}, and the format or model has none")
         if exported.smallest:
             size = f"{exported.smallest:g}"
             not_tried.append(f"values beside 0 of at most {size}: the program may read them as 0")
@@ -114,9 +124,40 @@ def verify(
         not_tried.append("values at thresholds: the model is no sum of trees")
     found = exported.score(np.concatenate([rows, probes]))
     both = np.concatenate([wanted, of_probes])
+    moved = _Moved()
+    if trees is not None and exported.dtype == np.float32:
+        moved = _round_values(trees, rows)
+        both[: len(rows)] += moved.change
+        rows = moved.rows
     if exported.is_shifted:
         found = found + np.median(both - found)
-    return _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
+    made = _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
+    return replace(made, n_moved=int((moved.change != 0).sum()), moved=moved.example)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """Rows as float32 numbers, and what this changes in the scores of the model."""
+
+    rows: Any = None
+    change: Any = field(default_factory=lambda: np.zeros(0))
+    example: str = ""
+
+
+def _round_values(trees: Trees, rows: Float64Array) -> _Moved:
+    """Rows as a program of float32 numbers reads them: the model is asked for these."""
+    with np.errstate(over="ignore"):
+        rounded = rows.astype(np.float32).astype(np.float64)
+    grown = tuple(EngineTree.of(tree) for tree in trees.trees)
+    change = sum_trees(grown, rounded) - sum_trees(grown, rows)
+    example = ""
+    if change.any():
+        row = int(np.flatnonzero(change)[0])
+        tested = np.unique(np.concatenate([tree.feature for tree in trees.trees]))
+        differs = (rounded[row] != rows[row]) & ~np.isnan(rows[row])
+        column = next(int(c) for c in tested if c >= 0 and differs[c])
+        example = f"{float(rows[row, column])!r} is {float(rounded[row, column])!r}"
+    return _Moved(rounded, change, example)
 
 
 def _trees(estimator: Any) -> Trees | None:

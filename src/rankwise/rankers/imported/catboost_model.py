@@ -84,7 +84,12 @@ def _categories(
             return list(range(most + 1)), {value: known[value] for value in wanted}
     else:
         try:
-            known = {hash_category(str(value)): code for code, value in enumerate(given)}
+            # Columns of bool are 0 and 1 for CatBoost, and bool objects their text.
+            known = {
+                hash_category(text): code
+                for code, value in enumerate(given)
+                for text in ((str(value), str(int(value))) if _is_bool(value) else (str(value),))
+            }
         except ValueError as error:
             raise BoosterError(str(error)) from error
         if all(value in known for value in wanted):
@@ -96,6 +101,10 @@ def _categories(
         "numbers from 0 to 999 nor among those passed; the file keeps only their hashes. Pass "
         "categories={column: [...]} with all categories of the column."
     )
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.rankers.imported.pandas_categories import attribute_categories
 from rankwise.rankers.imported.stored_model import BoosterError, GivenCategories, StoredModel
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
@@ -47,7 +48,7 @@ def lightgbm_model(
     n_features = int(header["max_feature_idx"]) + 1
     if len(names) != n_features:
         raise BoosterError(f"feature_names must have {n_features} entries, got {len(names)}.")
-    trees = (first + rest).partition(_END)[0]
+    trees = _whole_trees(first + rest if first else text, header)
     if "\nis_linear=1" in trees:
         raise BoosterError(
             "the LightGBM model has linear leaves (linear_tree=true), which are not supported. "
@@ -60,20 +61,16 @@ def lightgbm_model(
                 f"column {names[column]!r} of the LightGBM model has categories up to {code}, at "
                 f"most {LARGEST_CODE} are supported. Number the categories before training."
             )
-    listed = _pandas_categories(text)
     own_names = names if features is None else features
     given = GivenCategories(categories, own_names, n_features).by_column
-    free = sorted(set(codes) - set(given))
-    if listed and len(listed) != len(codes) and free:
-        raise BoosterError(
-            f"the LightGBM model lists categories of {len(listed)} columns and splits "
-            f"{len(codes)} columns by categories. Pass categories={{column: list}} for "
-            f"{[names[column] for column in free]}, in the order of pandas."
-        )
-    if listed and len(listed) == len(codes):
-        found = dict(zip(sorted(codes), listed, strict=True))
-    else:
-        found = {column: list(range(code + 1)) for column, code in codes.items()}
+    found = {column: list(range(code + 1)) for column, code in codes.items()}
+    found |= attribute_categories(
+        _pandas_categories(text),
+        header.get("feature_infos", "").split(" "),
+        _split_columns(trees),
+        given,
+        names,
+    )
     average = "average_output" in header
     # LightGBM's names of columns without names, and those of to_lightgbm.
     numbered = names in (
@@ -88,6 +85,19 @@ def lightgbm_model(
         found,
         lambda n_categories: _trees(trees, n_categories, average),
     )
+
+
+def _whole_trees(text: str, header: dict[str, str]) -> str:
+    """Text of the trees, all of which are there."""
+    trees, end, _ = text.partition(_END)
+    if not end:
+        raise BoosterError("the LightGBM model is cut off: it has no line 'end of trees'.")
+    n_trees, n_listed = trees.count("\nTree="), len(header.get("tree_sizes", "").split())
+    if "tree_sizes" in header and n_trees != n_listed:
+        raise BoosterError(
+            f"the LightGBM model has {n_trees} trees, but its header lists {n_listed}."
+        )
+    return trees if n_trees else ""
 
 
 def _trees(text: str, n_categories: Any, average: bool) -> StoredTrees:
@@ -140,6 +150,18 @@ def _category_codes(header: dict[str, str], trees: str, n_features: int) -> dict
             column = int(columns[node])
             codes[column] = max(codes.get(column, -1), most)
     return codes
+
+
+def _split_columns(trees: str) -> set[int]:
+    """Columns that the trees test."""
+    columns = {
+        int(column)
+        for block in trees.split("\nTree=")[1:]
+        for column in _entries(block).get("split_feature", "").split()
+    }
+    if min(columns, default=0) < 0:
+        raise BoosterError(f"a tree of the LightGBM model splits the column {min(columns)}.")
+    return columns
 
 
 def _pandas_categories(text: str) -> list[list[Any]]:

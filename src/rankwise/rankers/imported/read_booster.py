@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,7 +57,8 @@ def read_booster(
     categories : mapping of str or int to sequence, optional
         Categories of a column, by name or number, in the order of their codes: for columns whose
         categories the file does not list. A column that the trees split by thresholds is treated
-        as one of ordered categories.
+        as one of ordered categories. CatBoost's categories "0" to "999" are read as numbers unless
+        they are passed as text.
 
     Returns
     -------
@@ -67,20 +69,29 @@ def read_booster(
     ------
     BoosterError
         If the file is damaged or of no known kind; or if the model has several scores per row,
-        linear boosters or leaves, zeros as missing values, statistics of categories (CatBoost's
-        CTRs), or categories that neither the file nor ``categories`` lists.
+        linear boosters or leaves, zeros or another number as missing values, statistics of
+        categories (CatBoost's CTRs), or categories that neither the file nor ``categories`` lists
+        or that cannot be attributed to columns.
     TypeError
         If ``source`` is neither a path nor a model of these libraries.
     NotFittedError
         If the model is not fitted.
     FileNotFoundError
 
+    Warns
+    -----
+    UserWarning
+        If a file of XGBoost has rounds after the best one, which ``XGBRanker`` leaves out.
+
     Notes
     -----
     Scores are those before the link function: ``predict(raw_score=True)`` of LightGBM,
     ``predict(output_margin=True)`` of XGBoost and ``prediction_type="RawFormulaVal"`` of CatBoost.
-    Files are read without the libraries. Models that stopped early keep the trees that their own
-    ``predict`` uses; a file of XGBoost keeps all trees, as its Booster does.
+    Of LightGBM's random forests (``boosting_type="rf"``), they are the mean of the trees, whose sum
+    is ``raw_score=True``. Files are read without the libraries. Models that stopped early keep the
+    trees that their own ``predict`` uses; a file of XGBoost keeps all trees, as its Booster does.
+    Nor does a file keep the ``missing`` of an ``XGBRanker``: if that is no NaN, replace the value
+    by NaN in all rows.
 
     LightGBM truncates categories to whole numbers, and XGBoost sends unknown codes to the left;
     here, both are unknown categories and count as missing.
@@ -108,7 +119,11 @@ def read_booster(
             f"{type(source).__name__}."
         )
     try:
-        content = _read_file(Path(source)) if library is None else _CONTENTS[library](source)
+        if library is None:
+            content = _read_file(Path(source))
+            _warn_of_early_stopping(content, Path(source).name)
+        else:
+            content = _CONTENTS[library](source)
         stored = _stored_model(content, categories, features)
         return _ranker(stored, features, categories)
     except BoosterError as error:
@@ -128,7 +143,7 @@ def _called(source: Any) -> str:
 
 def _read_file(path: Path) -> str | dict[str, Any]:
     """Text of LightGBM, or the object of the other libraries."""
-    data = path.read_bytes()
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     try:
         if data.startswith(b"tree\n") or data.startswith(b"tree\r\n"):
             return data.decode().replace("\r\n", "\n")
@@ -139,11 +154,29 @@ def _read_file(path: Path) -> str | dict[str, Any]:
         raise BoosterError(f"the file is damaged: {error}") from error
     hints = {b"CBM1": "Save it with save_model(file, format='json').",
              b"binf": "Save it with save_model('model.json').",
+             b"[": "If it is XGBoost's dump, save the model with save_model('model.json').",
              b"PK": "Use rankwise.load, if rankwise saved it."}  # fmt: skip
     hint = next((f" {hints[start]}" for start in hints if data.startswith(start)), "")
     raise BoosterError(
         f"this is neither LightGBM's text, XGBoost's JSON or UBJ nor CatBoost's JSON.{hint}"
     )
+
+
+def _warn_of_early_stopping(content: Any, name: str) -> None:
+    """Warn if XGBRanker scores with fewer trees than the file has."""
+    try:
+        best = int(content["learner"]["attributes"]["best_iteration"]) + 1
+        booster = content["learner"]["gradient_booster"]
+        n_rounds = len(booster.get("gbtree", booster)["model"]["iteration_indptr"]) - 1
+    except _DAMAGE:  # it did not stop early, or _stored_model says what is wrong
+        return
+    if best < n_rounds:
+        warnings.warn(
+            f"{name} has {n_rounds} rounds, of which XGBRanker uses {best}, as it stopped early. "
+            "Here, all count. Read the loaded XGBRanker instead of its file to keep those alone.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _of_lightgbm(model: Any) -> str:
@@ -155,6 +188,7 @@ def _of_lightgbm(model: Any) -> str:
 
 def _of_xgboost(model: Any) -> dict[str, Any]:
     if hasattr(model, "get_booster"):
+        _check_missing(model)
         booster = model.get_booster()
         try:
             best = int(model.best_iteration)
@@ -163,6 +197,15 @@ def _of_xgboost(model: Any) -> dict[str, Any]:
         # predict of the class uses these trees, predict of its Booster all trees.
         model = booster if best is None else booster[: best + 1]
     return json.loads(model.save_raw("json"))
+
+
+def _check_missing(model: Any) -> None:
+    missing = model.get_params().get("missing")
+    if missing is not None and not np.isnan(missing):
+        raise BoosterError(
+            f"missing={missing:g} makes XGBoost read {missing:g} as a missing value. Read "
+            "model.get_booster() instead, and replace this value by NaN in all rows."
+        )
 
 
 def _of_catboost(model: Any) -> dict[str, Any]:
@@ -214,8 +257,9 @@ def _ranker(
         called = [column if names is None else names[column] for column in unknown]
         raise BoosterError(
             f"columns {called} of the {stored.library} model have categories that the file does "
-            "not list. Pass categories={column: [...]}, in the order of their codes; for codes "
-            "without names, range(n)."
+            "not list, or lists unreadably as XGBoost does with letters beyond ASCII. Pass "
+            "categories={column: [...]}, in the order of their codes; for codes without names, "
+            "range(n)."
         )
     columns = ColumnTable(
         {column: _array(values) for column, values in listed.items() if column in stored.nominal},

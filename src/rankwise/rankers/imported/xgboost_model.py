@@ -45,7 +45,8 @@ def xgboost_model(model: dict[str, Any]) -> StoredModel:
         )
     n_features = int(shape["num_feature"])
     forest = (booster["gbtree"] if kind == "dart" else booster)["model"]
-    listed = _listed_categories(forest.get("cats") or {})
+    enc = (forest.get("cats") or {}).get("enc") or []
+    listed = {column: _listed(entry) for column, entry in enumerate(enc) if entry["values"]}
     nominal = set(listed)
     for tree in forest["trees"]:
         nominal.update(tree["split_indices"][node] for node in tree.get("categories_nodes", []))
@@ -57,7 +58,7 @@ def xgboost_model(model: dict[str, Any]) -> StoredModel:
         n_features,
         names,
         nominal,
-        listed,
+        {column: values for column, values in listed.items() if values is not None},
         lambda n_categories: _trees(forest, constant, weights, n_categories),
         in_float32=True,
     )
@@ -97,17 +98,16 @@ def _margin(base_score: Any, objective: str) -> float:
     )
 
 
-def _listed_categories(cats: dict[str, Any]) -> dict[int, list[Any]]:
-    """Categories of each column, if the file lists them."""
-    found: dict[int, list[Any]] = {}
-    for column, entry in enumerate(cats.get("enc") or []):
-        values = entry["values"]
-        if not values:
-            continue
-        if "offsets" in entry:
-            ends = entry["offsets"]
-            raw = bytes(value % 256 for value in values)
-            found[column] = [raw[start:end].decode() for start, end in pairwise(ends)]
-        else:
-            found[column] = list(values)
-    return found
+def _listed(entry: dict[str, Any]) -> list[Any] | None:
+    """Categories of a column; None if their text cannot be read.
+
+    XGBoost counts the characters of text that is not ASCII where it should count bytes, so that
+    names are cut at wrong places and the last ones are lost.
+    """
+    values = entry["values"]
+    if "offsets" not in entry:
+        return list(values)
+    if not all(0 <= value < 128 for value in values):
+        return None
+    raw = bytes(values)
+    return [raw[start:end].decode("ascii") for start, end in pairwise(entry["offsets"])]

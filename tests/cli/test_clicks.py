@@ -126,3 +126,43 @@ def test_errors_are_one_line(rankwise, log_file, arguments, code, message):
     assert (run.code, run.out) == (code, "")
     assert message in run.err
     assert run.err.count("\n") == 1
+
+
+def test_debiased_lists_are_tested_by_their_credits(rankwise, tmp_path):
+    """Documents are alike, and B has A's last document on top: no system wins."""
+    documents = [f"d{i}" for i in range(6)]
+    for name, order in (("A", documents), ("B", documents[-1:] + documents[:-1])):
+        scores = np.arange(len(order), 0.0, -1.0)
+        write_run(Run(np.full(6, "q"), np.array(order), scores, name), tmp_path / f"{name}.run")
+    runs, rng = (tmp_path / "A.run", tmp_path / "B.run"), np.random.default_rng(1)
+    variants = []
+    for seed in (0, 1, 2, 3):
+        out = tmp_path / f"m{seed}.csv"
+        options = ("--method", "debiased", "--random-state", seed, "-o", out)
+        assert rankwise("clicks", "interleave", *runs, *options).code == 0
+        variants.append(pd.read_csv(out, keep_default_na=False))
+    assert {team for merged in variants for team in merged.team} == {""}
+    # One list for each side of the coin.
+    variants = list({tuple(merged.doc_id): merged for merged in variants}.values())
+    assert len(variants) == 2
+    served = pd.concat(
+        variants[i].assign(session=n) for n, i in enumerate(rng.integers(2, size=800))
+    )
+    served["click"] = (rng.random(len(served)) < 0.6 / np.log2(1 + served.place)).astype(int)
+    served.to_csv(tmp_path / "credits.csv", index=False)
+    found = rankwise("clicks", "test", tmp_path / "credits.csv", "--json").json
+    assert found["systems"] == ["A", "B"]
+    assert found["low"] < 0 < found["high"]
+    served.drop(columns=["credit_A", "credit_B"]).to_csv(tmp_path / "bare.csv", index=False)
+    run = rankwise("clicks", "test", tmp_path / "bare.csv")
+    assert run.code == 1
+    assert "needs the team of every row" in run.err
+    pd.concat(variants).to_csv(tmp_path / "all.csv", index=False)
+    joined = rankwise(
+        "clicks", "test", tmp_path / "bare.csv", "--credit", tmp_path / "all.csv", "--json"
+    )
+    assert joined.json == found
+    variants[0].iloc[:3].to_csv(tmp_path / "part.csv", index=False)
+    run = rankwise("clicks", "test", tmp_path / "bare.csv", "--credit", tmp_path / "part.csv")
+    assert run.code == 1
+    assert "does not show" in run.err

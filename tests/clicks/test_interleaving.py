@@ -170,6 +170,43 @@ def test_errors_are_as_rare_as_the_level(setting):
     assert crossed <= outside
 
 
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_intervals_hold_with_one_heavy_user(share):
+    """Users have tastes of their own, and one of them has most of the lists."""
+    rng = np.random.default_rng(0)
+    outside = crossed = 0
+    for _ in range(150):
+        n = 300
+        user = np.where(rng.random(n) < share, 0, rng.integers(1, 50, size=n))
+        taste = rng.normal(0.5, 0.2, size=50).clip(0, 1)[user]
+        first = rng.random(n) < taste
+        log = ClickLog.from_columns(
+            ["q"] * 2 * n, ["x", "y"] * n, [1, 2] * n, np.c_[first, ~first].ravel(),
+            session=np.repeat(np.arange(n), 2), user=np.repeat(user, 2), arm=["a", "b"] * n,
+        )  # fmt: skip
+        test = interleaving_test(log, n_resamples=1)
+        assert test.sequential_low <= test.low
+        assert test.sequential_high >= test.high
+        assert ("the heaviest has" in str(test)) == (test.effective_users < 30)
+        outside += not test.low <= 0 <= test.high
+        crossed += not test.sequential_low <= 0 <= test.sequential_high
+    assert outside < 19  # 7.5 expected, 4 standard deviations
+    assert crossed <= outside
+
+
+def test_standard_errors_leave_out_every_user_once():
+    rng = np.random.default_rng(1)
+    log = experiment(rng, heavy=True, n_users=12)
+    test = interleaving_test(log, n_resamples=1)
+    users = np.unique(log.user.codes)
+    means = []
+    for user in users:
+        rest = log.take(np.flatnonzero(log.user.codes != user))
+        means.append(interleaving_test(rest, n_resamples=1).delta)
+    variance = ((np.array(means) - test.delta) ** 2).sum() * (len(users) - 1) / len(users)
+    assert test.variance == pytest.approx(variance * test.n_lists)
+
+
 def test_a_difference_is_found_and_planned_for():
     rng = np.random.default_rng(0)
     log = experiment(rng, n_lists=3000, effect=0.4, n_users=500)

@@ -116,10 +116,11 @@ def interleave(
     random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
-    """Interleave the lists of systems: CSV with query, document, place and team.
+    """Interleave the lists of systems: CSV with query, document, place, team and credits.
 
-    Systems are named after their files, without suffixes. Show the lists, log the teams, and run
-    'rankwise clicks test' on the clicks.
+    Systems are named after their files, without suffixes. Show the lists, log the teams or the
+    credits, and run 'rankwise clicks test' on the clicks. Debiased lists have credits, but no
+    teams.
     """
     for path in runs:
         check_file(path)
@@ -153,6 +154,14 @@ def test(
         str | None,
         typer.Option(metavar="A,B", help="Arms to compare (default: the two arms of the log)."),
     ] = None,
+    credit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV of 'rankwise clicks interleave' with what a click is worth to each system "
+            "(default: the columns credit_… of LOG; without them, the arms).",
+        ),
+    ] = None,
     unit: Annotated[str, typer.Option(help="What counts once: list, query or user.")] = "list",
     level: Level = 0.95,
     random_state: RandomState = 0,
@@ -162,9 +171,14 @@ def test(
     pair = None if systems is None else tuple(split_list(systems))
     if pair is not None and len(pair) != 2:
         raise UsageError(f"--systems must name two arms, got {systems!r}.")
+    if credit is not None:
+        check_file(credit)
     from rankwise.clicks import interleaving_test
+    from rankwise.clicks.credits import join_credit
 
     with waiting("Testing"):
+        if credit is not None:
+            log = join_credit(log, credit)
         chosen: Any = {"systems": pair, "unit": unit}
         found = interleaving_test(log, **chosen, level=level, random_state=random_state)
     if json:

@@ -40,6 +40,7 @@ class Interleaving:
         From 1.
     team : ndarray of shape (n_rows,) of str
         System that a click counts for; "" for none. It is the ``arm`` of a :class:`ClickLog`.
+        Lists of method "debiased" have no teams: their clicks count for both systems.
     credit : ndarray of shape (n_rows, n_systems), float64
         What a click is worth to each system.
     systems : tuple of str
@@ -137,7 +138,8 @@ def interleave(
             worth = [[float(t == i) for i in range(len(runs))] for t in teams]
         else:
             merged, worth = _balance([r[:depth] for r in ranked], method, k, examination, rng)
-            teams = [_leader(w) for w in worth]
+            # A click of a debiased list has a worth to both: the larger one names no winner.
+            teams = [_leader(w) if method == "balanced" else -1 for w in worth]
         rest = _append_rest(merged, ranked)
         merged, teams = merged + rest, teams + [-1] * len(rest)
         worth += [[0.0] * len(runs)] * len(rest)

@@ -7,6 +7,7 @@ codes, so that ten million rows take less than half a gigabyte.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -106,8 +107,13 @@ class ClickLog:
         Probability, in (0, 1], with which the logging system shows this document at this place.
     arm : Ids or None
         System or branch of an experiment that the row is credited to; "" for none.
+    credit : ndarray of shape (n_rows, n_systems), float64, or None
+        What a click is worth to each interleaved system, in the order of ``systems``.
+    systems : tuple of str
     source : ndarray of shape (n_rows,), int64
         Row of the input from which each row comes.
+    n_source : int
+        Number of rows of the input.
     problems : dict of str to int
         Counts of what was found, see :data:`rankwise.clicks.summary.PROBLEMS`.
     """
@@ -122,7 +128,10 @@ class ClickLog:
     time: Float64Array | None = None
     propensity: Float64Array | None = None
     arm: Ids | None = None
+    credit: Float64Array | None = None
+    systems: tuple[str, ...] = ()
     source: Int64Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    n_source: int = 0
     problems: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -139,6 +148,7 @@ class ClickLog:
         time: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
         arm: Any = None,
+        credit: Mapping[str, ArrayLike] | None = None,
         first_place: int | None = None,
         problems: dict[str, int] | None = None,
     ) -> ClickLog:
@@ -153,6 +163,8 @@ class ClickLog:
         click : array-like of shape (n_rows,)
             0 or 1, or bool.
         weight, time, propensity : array-like of shape (n_rows,), optional
+        credit : mapping of str to array-like of shape (n_rows,), optional
+            What a click on each row is worth to each system, see :func:`interleave`.
         first_place : {0, 1}, optional
             Number of the topmost place. None: 0 if any row has place 0, else 1. Places that count
             from 0 are raised by 1, and ``problems["places_from_0"]`` counts their rows.
@@ -184,7 +196,8 @@ class ClickLog:
         n = len(query)
         named = {"document": document, "place": place, "click": click, "session": session}
         named |= {"user": user, "weight": weight, "time": time, "propensity": propensity}
-        for name, column in (named | {"arm": arm}).items():
+        credits = {f"credit of {name!r}": column for name, column in (credit or {}).items()}
+        for name, column in (named | {"arm": arm} | credits).items():
             if column is not None and len(column) != n:
                 raise ValueError(
                     f"{name} must have one entry per row, {n} as query has, got {len(column)}."
@@ -203,7 +216,10 @@ class ClickLog:
             _check_numbers(time, "time", -np.inf, np.inf),
             _check_numbers(propensity, "propensity", np.nextafter(0.0, 1.0), 1.0),
             None if arm is None else encode_ids(arm, "arm", may_be_empty=True),
+            _check_credits(credits),
+            tuple(credit or ()),
             np.arange(n),
+            n,
             found,
         )
         log = _merge_repeats(log)
@@ -280,7 +296,7 @@ class ClickLog:
         columns = {
             column.name: pick(getattr(self, column.name))
             for column in fields(self)
-            if column.name != "problems"
+            if column.name not in ("problems", "systems", "n_source")
         }
         return replace(self, **columns, problems=dict(self.problems))
 
@@ -394,6 +410,11 @@ def _check_numbers(
         rule = {"weight": ">= 0", "propensity": "in (0, 1]"}.get(name, "finite")
         raise RowError(f"{name} must be {rule}, got {values[row]}", row, ".")
     return values
+
+
+def _check_credits(credits: Mapping[str, ArrayLike]) -> Float64Array | None:
+    columns = [_check_numbers(column, name, -np.inf, np.inf) for name, column in credits.items()]
+    return np.column_stack(columns) if columns else None  # type: ignore[arg-type]
 
 
 def _check_kind(values: NDArray[Any], name: str) -> None:

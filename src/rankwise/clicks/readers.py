@@ -48,6 +48,7 @@ USUAL_NAMES = {
     "arm": ("arm", "team"),
 }
 NEEDED = ("query", "doc", "place", "click")
+CREDIT = "credit_"
 IDS = ("query", "doc", "session", "user", "arm", "time")
 
 
@@ -80,7 +81,8 @@ def read_clicks(
         1, 2, … (``place`` is not read). An empty cell of a document ends a shorter list.
     session, user, weight, time, propensity, arm : str or False, optional
         Further columns, see :class:`ClickLog`. None: the usual names if there are such columns.
-        Times are numbers or dates.
+        Times are numbers or dates. Columns called ``credit_`` and the name of a system are
+        ``credit``, as ``rankwise clicks interleave`` writes them.
     first_place : {0, 1}, optional
         Number of the topmost place; None: 0 if any place is 0.
     format : {"table", "yandex"}
@@ -176,6 +178,11 @@ def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
         time=read_seconds(columns.get("time")),
         propensity=numbers["propensity"],
         arm=columns.get("arm"),
+        credit={
+            name.removeprefix(CREDIT): _number(column, name)
+            for name, column in columns.items()
+            if name.startswith(CREDIT)
+        },
         first_place=first_place,
     )
 
@@ -239,7 +246,7 @@ def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, 
             )
         if name is not None:
             chosen[role] = name
-    return chosen
+    return chosen | {name: name for name in columns if name.startswith(CREDIT)}
 
 
 def _number(column: Any, name: str) -> Any:

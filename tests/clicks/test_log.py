@@ -252,9 +252,81 @@ def test_searches_and_events(tmp_path):
         }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("hits", "documents", "problems"),
+    [
+        ('["a", "b"]', ["a", "b"], {}),
+        (["a", None, "b"], ["a", "b"], {"unnamed_hits": 1, "lists_with_gaps": 1}),
+        ('["a", null, "b"]', ["a", "b"], {"unnamed_hits": 1, "lists_with_gaps": 1}),
+    ],
+)
+def test_hits_may_be_json_text_and_have_gaps(tmp_path, hits, documents, problems):
+    searches = [{"query_id": "s", "user_query": "tea", "query_response_hit_ids": hits}]
+    clicked = [event("click", "s", documents[0])]
+    pd.DataFrame(searches).to_parquet(tmp_path / "searches.parquet")
+    forms = (searches, pd.DataFrame(searches), tmp_path / "searches.parquet")
+    for log in (read_ubi(form, clicked) for form in forms):
+        assert log.document.names[log.document.codes].tolist() == documents
+        below = log.problems.pop("below_last_click")
+        assert log.problems == problems
+        assert below == len(documents) - 1
+        assert log.place.tolist()[-1] == 2 + len(problems) // 2
+
+
+def test_searches_without_hits_may_be_nan():
+    searches = pd.DataFrame({"query_id": ["s", "r"], "user_query": ["tea", "cup"]})
+    searches["query_response_hit_ids"] = pd.Series([["a"], np.nan], dtype=object)
+    log = read_ubi(searches, [event("click", "s", "a")])
+    assert len(log) == 1
+    assert log.problems == {"searches_without_impressions": 1}
+
+
+def test_one_search_without_client_or_time_is_counted():
+    searches = [
+        {"query_id": f"s{i}", "user_query": "tea", "client_id": "u", "timestamp": 1_700_000_000_000,
+         "query_response_hit_ids": ["a"]}
+        for i in range(3)
+    ]  # fmt: skip
+    log = read_ubi(searches, [event("click", "s1", "a")], clicks="click")
+    assert log.time.tolist() == [1.7e9] * 3
+    assert int(log.click.sum()) == 1
+    del searches[0]["client_id"], searches[2]["timestamp"]
+    searches[1]["timestamp"] = "2023-11-14T22:13:20"
+    searches[2]["client_id"] = "client of search s0"
+    log = read_ubi(searches, [event("click", "s1", "a")])
+    assert log.problems == {"without_user": 1, "without_time": 1}
+    assert log.time is None
+    assert len(set(log.user.codes.tolist())) == 3
+    assert read_ubi(searches[:2], []).time.tolist() == [1.7e9] * 2
+
+
+def test_searches_and_events_may_be_one_frame():
+    records = pd.DataFrame([*SEARCHES[1:2], event("click", "s2", "b")])
+    assert rows_of(read_ubi(records)) == [("tea", "a", 1, False), ("tea", "b", 2, True)]
+
+
+@pytest.mark.parametrize(
+    ("search", "action", "message"),
+    [
+        ({"query_response_hit_ids": "10,11"}, {}, "'s': query_response_hit_ids must be a list"),
+        ({"timestamp": "noon"}, {}, "'s': timestamp must be a date or a number of milliseconds"),
+        ({"user_query": None}, {}, "no search has a user_query. Pass by='query_id'"),
+        ({"query_response_hit_ids": None}, {}, "the 1 searches show no documents"),
+        ({}, event("impression", "s", "a", "x"), "'s': position.ordinal must be a number"),
+    ],
+)
+def test_wrong_searches_are_named(search, action, message):
+    record = {"query_id": "s", "user_query": "tea", "query_response_hit_ids": ["a"]} | search
+    with pytest.raises(ValueError, match=message):
+        read_ubi([record, *([action] if action else [])])
+
+
 def test_damaged_json_is_named_by_line(tmp_path):
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"query_id": \n')
     with pytest.raises(ValueError, match=r"a.ndjson: line 2: not JSON"):
+        read_ubi(tmp_path / "a.ndjson")
+    (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"_id": "x", "_source": null}\n')
+    with pytest.raises(ValueError, match=r"a.ndjson: line 2: _source must be an object"):
         read_ubi(tmp_path / "a.ndjson")
 
 

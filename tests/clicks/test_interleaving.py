@@ -241,6 +241,27 @@ def test_units_by_definition():
     assert interleaving_test(log, credit=credit).delta == pytest.approx((0.5 + 1 - 3) / 4)
 
 
+def test_rows_count_by_their_weights():
+    """A row of weight 3 is three rows of a list of their own."""
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("xyxy"), [1, 2, 1, 2], [1, 0, 0, 1], session=[1, 1, 2, 2],
+        arm=["a", "b"] * 2, weight=[3, 1, 1, 2],
+    )  # fmt: skip
+    # Lists weigh 2 and 1.5 impressions of each row; credits are 3 for a and 2 for b.
+    assert interleaving_test(log).delta == pytest.approx((3 - 2) / 3.5)
+
+
+@pytest.mark.parametrize("rows", [3, 5])
+def test_credit_has_one_row_per_row_of_the_table(rows):
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("xyxy"), [1, 2, 1, 2], [1, 0, 0, 1], session=[1, 1, 2, 2]
+    )
+    with pytest.raises(ValueError, match=r"credit must have one row .*, 4 x 2, got"):
+        interleaving_test(log, credit=np.ones((rows, 2)))
+    with pytest.raises(ValueError, match=r"credit must be finite, got \[nan, 1.0\] at row 1"):
+        interleaving_test(log, credit=[[1, 0], [np.nan, 1], [1, 0], [0, 1]])
+
+
 def test_the_sequential_interval_holds_at_every_look():
     rng = np.random.default_rng(0)
     crossed = 0

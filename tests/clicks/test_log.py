@@ -92,14 +92,60 @@ def test_oddities_are_counted_and_named():
         "places_from_0": 6,
         "time_backwards": 1,
         "repeated_rows": 1,
+        "differing_repeats": 1,
         "shared_places": 1,
         "lists_with_gaps": 2,
         "below_last_click": 3,
     }
-    assert rows_of(log)[1] == ("q", "b", 2, True)  # the first row, clicked as the second
+    assert rows_of(log)[1] == ("q", "b", 3, True)  # where it was clicked
     text = str(log.summary())
     assert set(log.problems) <= set(PROBLEMS)
     assert all(f"{n} {PROBLEMS[name]}" in text for name, n in log.problems.items())
+
+
+def test_repeated_rows_merge_into_the_clicked_one():
+    log = ClickLog.from_columns(
+        ["q"] * 3, ["a", "b", "a"], [3, 2, 1], [0, 0, 1], session=[1] * 3, weight=[5, 2, 2]
+    )
+    assert rows_of(log) == [("q", "a", 1, True), ("q", "b", 2, False)]
+    assert log.weight.tolist() == [2, 2]
+    assert log.problems == {"repeated_rows": 1, "differing_repeats": 1, "below_last_click": 1}
+
+
+def test_sessions_of_several_users_are_split():
+    log = ClickLog.from_columns(
+        ["q"] * 5, list("ababa"), [1, 2, 1, 2, 1], [1, 0, 0, 1, 0], session=[7, 7, 7, 7, 8],
+        user=["u", "u", "v", "v", "v"],
+    )  # fmt: skip
+    assert log.n_lists == 3
+    assert len(log) == 5
+    assert log.problems == {"shared_sessions": 1}
+    assert log.session.names.tolist() == ["7", "7 (2)", "8"]
+
+
+def test_searches_repeated_in_a_session_are_split_by_time():
+    pages = ClickLog.from_columns(
+        ["q"] * 4 + ["r"] + ["q"] * 2, list("ababaab"), [1, 2, 1, 2, 1, 1, 2],
+        [1, 0, 0, 1, 0, 0, 0], session=[1] * 5 + [2] * 2, time=[0, 0, 60, 60, 60, 0, 1],
+    )  # fmt: skip
+    assert rows_of(pages)[:4] == [
+        ("q", "a", 1, True), ("q", "b", 2, False), ("q", "a", 1, False), ("q", "b", 2, True),
+    ]  # fmt: skip
+    assert pages.n_lists == 4
+    assert pages.problems == {"split_lists": 1}
+    # An impression and its click as two rows: one list.
+    events = ClickLog.from_columns(
+        ["q"] * 3, ["a", "b", "b"], [1, 2, 2], [0, 0, 1], session=[1] * 3, time=[0, 0, 5]
+    )
+    assert rows_of(events) == [("q", "a", 1, False), ("q", "b", 2, True)]
+    assert events.problems == {"repeated_rows": 1, "differing_repeats": 1}
+
+
+def test_time_runs_backwards_in_sessions_that_alternate():
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("aabb"), [1, 1, 2, 2], [0, 1, 0, 1], session=[1, 2, 1, 2], time=[9, 1, 8, 2]
+    )
+    assert log.problems == {"time_backwards": 1}
 
 
 def test_crowded_users_are_counted():

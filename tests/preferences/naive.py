@@ -93,15 +93,13 @@ def cluster_middle(gradients, clusters):
     return total * len(names) / (len(names) - 1)
 
 
-def rank_bounds(estimates, covariance, critical, floor=None):
+def rank_bounds(estimates, covariance, critical):
     """Ranks allowed by pairwise comparisons, item by item."""
     bounds = []
     for i in range(len(estimates)):
         better = worse = 0
         for j in range(len(estimates)):
-            variance = max(
-                c[i, i] + c[j, j] - 2 * c[i, j] for c in (covariance, floor) if c is not None
-            )
+            variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
             if i == j or variance <= 0:
                 continue
             t = (estimates[j] - estimates[i]) / math.sqrt(variance)

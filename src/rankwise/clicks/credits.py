@@ -34,8 +34,8 @@ def join_credit(log: ClickLog, path: Path) -> ClickLog:
     Raises
     ------
     ValueError
-        If the file has no credits or gives a document two credits, or the log shows a document that the
-        file does not have at its place.
+        If the file has no credits or gives a document two credits, or the log shows a document that
+        the file does not have at its place.
     """
     worth, systems = _read(path)
     query, document = log.query.names[log.query.codes], log.document.names[log.document.codes]

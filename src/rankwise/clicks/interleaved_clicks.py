@@ -146,7 +146,8 @@ def interleaving_test(
     Raises
     ------
     ValueError
-        If the log has no sessions, neither credit nor two arms, no credited click, or fewer than two users.
+        If the log has no sessions, neither credit nor two arms, no credited click, or fewer than
+        two users.
 
     Notes
     -----
@@ -177,17 +178,20 @@ def interleaving_test(
     log.require_sessions("interleaving_test")
     names, worth = _worth(log, systems, credit)
     indptr = log.lists.indptr
-    difference = np.add.reduceat(worth * log.click, indptr[:-1])
+    first = indptr[:-1]
+    counts = np.add.reduceat(log.counts, first) / np.diff(indptr)
+    # Rows that stand for more impressions than others of their list count for more.
+    difference = np.add.reduceat(worth * log.click * log.counts, first)
+    difference /= np.maximum(counts, 1e-300)
     if not difference.any():
         raise ValueError(
             f"no click is worth more to {names[0]!r} or to {names[1]!r}. Check the arms of the log."
         )
-    first = indptr[:-1]
     users = np.unique(log.clusters[first], return_inverse=True)[1]
     n_users, n_lists = int(users.max()) + 1, len(first)
     if n_users < 2:
         raise ValueError("interleaving_test needs two users or more, got 1.")
-    share = _shares(unit, log, first, users)
+    share = _shares(unit, log, counts, users)
     delta = float((share * difference).sum())
     sums = np.bincount(users, share * difference)
     weight = np.bincount(users, share)
@@ -267,16 +271,16 @@ def _notes(weight: Float64Array, effective: float) -> list[str]:
     if effective >= FEW_USERS:
         return []
     return [
-        f"the users count as {effective:.1f} equal ones, the heaviest has {weight.max():.0%} of the "
-        f"weight; below {FEW_USERS}, do not stop by the interval at any time"
+        f"the users count as {effective:.1f} equal ones, the heaviest has {weight.max():.0%} of "
+        f"the weight; below {FEW_USERS}, do not stop by the interval at any time"
     ]
 
 
-def _shares(unit: str, log: ClickLog, first: Int64Array, users: Int64Array) -> Float64Array:
-    """Weight of each list in delta; they add up to 1."""
-    weight = log.counts[first]
+def _shares(unit: str, log: ClickLog, weight: Float64Array, users: Int64Array) -> Float64Array:
+    """Share of each list in delta, for lists that stand for ``weight`` lists each; sum 1."""
     if unit == "list":
         return weight / weight.sum()
-    key = users if unit == "user" else np.unique(log.query.codes[first], return_inverse=True)[1]
+    query = log.query.codes[log.lists.indptr[:-1]]
+    key = users if unit == "user" else np.unique(query, return_inverse=True)[1]
     total = np.bincount(key, weight)
     return weight / (total[key] * len(total))

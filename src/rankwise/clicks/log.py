@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
+from rankwise.clicks.log_rows import arrange_rows, encode_numbers
 from rankwise.runtime.column_values import convert_to_values, text_array
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -29,8 +30,6 @@ pc: Any = pyarrow.compute  # its functions are created on import, unseen by type
 
 Codes = NDArray[np.int32]
 
-# Sessions and users with more lists than this are reported: programs, or an id that many share.
-MANY_LISTS = 1000
 # Ids and times that were taken for places would fill the memory with tables of places.
 MOST_PLACES = 10_000
 
@@ -179,8 +178,9 @@ class ClickLog:
 
         Notes
         -----
-        A document that a list holds twice is merged into one row: its first row, clicked if any of
-        them was. O(n log n) for n rows.
+        A list is what a session shows for a query to a user. If it holds documents twice, it is
+        split by time where every time has two documents or more; otherwise the rows of a document
+        are merged into the first one that was clicked, or the first. O(n log n) for n rows.
 
         Examples
         --------
@@ -222,9 +222,7 @@ class ClickLog:
             n,
             found,
         )
-        log = _merge_repeats(log)
-        _count_oddities(log)
-        return log
+        return arrange_rows(log)
 
     def __len__(self) -> int:
         return len(self.place)
@@ -241,7 +239,7 @@ class ClickLog:
         """Distinct pairs of query and document, in order of their first row."""
         n_documents = len(self.document)
         keys = self.query.codes.astype(np.int64) * n_documents + self.document.codes
-        code, distinct = _encode_numbers(keys)
+        code, distinct = encode_numbers(keys)
         query, document = np.divmod(distinct, n_documents)
         return Pairs(code, query.astype(np.int32), document.astype(np.int32))
 
@@ -355,12 +353,6 @@ def _is_text(kind: Any) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _encode_numbers(keys: Int64Array) -> tuple[Codes, Int64Array]:
-    """Codes by first appearance, and the distinct keys; hashing beats sorting tenfold here."""
-    encoded = pa.array(keys).dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_numpy()
-
-
 def _check_places(place: ArrayLike, first: int | None, problems: dict[str, int]) -> Codes:
     values = convert_to_values(place)
     _check_kind(values, "place")
@@ -423,52 +415,3 @@ def _check_kind(values: NDArray[Any], name: str) -> None:
             f"{name} must be one number per row, got {values.dtype} of shape {values.shape}. "
             "Convert it to numbers."
         )
-
-
-def _merge_repeats(log: ClickLog) -> ClickLog:
-    """Sort rows by list and place; merge rows of one document in one list."""
-    if log.session is None:
-        return log
-    if log.time is not None:
-        back = int(((np.diff(log.session.codes) == 0) & (np.diff(log.time) < 0)).sum())
-        _note(log, "time_backwards", back)
-    key = log.session.codes.astype(np.int64) * len(log.pairs.query) + log.pairs.code
-    code, distinct = _encode_numbers(key)
-    if len(distinct) < len(log):
-        _note(log, "repeated_rows", len(log) - len(distinct))
-        log.click[:] = (np.bincount(code, log.click) > 0)[code]
-        log = log.take(np.unique(code, return_index=True)[1])
-    keys = (log.session.codes, log.query.codes, log.place)  # type: ignore[union-attr]
-    return log if _are_sorted(*keys) else log.take(np.lexsort(keys[::-1]))
-
-
-def _are_sorted(*keys: Codes) -> bool:
-    """Whether rows are in lexicographic order."""
-    tied = np.ones(len(keys[0]) - 1, dtype=bool)
-    for key in keys:
-        step = np.diff(key)
-        if (step[tied] < 0).any():
-            return False
-        tied &= step == 0
-    return True
-
-
-def _count_oddities(log: ClickLog) -> None:
-    """Count what is odd but kept."""
-    if log.session is not None:
-        inner = np.diff(log.lists.code) == 0
-        step = np.diff(log.place)
-        _note(log, "shared_places", int((inner & (step == 0)).sum()))
-        starts = log.place[log.lists.indptr[:-1]] != 1
-        gaps = np.bincount(log.lists.code[1:][inner & (step > 1)], minlength=log.n_lists) > 0
-        _note(log, "lists_with_gaps", int((starts | gaps).sum()))
-        ids = log.session if log.user is None else log.user
-        lists_of = np.bincount(ids.codes[log.lists.indptr[:-1]])
-        _note(log, "crowded_users", int((lists_of > MANY_LISTS).sum()))
-    last = log.place[log.click].max(initial=0)
-    _note(log, "below_last_click", int((log.place > last).sum()) if last else len(log))
-
-
-def _note(log: ClickLog, problem: str, count: int) -> None:
-    if count:
-        log.problems[problem] = count

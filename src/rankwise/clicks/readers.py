@@ -284,12 +284,15 @@ def read_seconds(column: Any) -> Any:
     """Times as seconds, of numbers, dates or their ISO text; times without a zone are UTC."""
     if column is None:
         return None
-    array = pa.array(column) if isinstance(column, list) else column
+    try:
+        array = pa.array(column) if isinstance(column, list) else column
+    except (pa.ArrowException, TypeError):  # dates beside numbers
+        return _read_moments(column)
     if _holds_text(array):
         try:
             return _number(array, "time")
         except ValueError:
-            return read_moments(array.to_pylist())
+            return _read_moments(array.to_pylist())
     if pa.types.is_temporal(array.type):
         zone = getattr(array.type, "tz", None)
         micros = pc.cast(pc.cast(array, pa.timestamp("us", zone)), pa.int64())
@@ -297,22 +300,27 @@ def read_seconds(column: Any) -> Any:
     return _number(array, "time")
 
 
-def read_moments(values: Sequence[Any]) -> Float64Array:
+def _read_moments(values: Sequence[Any]) -> Float64Array:
     """Seconds of numbers, dates or their ISO text; times without a zone are UTC."""
-    return np.array([_read_moment(value, row) for row, value in enumerate(values)])
+    seconds = np.empty(len(values))
+    for row, value in enumerate(values):
+        try:
+            seconds[row] = read_moment(value)
+        except (TypeError, ValueError, OverflowError):
+            raise RowError(
+                f"time must be a number or an ISO date, got {value!r:.60}",
+                row,
+                ". Drop the column, or pass time=False.",
+            ) from None
+    return seconds
 
 
-def _read_moment(value: Any, row: int) -> float:
+def read_moment(value: Any) -> float:
+    """Seconds of a number, a date or its ISO text; ValueError or TypeError if it is none."""
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return float(value)
-    try:
-        text: Any = value  # a TypeError below names any other type
-        moment = value if isinstance(value, datetime) else datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (TypeError, ValueError, OverflowError):
-        raise RowError(
-            f"time must be a number or an ISO date, got {value!r:.60}", row, ". Pass time=False."
-        ) from None
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _read_wide(source: Any, given: dict[str, Any]) -> ClickLog:

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 # Every count of ``ClickLog.problems``: what it counts, and what was done about it.
 PROBLEMS = {
     "places_from_0": "rows had places from 0; all places were raised by 1",
-    "repeated_rows": "rows repeated a document of their list; they were merged into its first row",
+    "repeated_rows": "rows repeated a document of their list; merged into its first clicked row",
+    "differing_repeats": "repeated rows had another place, weight or time; merged like the others",
+    "shared_sessions": "sessions have several users; they were split by user",
+    "split_lists": "lists of a session showed documents repeatedly; they were split by time",
     "time_backwards": "rows are earlier than the row before them in their session; kept",
     "shared_places": "rows share their place with another document of the list; kept",
     "lists_with_gaps": "lists do not start at place 1 or skip places; kept",
@@ -46,6 +49,9 @@ PROBLEMS = {
     "without_place": "impressions have no place; left out",
     "searches_without_impressions": "searches showed nothing; left out",
     "other_events": "events are neither impressions nor clicks; left out",
+    "unnamed_hits": "hits of searches have no id; left out, those below keep their places",
+    "without_time": "impressions have no time; the times of all are left out",
+    "without_user": "searches have no client; each is a user of its own",
     "unnamed_events": "events lack the id of their search or document; left out",
     "unread_lines": "lines are neither searches nor clicks; left out",
 }

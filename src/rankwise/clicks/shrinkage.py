@@ -22,9 +22,11 @@ from scipy.special import (
     betaincinv,
     betaln,
     digamma,
+    expit,
     gammaincc,
     gammaincinv,
     gammaln,
+    logit,
     ndtr,
     ndtri,
 )  # fmt: skip
@@ -107,7 +109,9 @@ class GammaPosterior:
     def quantile(self, p: float) -> Float64Array:
         """See :class:`Posterior`."""
         shape, rate = self._shape_rate()
-        return gammaincinv(shape, p) / rate
+        # Without exposure and shrinkage, a rate may be anything.
+        unknown = 0.0 if p < 0.5 else np.inf
+        return np.where(self.exposure + self.kappa > 0, gammaincinv(shape, p) / rate, unknown)
 
     def exceeds(self, threshold: float) -> Float64Array:
         """See :class:`Posterior`."""
@@ -143,7 +147,7 @@ class BetaPosterior(GammaPosterior):
 
 @dataclass(frozen=True, eq=False)
 class NormalPosterior:
-    """Estimates with standard errors; ``trust`` is 1 / tau^2, ``kappa`` that or 0."""
+    """Estimates in (0, 1) with standard errors; ``trust`` is 1 / tau^2, ``kappa`` that or 0."""
 
     estimate: Float64Array
     se: Float64Array
@@ -163,15 +167,17 @@ class NormalPosterior:
         return w * self.estimate + (1.0 - w) * self.mu
 
     def _spread(self) -> Float64Array:
-        return self.se / np.sqrt(1.0 + self.kappa * self.se**2)
+        """Standard error of the logit of the mean."""
+        se = self.se / np.sqrt(1.0 + self.kappa * self.se**2)
+        return np.maximum(se / (self.mean * (1.0 - self.mean)), 1e-300)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`; rates are never negative."""
-        return np.maximum(self.mean + ndtri(p) * self._spread(), 0.0)
+        """See :class:`Posterior`; normal on the scale of logits, so that rates stay in (0, 1)."""
+        return expit(logit(self.mean) + ndtri(p) * self._spread())
 
     def exceeds(self, threshold: float) -> Float64Array:
         """See :class:`Posterior`."""
-        return ndtr((self.mean - threshold) / np.maximum(self._spread(), 1e-300))
+        return ndtr((logit(self.mean) - logit(np.clip(threshold, 0.0, 1.0))) / self._spread())
 
     def prior_quantile(self, p: float) -> float:
         """See :class:`Posterior`."""

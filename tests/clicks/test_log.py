@@ -209,6 +209,19 @@ def test_times_are_seconds(tmp_path):
         np.testing.assert_array_equal(log.time, [10.0, 20.0, 30.0])
 
 
+def test_times_may_be_numbers_beside_dates(tmp_path):
+    frame = long_frame().assign(time=[1, 2.5, "2020-01-01", 4, 5])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for form in (frame, tmp_path / "log.csv"):
+        assert read_clicks(form).time.tolist() == [1, 2.5, 1577836800, 4, 5]
+    frame.loc[3, "time"] = "noon"
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(ValueError, match=r"log.csv, line 5: time must be a number .* 'noon'"):
+        read_clicks(tmp_path / "log.csv")
+    with pytest.raises(ValueError, match=r"time must be a number .* 'noon' at row 3"):
+        read_clicks(frame)
+
+
 def test_yandex_lines(tmp_path):
     lines = [
         "s1\t0\tQ\tq1\t5\ta\tb\tc",
@@ -499,3 +512,10 @@ def test_simulated_users_click_as_they_should():
         assert abs(dbn.click[rows].mean() - expected) < 4 * np.sqrt(expected / rows.sum())
     with pytest.raises(ValueError, match="user 'pbm' has no parameter 'patience'"):
         simulate_clicks(data, rng.random(40), {"model": "pbm", "patience": 1})
+
+
+def test_suffixes_that_are_not_known_are_refused(tmp_path):
+    long_frame().to_csv(tmp_path / "e.log", index=False)
+    with pytest.raises(ValueError, match=r"e.log: '.log' does not tell how .* Pass sep=','"):
+        read_clicks(tmp_path / "e.log")
+    assert rows_of(read_clicks(tmp_path / "e.log", sep=",")) == WANTED

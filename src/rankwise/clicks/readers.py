@@ -319,7 +319,10 @@ def read_moment(value: Any) -> float:
     """Seconds of a number, a date or its ISO text; ValueError or TypeError if it is none."""
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return float(value)
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    except ValueError:
+        return float(value)  # a number among dates of a text column
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

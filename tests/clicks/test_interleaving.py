@@ -119,6 +119,8 @@ def test_debiased_credit_has_the_mean_of_each_list():
         (2, {"method": "coin"}, "method must be one of team_draft"),
         (2, {"k": 0}, "k must be a whole number >= 1"),
         (2, {"names": ["a", "a"]}, "names must be 2 different names"),
+        (2, {"method": "debiased", "examination": []}, "examination must be one number per place"),
+        (2, {"examination": [1.0, -1.0]}, "examination must be finite and >= 0, got -1.0 at pl"),
     ],
 )
 def test_wrong_parameters_are_named(runs, change, message):
@@ -260,6 +262,13 @@ def test_credit_has_one_row_per_row_of_the_table(rows):
         interleaving_test(log, credit=np.ones((rows, 2)))
     with pytest.raises(ValueError, match=r"credit must be finite, got \[nan, 1.0\] at row 1"):
         interleaving_test(log, credit=[[1, 0], [np.nan, 1], [1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("horizon", [-5, 0, 2.5])
+def test_the_horizon_is_a_number_of_users(horizon):
+    log = experiment(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="horizon must be a whole number >= 1"):
+        interleaving_test(log, horizon=horizon)
 
 
 def test_the_sequential_interval_holds_at_every_look():

@@ -519,3 +519,26 @@ def test_suffixes_that_are_not_known_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"e.log: '.log' does not tell how .* Pass sep=','"):
         read_clicks(tmp_path / "e.log")
     assert rows_of(read_clicks(tmp_path / "e.log", sep=",")) == WANTED
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_users": 0}, "n_users must be >= 1, got 0"),
+        ({"temperature": np.nan}, "temperature >= 0"),
+        ({"ranker": [1.0, np.nan]}, "scores of the ranker must be finite, got nan at row 1"),
+        ({"user": {"model": "pbm", "examination": []}}, "examination must be one number per place"),
+        (
+            {"user": {"model": "trust", "examination": [1.0, 2.0]}},
+            r"examination must be in \[0, 1\], got 2.0 at place 2",
+        ),
+        (
+            {"user": {"model": "dbn", "satisfaction": 7}},
+            r"satisfaction must be in \[0, 1\], got 7",
+        ),
+    ],
+)
+def test_users_that_cannot_be_are_refused(change, message):
+    data = RankingData(np.eye(2), np.array([0.0, 1]), np.array([1, 1]))
+    with pytest.raises(ValueError, match=message):
+        simulate_clicks(data, **({"ranker": [1.0, 0.0]} | change))

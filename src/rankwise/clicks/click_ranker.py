@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from rankwise.clicks.judgement import Judgements, Method, judgements
 from rankwise.datasets.data import RankingData
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WEIGHTS = ("trust", "impressions", None)
 
 
-class ClickRanker:
+class ClickRanker(BaseEstimator):
     """A ranker that learns from a click log in place of grades.
 
     Parameters

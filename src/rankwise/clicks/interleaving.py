@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.clicks.simulation import examination_at
+from rankwise.clicks.simulation import check_examination, examination_at
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import trec_order
@@ -99,7 +99,7 @@ def interleave(
     ------
     ValueError
         If there are fewer than two runs, more than two and ``method`` is not "team_draft", or their
-        queries differ.
+        queries differ, or an examination is negative.
 
     Notes
     -----
@@ -122,6 +122,8 @@ def interleave(
         raise ValueError(f"method {method!r} merges {few}, got {len(runs)}.")
     if k is not None and (not isinstance(k, int | np.integer) or k < 1):
         raise ValueError(f"k must be a whole number >= 1, got {k!r}.")
+    if examination is not None:
+        check_examination(examination)
     systems = tuple(names or (chr(ord("a") + i) for i in range(len(runs))))
     if len(set(systems)) != len(runs) or "" in systems:
         raise ValueError(f"names must be {len(runs)} different names, got {list(systems)}.")

@@ -107,7 +107,8 @@ def propensities(
     intervals of log g from the spread of the queries' derivatives (cluster-robust). Those of "em"
     take impressions as independent and leave out the bias of EM: with 300 pairs near their places,
     95 % intervals held 67, 67, 79 and 91 % of the truth at 33, 100, 333 and 1333 impressions per
-    pair, with 100 pairs 89, 85, 91 and 94 %. A note says when this may be so. All methods assume that examination depends on the place alone.
+    pair, with 100 pairs 89, 85, 91 and 94 %. A note says when this may be so. All methods assume
+    that examination depends on the place alone.
 
     Examples
     --------

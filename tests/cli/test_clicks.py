@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise.clicks import judgements, read_clicks
+from rankwise.clicks import judgements, read_clicks, read_judgements
 from rankwise.datasets import Run, read_qrels, write_run
 
 
@@ -65,6 +65,32 @@ def test_judge(rankwise, log_file, tmp_path):
     assert grades["a"] > grades["b"]
 
 
+def test_judge_with_propensities_and_shrinkage(rankwise, log_file, tmp_path):
+    log, out = read_clicks(log_file), tmp_path / "judged.csv"
+    for text, value in (("fit", "fit"), ("3.5", 3.5)):
+        options = ("--method", "harvest", "--propensities", "1,0.5", "--shrinkage", text)
+        assert rankwise("clicks", "judge", log_file, "-o", out, *options).code == 0
+        wanted = judgements(log, "harvest", propensities=[1, 0.5], shrinkage=value)
+        np.testing.assert_array_equal(read_judgements(out).grade, wanted.grade)
+    facts = rankwise(
+        "clicks", "judge", log_file, "-o", tmp_path / "j.trec", "--grades", 3, "--json"
+    )
+    assert facts.json["format"] == "trec"
+    assert len(read_qrels(tmp_path / "j.trec").doc_ids) == 2
+
+
+def test_searches_may_be_queries(rankwise, tmp_path):
+    path, out = tmp_path / "ubi.ndjson", tmp_path / "judged.qrels"
+    path.write_text(
+        '{"query_id": "s", "user_query": "tea pot", "query_response_hit_ids": ["a", "b"]}\n'
+        '{"action_name": "click", "query_id": "s", '
+        '"event_attributes": {"object": {"object_id": "a"}}}\n'
+    )
+    run = rankwise("clicks", "judge", path, "-o", out, "--grades", 2, "--by", "query_id")
+    assert run.code == 0, run.err
+    assert read_qrels(out).qid.tolist() == ["s", "s"]
+
+
 def test_interleave_and_test(rankwise, log_file, tmp_path):
     for name, order in (("x", [2.0, 1.0]), ("y", [1.0, 2.0])):
         run = Run(np.array(["tea", "tea"]), np.array(["a", "b"]), np.array(order), name)
@@ -116,6 +142,8 @@ def test_other_formats(rankwise, tmp_path):
         (("summary", "LOG", "--format", "xml"), 2, "--format must be one of"),
         (("summary", "LOG", "--format", "ubi", "--place", "p"), 2, "--place names a column"),
         (("judge", "LOG", "--out", "x.csv", "--method", "magic"), 1, "method must be one of"),
+        (("judge", "LOG", "-o", "x.csv", "--shrinkage", "much"), 2, "--shrinkage must be a number"),
+        (("summary", "LOG", "--by", "query_id"), 2, "--by must be user_query or query_id"),
         (("test", "LOG", "--systems", "x"), 2, "--systems must name two arms"),
         (("off-policy", "LOG", "none.run"), 2, "'none.run' is not a file"),
         (("dance",), 2, "No such command 'dance'"),

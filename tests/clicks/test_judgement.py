@@ -335,6 +335,17 @@ def test_files_of_judgements(tmp_path):
     assert requests[1]["ratings"] == [
         {"_index": "shop", "_id": "c", "rating": int(judged.grade[2])}
     ]
+    again = read_judgements(tmp_path / "es.json")
+    assert again.qid.tolist() == ["tea pot", "tea pot", "cup"]
+    np.testing.assert_array_equal(again.grade, judged.grade)
+    for saved in (judged, judgements(log, "coec", shrinkage=0.0)):  # with an infinite bound
+        saved.write(tmp_path / "own.csv")
+        again = read_judgements(tmp_path / "own.csv")
+        for name in ("qid", "doc_ids", "grade", "weight", "low", "high", "impressions", "clicks"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(saved, name))
+    (tmp_path / "short.csv").write_text("qid,doc_id,grade\ntea,a,3\n")
+    again = read_judgements(tmp_path / "short.csv")
+    assert (again.weight.tolist(), again.low.tolist(), again.high.tolist()) == ([1], [3], [3])
     judged.write(tmp_path / "rank.txt", "ranklib")
     lines = (tmp_path / "rank.txt").read_text().splitlines()
     assert lines[0] == "# qid:1: tea pot"
@@ -355,6 +366,8 @@ def test_files_of_judgements(tmp_path):
         ('{"judgmentRatings": [{"query": "q"}]}', "must hold judgmentRatings"),
         ('{"name": "x"}', "must hold judgmentRatings"),
         ("a,b\n1,2\n", "must have the columns query, docid and rating"),
+        ('{"requests": [{"id": "q"}]}', "'ratings' is missing"),
+        ("qid,doc_id,grade,low\nq,a,1,inf\n", "judgement 0: low must be a number, got 'inf'"),
         ("query,docid,rating\nq,a,good\n", "rating must be a number, got 'good'"),
         ("query,docid,rating\nq,a,1\nq,a,2\n", "a second time"),
         ("query,docid,rating\n", "holds no judgement"),

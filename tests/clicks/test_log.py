@@ -209,6 +209,28 @@ def test_times_are_seconds(tmp_path):
         np.testing.assert_array_equal(log.time, [10.0, 20.0, 30.0])
 
 
+def test_counts_of_impressions_are_no_impressions(tmp_path):
+    frame = long_frame().assign(impressions=[1, 5, 1, 1, 1])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for form, where in ((frame, "at row 1"), (tmp_path / "log.csv", "log.csv, line 3")):
+        with pytest.raises(ValueError, match="impressions is 5") as error:
+            read_clicks(form)
+        assert where in str(error.value)
+    assert len(read_clicks(frame, weight=False)) == 5
+    assert read_clicks(frame, weight="impressions").weight.tolist() == [1, 5, 1, 1, 1]
+    assert rows_of(read_clicks(frame.assign(impressions=1))) == WANTED
+
+
+def test_query_ids_with_several_texts_are_counted(tmp_path):
+    frame = long_frame().assign(query=["tea", "Tea", "cup", "cup", "cup"])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for form in (frame, tmp_path / "log.csv"):
+        log = read_clicks(form)
+        assert rows_of(log) == WANTED
+        assert log.problems["queries_with_several_texts"] == 1
+    assert "queries_with_several_texts" not in read_clicks(frame, query="query").problems
+
+
 def test_times_may_be_numbers_beside_dates(tmp_path):
     frame = long_frame().assign(time=[1, 2.5, "2020-01-01", 4, 5])
     frame.to_csv(tmp_path / "log.csv", index=False)

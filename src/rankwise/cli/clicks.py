@@ -29,7 +29,7 @@ app = typer.Typer(
 Level = Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help=f"File to write. {MISSING_FOLDERS}")]
 RandomState = Annotated[int, typer.Option(help="Seed.")]
-SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec"}
+SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec", ".trec": "trec"}
 
 
 @app.command("summary")
@@ -52,6 +52,21 @@ def judge(
     method: Annotated[
         str, typer.Option(help="Method: ctr, coec, harvest, ips, pbm, ubm, sdbn or dbn.")
     ] = "ctr",
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KAPPA|fit",
+            help="Strength of the prior that moves grades to the mean, or fit (default: 0 for ctr, "
+            "else fit).",
+        ),
+    ] = None,
+    propensities: Annotated[
+        str | None,
+        typer.Option(
+            metavar="G,G,…",
+            help="For harvest and ips: examination of the places 1, 2, … (default: from the log).",
+        ),
+    ] = None,
     grades: Annotated[
         int | None, typer.Option(min=2, help="Number of whole grades (default: real values).")
     ] = None,
@@ -74,10 +89,17 @@ def judge(
     """
     check_target(out, "--out")
     chosen = to or SUFFIXES.get(out.suffix, "csv")
+    options: Any = {"grades": grades, "level": level}
+    if propensities is not None:
+        options["propensities"] = [_number("--propensities", g) for g in split_list(propensities)]
+    if shrinkage is not None:
+        options["shrinkage"] = (
+            shrinkage if shrinkage == "fit" else _number("--shrinkage", shrinkage)
+        )
     from rankwise.clicks import judgements
 
     with waiting("Judging"):
-        judged = judgements(log, method, grades=grades, level=level)  # type: ignore[arg-type]
+        judged = judgements(log, method, **options)  # type: ignore[arg-type]
         make_folder(out)
         judged.write(out, chosen, index=index)  # type: ignore[arg-type]
     facts = {"out": str(out), "format": chosen, "method": method, "pairs": len(judged)}
@@ -101,6 +123,13 @@ def judge(
     print_table(names, rows, right=names[2:])
     for note in judged.notes:
         say(f"note: {note}")
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{option} must be a number, got {text!r}.") from None
 
 
 @app.command("interleave")

@@ -89,9 +89,6 @@ class ClickRanker(BaseEstimator):
         self.weights: Literal["trust", "impressions"] | None = weights
         self.shrinkage: float | Literal["fit"] | None = shrinkage
 
-    def __repr__(self) -> str:
-        return f"ClickRanker({self.ranker!r}, method={self.method!r})"
-
     def fit(self, data: RankingData, log: ClickLog) -> Self:
         """Judge the pairs of the log, and fit the ranker on the rows of ``data`` that are judged.
 

@@ -320,26 +320,30 @@ def judgements(
 
 
 def read_judgements(path: str | Path) -> Judgements:
-    """Read graded judgements of OpenSearch's Search Relevance Workbench (JSON) or Quepid (CSV).
+    """Read graded judgements of search engines, of Quepid, or of :meth:`Judgements.write`.
 
     Parameters
     ----------
     path : path
-        JSON with ``judgmentRatings``, or CSV with columns query, docid and rating.
+        JSON with ``judgmentRatings`` (OpenSearch's Search Relevance Workbench) or ``requests``
+        (Elasticsearch's ranking evaluation); CSV with columns query, docid and rating (Quepid) or
+        qid, doc_id and grade, with weight, low, high, impressions and clicks if they are there.
 
     Returns
     -------
     Judgements
-        All weights are 1, and the intervals are the grades.
+        Where the file does not say otherwise, weights are 1, and the intervals are the grades.
 
     Raises
     ------
     ValueError
         If the file has another format, a rating is no number, or a pair is judged twice.
     """
-    qid, doc_ids, grade = read_ratings(Path(path))
-    ones = np.ones(len(grade))
-    return Judgements(qid, doc_ids, grade, ones, grade, grade, 0 * ones, 0 * ones, "given")
+    qid, doc_ids, found = read_ratings(Path(path))
+    ones = np.ones(len(qid))
+    default: dict[str, Any] = {"weight": ones, "impressions": 0 * ones, "clicks": 0 * ones}
+    default |= dict.fromkeys(("low", "high"), found["grade"])
+    return Judgements(qid, doc_ids, **(default | found), method="given")
 
 
 def _note_heavy_users(log: ClickLog) -> list[str]:

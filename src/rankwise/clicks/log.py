@@ -194,9 +194,16 @@ class ClickLog:
         {'places_from_0': 3, 'repeated_rows': 1}
         """
         n = len(query)
-        named = {"document": document, "place": place, "click": click, "session": session}
+        named: dict[str, Any] = {
+            "document": document,
+            "place": place,
+            "click": click,
+            "session": session,
+        }
         named |= {"user": user, "weight": weight, "time": time, "propensity": propensity}
-        credits = {f"credit of {name!r}": column for name, column in (credit or {}).items()}
+        credits: dict[str, Any] = {
+            f"credit of {name!r}": column for name, column in (credit or {}).items()
+        }
         for name, column in (named | {"arm": arm} | credits).items():
             if column is not None and len(column) != n:
                 raise ValueError(

@@ -47,9 +47,12 @@ USUAL_NAMES = {
     "propensity": ("propensity", "propensity_score"),
     "arm": ("arm", "team"),
 }
+# Columns that say something of the others: texts of query ids, and counts that rows stand for.
+TEXTS = ("query", "query_text", "user_query")
+IMPRESSIONS = ("impressions", "n_impressions", "views")
 NEEDED = ("query", "doc", "place", "click")
 CREDIT = "credit_"
-IDS = ("query", "doc", "session", "user", "arm", "time")
+IDS = ("text", "query", "doc", "session", "user", "arm", "time")
 
 
 def read_clicks(
@@ -166,6 +169,7 @@ def _open(table: Any, sep: str | None) -> Any:
 
 
 def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
+    _check_impressions(columns.get("impressions"))
     numbers = {name: _number(columns.get(name), name) for name in ("place", "weight", "propensity")}
     return ClickLog.from_columns(
         columns["query"],
@@ -184,7 +188,30 @@ def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
             if name.startswith(CREDIT)
         },
         first_place=first_place,
+        problems=_count_texts(columns["query"], columns.get("text")),
     )
+
+
+def _check_impressions(column: Any) -> None:
+    """Refuse counts of impressions, whose rows are no impressions."""
+    counts = _number(column, "impressions")
+    if counts is not None and (counts != 1).any():
+        row = int((counts != 1).argmax())
+        raise RowError(
+            f"a row of a click log is one impression, but impressions is {counts[row]:g}",
+            row,
+            ". Make two rows of it, of its clicks and of the impressions without click, with these "
+            f"numbers as {setting('weight')}; or pass weight=False to count rows.",
+        )
+
+
+def _count_texts(query: Any, text: Any) -> dict[str, int]:
+    """Number of query ids with several texts."""
+    if text is None or isinstance(query, list) or isinstance(text, list):
+        return {}
+    found = pa.table({"query": query, "text": text}).group_by("query")
+    n = pc.sum(pc.greater(found.aggregate([("text", "count_distinct")])[1], 1)).as_py() or 0
+    return {"queries_with_several_texts": n} if n else {}
 
 
 def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict[str, Any]:
@@ -246,7 +273,17 @@ def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, 
             )
         if name is not None:
             chosen[role] = name
+    if given["weight"] is None and "weight" not in chosen:
+        chosen |= _first("impressions", IMPRESSIONS, columns)
+    if chosen["query"].lower() not in TEXTS:
+        chosen |= _first("text", TEXTS, columns)
     return chosen | {name: name for name in columns if name.startswith(CREDIT)}
+
+
+def _first(role: str, usual: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+    """The first column with one of the usual names of a role, if there is one."""
+    found = [name for name in columns if name.lower() in usual]
+    return {role: found[0]} if found else {}
 
 
 def _number(column: Any, name: str) -> Any:
@@ -317,12 +354,15 @@ def _read_moments(values: Sequence[Any]) -> Float64Array:
 
 def read_moment(value: Any) -> float:
     """Seconds of a number, a date or its ISO text; ValueError or TypeError if it is none."""
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        raise TypeError
+    if isinstance(value, int | float | np.number):
         return float(value)
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     except ValueError:
-        return float(value)  # a number among dates of a text column
+        text: Any = value
+        return float(text)  # a number among dates of a text column
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

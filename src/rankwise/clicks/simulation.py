@@ -141,7 +141,7 @@ def _user(user: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         raise ValueError(
             f"user {model!r} has no parameter {unknown[0]!r}; it has {', '.join(USERS[model])}."
         )
-    habits = USERS[model] | given
+    habits: dict[str, Any] = USERS[model] | given
     for name, value in habits.items():
         if name == "examination":
             check_examination(value, most=1.0)

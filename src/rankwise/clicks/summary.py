@@ -45,6 +45,7 @@ PROBLEMS = {
     "repeated_clicks": "clicks repeat a click of the same search and document; counted once",
     "repeated_searches": "searches repeat the id of an earlier one; left out",
     "several_texts": "searches have several texts; the first one counts",
+    "queries_with_several_texts": "query ids have several texts; texts are not read",
     "without_text": "impressions belong to a search without a text; left out",
     "without_place": "impressions have no place; left out",
     "searches_without_impressions": "searches showed nothing; left out",

@@ -507,6 +507,32 @@ def test_intervals_of_rates_widen_with_few_users():
     assert few.high[0] - few.low[0] > 3 * (many.high[0] - many.low[0])
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.8])
+def test_intervals_of_rates_hold_with_one_heavy_user(share):
+    rng = np.random.default_rng(0)
+    covered, n = 0, 400
+    for _ in range(200):
+        user = np.where(rng.random(n) < share, 0, rng.integers(1, 60, size=n))
+        click = rng.random(n) < rng.beta(2, 5, size=60)[user]
+        summary = ClickLog.from_columns(["q"] * n, ["a"] * n, [1] * n, click, user=user).summary()
+        covered += summary.low[0] <= 2 / 7 <= summary.high[0]
+    assert covered >= 180  # 190 expected, 3 standard deviations
+
+
+def test_rows_of_users_of_their_own_are_independent():
+    click = [1, 0, 0, 1, 0, 0, 0]
+    log = ClickLog.from_columns(["q"] * 7, list("abcdefg"), [1] * 7, click, user=range(7))
+    summary, n = log.summary(), np.array([7.0])
+    low, high = wilson_interval(np.array([2.0]), n, n, 0.95)
+    assert (summary.low, summary.high) == (low, high)
+
+
+def test_a_log_of_weight_0_is_summed_up():
+    log = ClickLog.from_columns(["q"] * 2, ["a"] * 2, [1] * 2, [0, 1], weight=[0, 0], user=[1, 2])
+    summary = log.summary()
+    assert (summary.low.tolist(), summary.high.tolist()) == ([0.0], [1.0])
+
+
 def test_places_are_named_as_ranges():
     assert name_places([1, 2, 3, 7, 9, 10]) == "1–3, 7, 9–10"
 

@@ -265,7 +265,9 @@ def test_places_without_clicks_say_nothing_of_their_documents():
     assert judged.low[1:3].tolist() == [0, 0]
     assert judged.high[1:3].tolist() == [np.inf, np.inf]
     assert judged.high[[0, 3]].max() < 10
-    with pytest.raises(ValueError, match="got 0 at place 2 from the log, which has no click there"):
+    with pytest.raises(
+        ValueError, match="got 0 at place 2, from the log, which has no click there"
+    ):
         judgements(log, "ips")
 
 

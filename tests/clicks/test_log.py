@@ -562,6 +562,12 @@ def test_simulated_users_click_as_they_should():
         simulate_clicks(data, rng.random(40), {"model": "pbm", "patience": 1})
 
 
+def test_wrong_cells_are_named_by_line_and_column(tmp_path):
+    long_frame().astype(object).replace({"position": {3: "x"}}).to_csv(tmp_path / "log.csv")
+    with pytest.raises(ValueError, match=r"log.csv, line 6: column 'position' has 'x'"):
+        read_clicks(tmp_path / "log.csv")
+
+
 def test_suffixes_that_are_not_known_are_refused(tmp_path):
     long_frame().to_csv(tmp_path / "e.log", index=False)
     with pytest.raises(ValueError, match=r"e.log: '.log' does not tell how .* Pass sep=','"):

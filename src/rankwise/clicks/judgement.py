@@ -27,6 +27,8 @@ from rankwise.clicks.shrinkage import (
     GammaPosterior,
     NormalPosterior,
     Posterior,
+    WeightedClicksPosterior,
+    cut_grades,
     fit_beta_binomial,
     fit_gamma_poisson,
     fit_normal,
@@ -44,8 +46,7 @@ from rankwise.typing import Float64Array
 if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
 
-# A user with half of the impressions left 15 % coverage to 95 % intervals in a simulation.
-HEAVY_SHARE = 0.1
+HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage to 95 % intervals
 MODELS = ("pbm", "ubm", "sdbn", "dbn")
 METHODS = ("ctr", "coec", "harvest", "ips", *MODELS)
 FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
@@ -232,9 +233,9 @@ def judgements(
         - "harvest": clicks over expected looks, E = sum_k n_k g_k for the examination g of each
           place; the same prior. The maximum of the position-based likelihood for Poisson clicks,
           given g;
-        - "ips": mean of click / g_k, for the examination g of each place [2]_; as a rate of clicks
-          with exposure E = n^2 / (sum_k n_k / g_k), whose variance it has; the prior is a gamma
-          distribution;
+        - "ips": mean of click / g_k, for the examination g of each place [2]_; the prior is
+          normal, and kappa its precision. Intervals are those of raw rates, by Poisson clicks
+          of the same mean and variance;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
     propensities : Propensities or array-like of shape (n_places,), optional
         Examination g by place, for "harvest" and "ips". None: ``propensities(log, "harvest")``.
@@ -294,14 +295,14 @@ def judgements(
     notes: list[str] = []
     posterior = _fit_posterior(log, cells, n, clicks, method, propensities, shrinkage, notes)
     notes += _note_heavy_users(log)
-    if method in ("ctr", "coec", "harvest", "ips") and posterior.trust >= 0.99 * MOST_STRENGTH:
+    if method in ("ctr", "coec", "harvest") and posterior.trust >= 0.99 * MOST_STRENGTH:
         notes.append("the log shows no difference between pairs beyond chance")
     seen = n > 0
     if not seen.all():
         notes.append(f"{int((~seen).sum())} pairs have weight 0 and are left out")
     grade = posterior.mean
     if grades is not None:
-        grade = _cut(posterior, grades, thresholds, certainty)
+        grade = cut_grades(posterior, grades, thresholds, certainty)
     tail = (1 - level) / 2
     # A pair that was clicked never or always has its rate at the end of its interval.
     low = np.minimum(posterior.quantile(tail), posterior.mean)
@@ -341,16 +342,15 @@ def read_judgements(path: str | Path) -> Judgements:
     """
     qid, doc_ids, found = read_ratings(Path(path))
     ones = np.ones(len(qid))
-    default: dict[str, Any] = {"weight": ones, "impressions": 0 * ones, "clicks": 0 * ones}
-    default |= dict.fromkeys(("low", "high"), found["grade"])
-    return Judgements(qid, doc_ids, **(default | found), method="given")
+    columns: dict[str, Any] = {"weight": ones, "impressions": 0 * ones, "clicks": 0 * ones}
+    columns |= dict.fromkeys(("low", "high"), found["grade"]) | found
+    return Judgements(qid, doc_ids, **columns, method="given")
 
 
 def _note_heavy_users(log: ClickLog) -> list[str]:
     """Say so if one user makes so much of the log that intervals cannot hold their level."""
-    if log.user is None:
-        return []
-    share = float(np.bincount(log.user.codes, log.counts).max() / log.counts.sum())
+    counts = log.counts
+    share = 0.0 if log.user is None else np.bincount(log.user.codes, counts).max() / counts.sum()
     if share < HEAVY_SHARE:
         return []
     return [
@@ -432,24 +432,29 @@ def _ips(
     given: Any,
     shrinkage: Any,
     notes: list[str],
-) -> GammaPosterior:
-    """Mean of click / examination, as a rate of Poisson clicks with the same mean and variance."""
+) -> WeightedClicksPosterior:
+    """Mean of click / examination, with the binomial variance at a smoothed rate."""
     g = examination_of(log, given)[cells.slot]
     if (g <= 0).any():
         place = int(cells.slot[np.argmax(g <= 0)]) + 1
-        why = "" if given is not None else " from the log, which has no click there"
-        fix = " Pass propensities, or keep the rows of other places." if given is None else ""
-        raise ValueError(f"propensities must be > 0, got 0 at place {place}{why}.{fix}")
+        why = ", from the log, which has no click there. Pass propensities, or keep other places"
+        why *= given is None
+        raise ValueError(f"propensities must be > 0, got 0 at place {place}{why}.")
     total = np.maximum(n, 1e-300)
     value = np.bincount(cells.pair, cells.clicks / g, len(n)) / total
+    mean = float((value * n).sum() / n.sum())
+    # One impression at the mean keeps the variance of pairs without clicks above 0.
+    smooth = ((value * n + mean) / (n + 1))[cells.pair]
+    variance = cells.n * np.maximum(smooth / g - smooth**2, 0.0)
+    se = np.sqrt(np.bincount(cells.pair, variance, len(n))) / total
+    mu, fitted = fit_normal(value, se)
     # At rate r, the sum of n terms has mean n r and variance sum(n_k r / g_k): that of Poisson
     # clicks which weigh sum(n_k / g_k) / n each.
-    weight = np.maximum(np.bincount(cells.pair, cells.n / g, len(n)) / total, 1e-300)
-    exposure = n / weight
+    exposure = total**2 / np.maximum(np.bincount(cells.pair, cells.n / g, len(n)), 1e-300)
     least = float(g.min())
     if least < 0.05:
         notes.append(f"clicks weigh up to {1 / least:.0f} impressions: examination {least:.3f}")
-    return _conjugate(GammaPosterior, fit_gamma_poisson, value * exposure, exposure, shrinkage)
+    return WeightedClicksPosterior(value, se, mu, *_strengths(fitted, shrinkage), exposure)
 
 
 def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
@@ -493,17 +498,3 @@ def examination_of(log: ClickLog, given: Any) -> Float64Array:
         place = shown[~(np.isfinite(values) & (values >= 0))][0]
         raise ValueError(f"propensities must be numbers >= 0, but place {place} has none.")
     return table
-
-
-def _cut(
-    posterior: Any, grades: int, thresholds: Sequence[float] | None, certainty: float
-) -> Float64Array:
-    levels = np.arange(1, grades) / grades
-    if thresholds is not None:
-        cuts = list(thresholds)
-    elif posterior.trust > 0:
-        cuts = [posterior.prior_quantile(p) for p in levels]
-    else:
-        cuts = np.quantile(posterior.mean, levels).tolist()
-    passed = [posterior.exceeds(cut) >= certainty for cut in cuts]
-    return np.sum(passed, axis=0).astype(np.float64)

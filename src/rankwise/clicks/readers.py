@@ -135,20 +135,18 @@ def read_clicks(
             f"{doc!r} and {click!r}."
         )
     source = _open(table, sep)
-    with (
-        source.name_in_errors()
-        if isinstance(source, DelimitedFile)
-        else (name_file_in_errors(source) if isinstance(source, Path) else nullcontext())
-    ):
+    with _name_source(source):
         if not isinstance(doc, str | None):
             return _read_wide(source, given)
         return _make_log(_load(source, given), first_place)
 
 
 def _name_source(source: Any) -> AbstractContextManager[None]:
-    """Make errors inside the block name the file, if there is one."""
+    """Make errors inside the block name the file, its lines and columns, if there is one."""
     if isinstance(source, DelimitedFile):
-        return source.name_in_errors()
+        with source.name_in_errors():
+            names = source.header()
+        return source.name_in_errors(names)
     return name_file_in_errors(source) if isinstance(source, Path) else nullcontext()
 
 

@@ -12,6 +12,7 @@ at rate mu.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -182,6 +183,41 @@ class NormalPosterior:
     def prior_quantile(self, p: float) -> float:
         """See :class:`Posterior`."""
         return float(self.mu + ndtri(p) / np.sqrt(self.trust)) if self.trust > 0 else self.mu
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedClicksPosterior(NormalPosterior):
+    """Means of weighted clicks; ``exposure`` is that of Poisson clicks of the same variance.
+
+    Few weighted clicks are skewed, so that normal intervals of them are too short. Quantiles are
+    those of the raw rate, since a normal prior is no better than the symmetry it assumes.
+    """
+
+    exposure: Float64Array
+
+    def quantile(self, p: float) -> Float64Array:
+        """See :class:`Posterior`."""
+        return gammaincinv(self.estimate * self.exposure + JEFFREYS, p) / self.exposure
+
+    def exceeds(self, threshold: float) -> Float64Array:
+        """See :class:`Posterior`; normal about the mean, as wide as the middle of the interval."""
+        spread = (self.quantile(ndtr(1.0)) - self.quantile(ndtr(-1.0))) / 2
+        return ndtr((self.mean - threshold) / spread)
+
+
+def cut_grades(
+    posterior: Any, grades: int, thresholds: Sequence[float] | None, certainty: float
+) -> Float64Array:
+    """Number of thresholds, given or quantiles of the prior, that each rate exceeds."""
+    levels = np.arange(1, grades) / grades
+    if thresholds is not None:
+        cuts = list(thresholds)
+    elif posterior.trust > 0:
+        cuts = [posterior.prior_quantile(p) for p in levels]
+    else:
+        cuts = np.quantile(posterior.mean, levels).tolist()
+    passed = [posterior.exceeds(cut) >= certainty for cut in cuts]
+    return np.sum(passed, axis=0).astype(np.float64)
 
 
 def fit_gamma_poisson(clicks: Float64Array, exposure: Float64Array) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise.clicks import judgements, read_clicks
+from rankwise.clicks import judgements, read_clicks, read_judgements
 from rankwise.datasets import Run, read_qrels, write_run
 
 
@@ -65,6 +65,32 @@ def test_judge(rankwise, log_file, tmp_path):
     assert grades["a"] > grades["b"]
 
 
+def test_judge_with_propensities_and_shrinkage(rankwise, log_file, tmp_path):
+    log, out = read_clicks(log_file), tmp_path / "judged.csv"
+    for text, value in (("fit", "fit"), ("3.5", 3.5)):
+        options = ("--method", "harvest", "--propensities", "1,0.5", "--shrinkage", text)
+        assert rankwise("clicks", "judge", log_file, "-o", out, *options).code == 0
+        wanted = judgements(log, "harvest", propensities=[1, 0.5], shrinkage=value)
+        np.testing.assert_array_equal(read_judgements(out).grade, wanted.grade)
+    facts = rankwise(
+        "clicks", "judge", log_file, "-o", tmp_path / "j.trec", "--grades", 3, "--json"
+    )
+    assert facts.json["format"] == "trec"
+    assert len(read_qrels(tmp_path / "j.trec").doc_ids) == 2
+
+
+def test_searches_may_be_queries(rankwise, tmp_path):
+    path, out = tmp_path / "ubi.ndjson", tmp_path / "judged.qrels"
+    path.write_text(
+        '{"query_id": "s", "user_query": "tea pot", "query_response_hit_ids": ["a", "b"]}\n'
+        '{"action_name": "click", "query_id": "s", '
+        '"event_attributes": {"object": {"object_id": "a"}}}\n'
+    )
+    run = rankwise("clicks", "judge", path, "-o", out, "--grades", 2, "--by", "query_id")
+    assert run.code == 0, run.err
+    assert read_qrels(out).qid.tolist() == ["s", "s"]
+
+
 def test_interleave_and_test(rankwise, log_file, tmp_path):
     for name, order in (("x", [2.0, 1.0]), ("y", [1.0, 2.0])):
         run = Run(np.array(["tea", "tea"]), np.array(["a", "b"]), np.array(order), name)
@@ -116,6 +142,8 @@ def test_other_formats(rankwise, tmp_path):
         (("summary", "LOG", "--format", "xml"), 2, "--format must be one of"),
         (("summary", "LOG", "--format", "ubi", "--place", "p"), 2, "--place names a column"),
         (("judge", "LOG", "--out", "x.csv", "--method", "magic"), 1, "method must be one of"),
+        (("judge", "LOG", "-o", "x.csv", "--shrinkage", "much"), 2, "--shrinkage must be a number"),
+        (("summary", "LOG", "--by", "query_id"), 2, "--by must be user_query or query_id"),
         (("test", "LOG", "--systems", "x"), 2, "--systems must name two arms"),
         (("off-policy", "LOG", "none.run"), 2, "'none.run' is not a file"),
         (("dance",), 2, "No such command 'dance'"),
@@ -126,3 +154,43 @@ def test_errors_are_one_line(rankwise, log_file, arguments, code, message):
     assert (run.code, run.out) == (code, "")
     assert message in run.err
     assert run.err.count("\n") == 1
+
+
+def test_debiased_lists_are_tested_by_their_credits(rankwise, tmp_path):
+    """Documents are alike, and B has A's last document on top: no system wins."""
+    documents = [f"d{i}" for i in range(6)]
+    for name, order in (("A", documents), ("B", documents[-1:] + documents[:-1])):
+        scores = np.arange(len(order), 0.0, -1.0)
+        write_run(Run(np.full(6, "q"), np.array(order), scores, name), tmp_path / f"{name}.run")
+    runs, rng = (tmp_path / "A.run", tmp_path / "B.run"), np.random.default_rng(1)
+    variants = []
+    for seed in (0, 1, 2, 3):
+        out = tmp_path / f"m{seed}.csv"
+        options = ("--method", "debiased", "--random-state", seed, "-o", out)
+        assert rankwise("clicks", "interleave", *runs, *options).code == 0
+        variants.append(pd.read_csv(out, keep_default_na=False))
+    assert {team for merged in variants for team in merged.team} == {""}
+    # One list for each side of the coin.
+    variants = list({tuple(merged.doc_id): merged for merged in variants}.values())
+    assert len(variants) == 2
+    served = pd.concat(
+        variants[i].assign(session=n) for n, i in enumerate(rng.integers(2, size=800))
+    )
+    served["click"] = (rng.random(len(served)) < 0.6 / np.log2(1 + served.place)).astype(int)
+    served.to_csv(tmp_path / "credits.csv", index=False)
+    found = rankwise("clicks", "test", tmp_path / "credits.csv", "--json").json
+    assert found["systems"] == ["A", "B"]
+    assert found["low"] < 0 < found["high"]
+    served.drop(columns=["credit_A", "credit_B"]).to_csv(tmp_path / "bare.csv", index=False)
+    run = rankwise("clicks", "test", tmp_path / "bare.csv")
+    assert run.code == 1
+    assert "needs the team of every row" in run.err
+    pd.concat(variants).to_csv(tmp_path / "all.csv", index=False)
+    joined = rankwise(
+        "clicks", "test", tmp_path / "bare.csv", "--credit", tmp_path / "all.csv", "--json"
+    )
+    assert joined.json == found
+    variants[0].iloc[:3].to_csv(tmp_path / "part.csv", index=False)
+    run = rankwise("clicks", "test", tmp_path / "bare.csv", "--credit", tmp_path / "part.csv")
+    assert run.code == 1
+    assert "does not show" in run.err

@@ -330,3 +330,21 @@ def test_models_of_lists_need_sessions():
     log = ClickLog.from_columns(["q"], ["a"], [1], [1])
     with pytest.raises(ValueError, match="has no sessions"):
         ClickModel("dbn").fit(log)
+
+
+@pytest.mark.parametrize("model", ["ctr", "pbm", "ubm", "sdbn", "dbn"])
+@pytest.mark.parametrize("weight", [[1, 1], [1, 0]])
+def test_a_log_without_clicks_fits_no_model(model, weight):
+    log = ClickLog.from_columns(
+        ["q"] * 2, ["a", "b"], [1, 2], [0, 1 - weight[1]], session=[1, 1], weight=weight
+    )
+    with pytest.raises(ValueError, match="the log holds no click, so no model fits it"):
+        ClickModel(model).fit(log)
+
+
+def test_tables_of_the_ubm_are_bounded():
+    log = ClickLog.from_columns(
+        ["q"] * 3, ["a", "b", "a"], [1, 3000, 3000], [1, 1, 0], session=[1, 1, 2]
+    )
+    with pytest.raises(ValueError, match="3000 places, more than 500"):
+        ClickModel("ubm").fit(log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from rankwise import LSRRank, RankingData, RidgeRanker, ScoreBlend, evaluate
 from rankwise.clicks import ClickLog, ClickRanker, propensities, simulate_clicks
@@ -72,3 +73,15 @@ def test_wrong_use_is_named():
     with pytest.raises(ValueError, match="ScoreBlend takes no sample_weight"):
         ClickRanker(blend).fit(data, log)
     assert ClickRanker(blend, weights=None).fit(data, log).n_rows_ == len(data)
+
+
+def test_rankers_are_cloned_with_their_parameters():
+    ranker = ClickRanker(
+        RidgeRanker(alpha=3.0), method="ips", propensities=[1.0, 0.5], weights=None
+    )
+    copy = clone(ranker)
+    assert copy.get_params()["ranker__alpha"] == 3.0
+    assert copy.method == "ips"
+    assert copy.propensities == [1.0, 0.5]
+    assert copy.set_params(method="harvest").method == "harvest"
+    assert not hasattr(copy, "ranker_")

@@ -119,6 +119,8 @@ def test_debiased_credit_has_the_mean_of_each_list():
         (2, {"method": "coin"}, "method must be one of team_draft"),
         (2, {"k": 0}, "k must be a whole number >= 1"),
         (2, {"names": ["a", "a"]}, "names must be 2 different names"),
+        (2, {"method": "debiased", "examination": []}, "examination must be one number per place"),
+        (2, {"examination": [1.0, -1.0]}, "examination must be finite and >= 0, got -1.0 at pl"),
     ],
 )
 def test_wrong_parameters_are_named(runs, change, message):
@@ -170,6 +172,43 @@ def test_errors_are_as_rare_as_the_level(setting):
     assert crossed <= outside
 
 
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_intervals_hold_with_one_heavy_user(share):
+    """Users have tastes of their own, and one of them has most of the lists."""
+    rng = np.random.default_rng(0)
+    outside = crossed = 0
+    for _ in range(150):
+        n = 300
+        user = np.where(rng.random(n) < share, 0, rng.integers(1, 50, size=n))
+        taste = rng.normal(0.5, 0.2, size=50).clip(0, 1)[user]
+        first = rng.random(n) < taste
+        log = ClickLog.from_columns(
+            ["q"] * 2 * n, ["x", "y"] * n, [1, 2] * n, np.c_[first, ~first].ravel(),
+            session=np.repeat(np.arange(n), 2), user=np.repeat(user, 2), arm=["a", "b"] * n,
+        )  # fmt: skip
+        test = interleaving_test(log, n_resamples=1)
+        assert test.sequential_low <= test.low
+        assert test.sequential_high >= test.high
+        assert ("the heaviest has" in str(test)) == (test.effective_users < 30)
+        outside += not test.low <= 0 <= test.high
+        crossed += not test.sequential_low <= 0 <= test.sequential_high
+    assert outside < 19  # 7.5 expected, 4 standard deviations
+    assert crossed <= outside
+
+
+def test_standard_errors_leave_out_every_user_once():
+    rng = np.random.default_rng(1)
+    log = experiment(rng, heavy=True, n_users=12)
+    test = interleaving_test(log, n_resamples=1)
+    users = np.unique(log.user.codes)
+    means = []
+    for user in users:
+        rest = log.take(np.flatnonzero(log.user.codes != user))
+        means.append(interleaving_test(rest, n_resamples=1).delta)
+    variance = ((np.array(means) - test.delta) ** 2).sum() * (len(users) - 1) / len(users)
+    assert test.variance == pytest.approx(variance * test.n_lists)
+
+
 def test_a_difference_is_found_and_planned_for():
     rng = np.random.default_rng(0)
     log = experiment(rng, n_lists=3000, effect=0.4, n_users=500)
@@ -202,6 +241,34 @@ def test_units_by_definition():
     assert test.p_value == 1.0
     credit = [[0.5, 0], [1, 0], [0, 1], [0, 3]]
     assert interleaving_test(log, credit=credit).delta == pytest.approx((0.5 + 1 - 3) / 4)
+
+
+def test_rows_count_by_their_weights():
+    """A row of weight 3 is three rows of a list of their own."""
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("xyxy"), [1, 2, 1, 2], [1, 0, 0, 1], session=[1, 1, 2, 2],
+        arm=["a", "b"] * 2, weight=[3, 1, 1, 2],
+    )  # fmt: skip
+    # Lists weigh 2 and 1.5 impressions of each row; credits are 3 for a and 2 for b.
+    assert interleaving_test(log).delta == pytest.approx((3 - 2) / 3.5)
+
+
+@pytest.mark.parametrize("rows", [3, 5])
+def test_credit_has_one_row_per_row_of_the_table(rows):
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("xyxy"), [1, 2, 1, 2], [1, 0, 0, 1], session=[1, 1, 2, 2]
+    )
+    with pytest.raises(ValueError, match=r"credit must have one row .*, 4 x 2, got"):
+        interleaving_test(log, credit=np.ones((rows, 2)))
+    with pytest.raises(ValueError, match=r"credit must be finite, got \[nan, 1.0\] at row 1"):
+        interleaving_test(log, credit=[[1, 0], [np.nan, 1], [1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("horizon", [-5, 0, 2.5])
+def test_the_horizon_is_a_number_of_users(horizon):
+    log = experiment(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="horizon must be a whole number >= 1"):
+        interleaving_test(log, horizon=horizon)
 
 
 def test_the_sequential_interval_holds_at_every_look():

@@ -200,6 +200,88 @@ def test_intervals_of_click_rates_cover():
     assert 0.93 < covered / total < 0.97
 
 
+EXAMINED = np.array([1.0, 0.674, 0.414, 0.293, 0.208, 0.171, 0.136, 0.117, 0.084, 0.058])
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, "fit"])
+@pytest.mark.parametrize("n", [33, 100, 333])
+def test_intervals_of_inverse_propensities_cover(n, shrinkage):
+    """Documents that stay near a place, whose examination is known; also those with few clicks."""
+    rng = np.random.default_rng(0)
+    covered, few = [], []
+    for _ in range(6):
+        rate = rng.beta(2, 5, size=300)
+        document = np.repeat(np.arange(300), n)
+        place = np.clip(rng.integers(10, size=300)[document] + rng.integers(3, size=300 * n), 1, 10)
+        click = rng.random(300 * n) < (rate[document] * EXAMINED[place - 1])
+        log = ClickLog.from_columns(["q"] * 300 * n, document, place, click)
+        judged = judgements(log, "ips", propensities=EXAMINED, shrinkage=shrinkage)
+        truth = rate[judged.doc_ids.astype(int)]
+        covered.append((judged.low <= truth) & (truth <= judged.high))
+        few.append(judged.clicks < 5)
+    covered, few = np.concatenate(covered), np.concatenate(few)
+    assert 0.92 < covered.mean() < 0.985
+    assert covered[few].mean() > 0.88
+
+
+def test_intervals_of_models_stay_rates_and_cover():
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rate = rng.beta(1, 2, size=60)
+        document, place = rng.integers(60, size=12_000), rng.integers(1, 11, size=12_000)
+        click = rng.random(12_000) < rate[document] * EXAMINED[place - 1]
+        log = ClickLog.from_columns(
+            ["q"] * 12_000, document, place, click, session=np.arange(12_000)
+        )
+        for method in ("pbm", "ubm"):
+            judged = judgements(log, method)
+            truth = rate[judged.doc_ids.astype(int)]
+            assert (judged.low >= 0).all()
+            assert (judged.high <= 1).all()
+            found.append((judged.low <= truth) & (truth <= judged.high))
+        for method in ("sdbn", "dbn"):
+            assert (judgements(log, method).high <= 1).all()
+    assert 0.92 < np.mean(found) < 0.98
+
+
+@pytest.mark.parametrize("method", ["ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"])
+@pytest.mark.parametrize("level", [0.1, 0.95])
+def test_grades_lie_in_their_intervals(method, level):
+    log = ClickLog.from_columns(
+        ["q"] * 8, list("ababcdde"), [1, 2, 2, 1, 1, 2, 1, 2], [1, 0, 1, 0, 1, 0, 1, 0],
+        session=[1, 1, 2, 2, 3, 3, 4, 4],
+    )  # fmt: skip
+    for shrinkage in (0.0, "fit"):
+        judged = judgements(log, method, shrinkage=shrinkage, level=level)
+        assert (judged.low <= judged.grade).all()
+        assert (judged.grade <= judged.high).all()
+
+
+def test_places_without_clicks_say_nothing_of_their_documents():
+    log = ClickLog.from_columns(["q"] * 4, list("abcd"), [1, 2, 3, 1], [1, 0, 0, 0])
+    judged = judgements(log, "coec", shrinkage=0.0)
+    assert judged.weight[1:3].tolist() == [0, 0]
+    assert judged.low[1:3].tolist() == [0, 0]
+    assert judged.high[1:3].tolist() == [np.inf, np.inf]
+    assert judged.high[[0, 3]].max() < 10
+    with pytest.raises(
+        ValueError, match="got 0 at place 2, from the log, which has no click there"
+    ):
+        judgements(log, "ips")
+
+
+def test_a_heavy_user_is_named():
+    columns = (["q"] * 40, ["a", "b"] * 20, [1, 2] * 20, [1, 0] * 20)
+    users = ["heavy"] * 20 + list(range(20))
+    assert judgements(ClickLog.from_columns(*columns, user=list(range(40)))).notes == []
+    notes = judgements(ClickLog.from_columns(*columns, user=list(map(str, users)))).notes
+    assert notes == [
+        "one user has 50% of the impressions; intervals take impressions as independent and are "
+        "too short"
+    ]
+
+
 def judged_data():
     rng = np.random.default_rng(0)
     n = 40 * 10
@@ -255,6 +337,17 @@ def test_files_of_judgements(tmp_path):
     assert requests[1]["ratings"] == [
         {"_index": "shop", "_id": "c", "rating": int(judged.grade[2])}
     ]
+    again = read_judgements(tmp_path / "es.json")
+    assert again.qid.tolist() == ["tea pot", "tea pot", "cup"]
+    np.testing.assert_array_equal(again.grade, judged.grade)
+    for saved in (judged, judgements(log, "coec", shrinkage=0.0)):  # with an infinite bound
+        saved.write(tmp_path / "own.csv")
+        again = read_judgements(tmp_path / "own.csv")
+        for name in ("qid", "doc_ids", "grade", "weight", "low", "high", "impressions", "clicks"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(saved, name))
+    (tmp_path / "short.csv").write_text("qid,doc_id,grade\ntea,a,3\n")
+    again = read_judgements(tmp_path / "short.csv")
+    assert (again.weight.tolist(), again.low.tolist(), again.high.tolist()) == ([1], [3], [3])
     judged.write(tmp_path / "rank.txt", "ranklib")
     lines = (tmp_path / "rank.txt").read_text().splitlines()
     assert lines[0] == "# qid:1: tea pot"
@@ -275,6 +368,8 @@ def test_files_of_judgements(tmp_path):
         ('{"judgmentRatings": [{"query": "q"}]}', "must hold judgmentRatings"),
         ('{"name": "x"}', "must hold judgmentRatings"),
         ("a,b\n1,2\n", "must have the columns query, docid and rating"),
+        ('{"requests": [{"id": "q"}]}', "'ratings' is missing"),
+        ("qid,doc_id,grade,low\nq,a,1,inf\n", "judgement 0: low must be a number, got 'inf'"),
         ("query,docid,rating\nq,a,good\n", "rating must be a number, got 'good'"),
         ("query,docid,rating\nq,a,1\nq,a,2\n", "a second time"),
         ("query,docid,rating\n", "holds no judgement"),

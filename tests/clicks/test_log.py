@@ -92,14 +92,60 @@ def test_oddities_are_counted_and_named():
         "places_from_0": 6,
         "time_backwards": 1,
         "repeated_rows": 1,
+        "differing_repeats": 1,
         "shared_places": 1,
         "lists_with_gaps": 2,
         "below_last_click": 3,
     }
-    assert rows_of(log)[1] == ("q", "b", 2, True)  # the first row, clicked as the second
+    assert rows_of(log)[1] == ("q", "b", 3, True)  # where it was clicked
     text = str(log.summary())
     assert set(log.problems) <= set(PROBLEMS)
     assert all(f"{n} {PROBLEMS[name]}" in text for name, n in log.problems.items())
+
+
+def test_repeated_rows_merge_into_the_clicked_one():
+    log = ClickLog.from_columns(
+        ["q"] * 3, ["a", "b", "a"], [3, 2, 1], [0, 0, 1], session=[1] * 3, weight=[5, 2, 2]
+    )
+    assert rows_of(log) == [("q", "a", 1, True), ("q", "b", 2, False)]
+    assert log.weight.tolist() == [2, 2]
+    assert log.problems == {"repeated_rows": 1, "differing_repeats": 1, "below_last_click": 1}
+
+
+def test_sessions_of_several_users_are_split():
+    log = ClickLog.from_columns(
+        ["q"] * 5, list("ababa"), [1, 2, 1, 2, 1], [1, 0, 0, 1, 0], session=[7, 7, 7, 7, 8],
+        user=["u", "u", "v", "v", "v"],
+    )  # fmt: skip
+    assert log.n_lists == 3
+    assert len(log) == 5
+    assert log.problems == {"shared_sessions": 1}
+    assert log.session.names.tolist() == ["7", "7 (2)", "8"]
+
+
+def test_searches_repeated_in_a_session_are_split_by_time():
+    pages = ClickLog.from_columns(
+        ["q"] * 4 + ["r"] + ["q"] * 2, list("ababaab"), [1, 2, 1, 2, 1, 1, 2],
+        [1, 0, 0, 1, 0, 0, 0], session=[1] * 5 + [2] * 2, time=[0, 0, 60, 60, 60, 0, 1],
+    )  # fmt: skip
+    assert rows_of(pages)[:4] == [
+        ("q", "a", 1, True), ("q", "b", 2, False), ("q", "a", 1, False), ("q", "b", 2, True),
+    ]  # fmt: skip
+    assert pages.n_lists == 4
+    assert pages.problems == {"split_lists": 1}
+    # An impression and its click as two rows: one list.
+    events = ClickLog.from_columns(
+        ["q"] * 3, ["a", "b", "b"], [1, 2, 2], [0, 0, 1], session=[1] * 3, time=[0, 0, 5]
+    )
+    assert rows_of(events) == [("q", "a", 1, False), ("q", "b", 2, True)]
+    assert events.problems == {"repeated_rows": 1, "differing_repeats": 1}
+
+
+def test_time_runs_backwards_in_sessions_that_alternate():
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("aabb"), [1, 1, 2, 2], [0, 1, 0, 1], session=[1, 2, 1, 2], time=[9, 1, 8, 2]
+    )
+    assert log.problems == {"time_backwards": 1}
 
 
 def test_crowded_users_are_counted():
@@ -161,6 +207,41 @@ def test_times_are_seconds(tmp_path):
     for time in (moments, [10, 20, 30], pd.to_datetime([10, 20, 30], unit="s")):
         log = read_clicks(table.assign(time=time))
         np.testing.assert_array_equal(log.time, [10.0, 20.0, 30.0])
+
+
+def test_counts_of_impressions_are_no_impressions(tmp_path):
+    frame = long_frame().assign(impressions=[1, 5, 1, 1, 1])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for form, where in ((frame, "at row 1"), (tmp_path / "log.csv", "log.csv, line 3")):
+        with pytest.raises(ValueError, match="impressions is 5") as error:
+            read_clicks(form)
+        assert where in str(error.value)
+    assert len(read_clicks(frame, weight=False)) == 5
+    assert read_clicks(frame, weight="impressions").weight.tolist() == [1, 5, 1, 1, 1]
+    assert rows_of(read_clicks(frame.assign(impressions=1))) == WANTED
+
+
+def test_query_ids_with_several_texts_are_counted(tmp_path):
+    frame = long_frame().assign(query=["tea", "Tea", "cup", "cup", "cup"])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for form in (frame, tmp_path / "log.csv"):
+        log = read_clicks(form)
+        assert rows_of(log) == WANTED
+        assert log.problems["queries_with_several_texts"] == 1
+    assert "queries_with_several_texts" not in read_clicks(frame, query="query").problems
+
+
+def test_times_may_be_numbers_beside_dates(tmp_path):
+    frame = long_frame().assign(time=[1, 2.5, "2020-01-01", 4, 5])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for form in (frame, tmp_path / "log.csv"):
+        assert read_clicks(form).time.tolist() == [1, 2.5, 1577836800, 4, 5]
+    frame.loc[3, "time"] = "noon"
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(ValueError, match=r"log.csv, line 5: time must be a number .* 'noon'"):
+        read_clicks(tmp_path / "log.csv")
+    with pytest.raises(ValueError, match=r"time must be a number .* 'noon' at row 3"):
+        read_clicks(frame)
 
 
 def test_yandex_lines(tmp_path):
@@ -252,9 +333,81 @@ def test_searches_and_events(tmp_path):
         }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("hits", "documents", "problems"),
+    [
+        ('["a", "b"]', ["a", "b"], {}),
+        (["a", None, "b"], ["a", "b"], {"unnamed_hits": 1, "lists_with_gaps": 1}),
+        ('["a", null, "b"]', ["a", "b"], {"unnamed_hits": 1, "lists_with_gaps": 1}),
+    ],
+)
+def test_hits_may_be_json_text_and_have_gaps(tmp_path, hits, documents, problems):
+    searches = [{"query_id": "s", "user_query": "tea", "query_response_hit_ids": hits}]
+    clicked = [event("click", "s", documents[0])]
+    pd.DataFrame(searches).to_parquet(tmp_path / "searches.parquet")
+    forms = (searches, pd.DataFrame(searches), tmp_path / "searches.parquet")
+    for log in (read_ubi(form, clicked) for form in forms):
+        assert log.document.names[log.document.codes].tolist() == documents
+        below = log.problems.pop("below_last_click")
+        assert log.problems == problems
+        assert below == len(documents) - 1
+        assert log.place.tolist()[-1] == 2 + len(problems) // 2
+
+
+def test_searches_without_hits_may_be_nan():
+    searches = pd.DataFrame({"query_id": ["s", "r"], "user_query": ["tea", "cup"]})
+    searches["query_response_hit_ids"] = pd.Series([["a"], np.nan], dtype=object)
+    log = read_ubi(searches, [event("click", "s", "a")])
+    assert len(log) == 1
+    assert log.problems == {"searches_without_impressions": 1}
+
+
+def test_one_search_without_client_or_time_is_counted():
+    searches = [
+        {"query_id": f"s{i}", "user_query": "tea", "client_id": "u", "timestamp": 1_700_000_000_000,
+         "query_response_hit_ids": ["a"]}
+        for i in range(3)
+    ]  # fmt: skip
+    log = read_ubi(searches, [event("click", "s1", "a")], clicks="click")
+    assert log.time.tolist() == [1.7e9] * 3
+    assert int(log.click.sum()) == 1
+    del searches[0]["client_id"], searches[2]["timestamp"]
+    searches[1]["timestamp"] = "2023-11-14T22:13:20"
+    searches[2]["client_id"] = "client of search s0"
+    log = read_ubi(searches, [event("click", "s1", "a")])
+    assert log.problems == {"without_user": 1, "without_time": 1}
+    assert log.time is None
+    assert len(set(log.user.codes.tolist())) == 3
+    assert read_ubi(searches[:2], []).time.tolist() == [1.7e9] * 2
+
+
+def test_searches_and_events_may_be_one_frame():
+    records = pd.DataFrame([*SEARCHES[1:2], event("click", "s2", "b")])
+    assert rows_of(read_ubi(records)) == [("tea", "a", 1, False), ("tea", "b", 2, True)]
+
+
+@pytest.mark.parametrize(
+    ("search", "action", "message"),
+    [
+        ({"query_response_hit_ids": "10,11"}, {}, "'s': query_response_hit_ids must be a list"),
+        ({"timestamp": "noon"}, {}, "'s': timestamp must be a date or a number of milliseconds"),
+        ({"user_query": None}, {}, "no search has a user_query. Pass by='query_id'"),
+        ({"query_response_hit_ids": None}, {}, "the 1 searches show no documents"),
+        ({}, event("impression", "s", "a", "x"), "'s': position.ordinal must be a number"),
+    ],
+)
+def test_wrong_searches_are_named(search, action, message):
+    record = {"query_id": "s", "user_query": "tea", "query_response_hit_ids": ["a"]} | search
+    with pytest.raises(ValueError, match=message):
+        read_ubi([record, *([action] if action else [])])
+
+
 def test_damaged_json_is_named_by_line(tmp_path):
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"query_id": \n')
     with pytest.raises(ValueError, match=r"a.ndjson: line 2: not JSON"):
+        read_ubi(tmp_path / "a.ndjson")
+    (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"_id": "x", "_source": null}\n')
+    with pytest.raises(ValueError, match=r"a.ndjson: line 2: _source must be an object"):
         read_ubi(tmp_path / "a.ndjson")
 
 
@@ -354,6 +507,32 @@ def test_intervals_of_rates_widen_with_few_users():
     assert few.high[0] - few.low[0] > 3 * (many.high[0] - many.low[0])
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.8])
+def test_intervals_of_rates_hold_with_one_heavy_user(share):
+    rng = np.random.default_rng(0)
+    covered, n = 0, 400
+    for _ in range(200):
+        user = np.where(rng.random(n) < share, 0, rng.integers(1, 60, size=n))
+        click = rng.random(n) < rng.beta(2, 5, size=60)[user]
+        summary = ClickLog.from_columns(["q"] * n, ["a"] * n, [1] * n, click, user=user).summary()
+        covered += summary.low[0] <= 2 / 7 <= summary.high[0]
+    assert covered >= 180  # 190 expected, 3 standard deviations
+
+
+def test_rows_of_users_of_their_own_are_independent():
+    click = [1, 0, 0, 1, 0, 0, 0]
+    log = ClickLog.from_columns(["q"] * 7, list("abcdefg"), [1] * 7, click, user=range(7))
+    summary, n = log.summary(), np.array([7.0])
+    low, high = wilson_interval(np.array([2.0]), n, n, 0.95)
+    assert (summary.low, summary.high) == (low, high)
+
+
+def test_a_log_of_weight_0_is_summed_up():
+    log = ClickLog.from_columns(["q"] * 2, ["a"] * 2, [1] * 2, [0, 1], weight=[0, 0], user=[1, 2])
+    summary = log.summary()
+    assert (summary.low.tolist(), summary.high.tolist()) == ([0.0], [1.0])
+
+
 def test_places_are_named_as_ranges():
     assert name_places([1, 2, 3, 7, 9, 10]) == "1–3, 7, 9–10"
 
@@ -381,3 +560,39 @@ def test_simulated_users_click_as_they_should():
         assert abs(dbn.click[rows].mean() - expected) < 4 * np.sqrt(expected / rows.sum())
     with pytest.raises(ValueError, match="user 'pbm' has no parameter 'patience'"):
         simulate_clicks(data, rng.random(40), {"model": "pbm", "patience": 1})
+
+
+def test_wrong_cells_are_named_by_line_and_column(tmp_path):
+    long_frame().astype(object).replace({"position": {3: "x"}}).to_csv(tmp_path / "log.csv")
+    with pytest.raises(ValueError, match=r"log.csv, line 6: column 'position' has 'x'"):
+        read_clicks(tmp_path / "log.csv")
+
+
+def test_suffixes_that_are_not_known_are_refused(tmp_path):
+    long_frame().to_csv(tmp_path / "e.log", index=False)
+    with pytest.raises(ValueError, match=r"e.log: '.log' does not tell how .* Pass sep=','"):
+        read_clicks(tmp_path / "e.log")
+    assert rows_of(read_clicks(tmp_path / "e.log", sep=",")) == WANTED
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_users": 0}, "n_users must be >= 1, got 0"),
+        ({"temperature": np.nan}, "temperature >= 0"),
+        ({"ranker": [1.0, np.nan]}, "scores of the ranker must be finite, got nan at row 1"),
+        ({"user": {"model": "pbm", "examination": []}}, "examination must be one number per place"),
+        (
+            {"user": {"model": "trust", "examination": [1.0, 2.0]}},
+            r"examination must be in \[0, 1\], got 2.0 at place 2",
+        ),
+        (
+            {"user": {"model": "dbn", "satisfaction": 7}},
+            r"satisfaction must be in \[0, 1\], got 7",
+        ),
+    ],
+)
+def test_users_that_cannot_be_are_refused(change, message):
+    data = RankingData(np.eye(2), np.array([0.0, 1]), np.array([1, 1]))
+    with pytest.raises(ValueError, match=message):
+        simulate_clicks(data, **({"ranker": [1.0, 0.0]} | change))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from rankwise.clicks import ClickLog, ClickModel, off_policy, read_clicks
@@ -162,6 +163,23 @@ def test_wrong_parameters_are_named(change, message):
     )
     with pytest.raises(ValueError, match=message):
         off_policy(**({"log": log, "target": {"q": {"x": 1.0}}} | change))
+
+
+def test_targets_have_one_entry_per_row_of_the_table():
+    """A table given twice, or too short, is refused, also for a part of the log."""
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("abab"), [1, 2, 2, 1], [1, 0, 0, 1], session=[1, 1, 2, 2],
+        propensity=[0.5] * 4,
+    )  # fmt: skip
+    target = np.array([0.9, 0.9, 0.1, 0.1])
+    part = log.take(np.arange(2))
+    for wrong in (np.r_[target, target], target[:3]):
+        for of_log in (log, part):
+            with pytest.raises(ValueError, match=r"target must have one number per row .* 4, got"):
+                off_policy(of_log, wrong, min_effective_size=0)
+    found = off_policy(log, target, "DCG@2", min_effective_size=0)
+    for same in (pd.Series(target), pl.Series(target), list(target), pd.Series([9, 9, 1, 1]) / 10):
+        assert off_policy(log, same, "DCG@2", min_effective_size=0) == found
 
 
 def test_a_log_without_propensities_is_refused():

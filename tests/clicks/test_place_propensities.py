@@ -122,3 +122,15 @@ def test_wrong_parameters_are_named():
         propensities(log)
     with pytest.raises(ValueError, match="method must be one of random, harvest, em"):
         propensities(log, "guess")
+
+
+@pytest.mark.parametrize(("weight", "noted"), [(1, True), (150, True), (2000, False)])
+def test_em_says_when_its_bias_matters(weight, noted):
+    """100 pairs: bias is small beside standard errors from about 1000 impressions a pair on."""
+    pairs = np.repeat(np.arange(100), 4)
+    log = ClickLog.from_columns(
+        ["q"] * 400, pairs, np.tile([1, 1, 2, 2], 100), np.tile([0, 1], 200),
+        weight=np.full(400, float(weight)),
+    )  # fmt: skip
+    notes = propensities(log, "em").notes
+    assert any("too short" in note for note in notes) == noted

@@ -65,6 +65,16 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "by": (
+        Annotated[
+            str | None,
+            typer.Option(
+                help="With --format ubi: what a query is, user_query or query_id (default: "
+                "user_query)."
+            ),
+        ],
+        None,
+    ),
     **{option: (_column(option, *role), None) for option, role in _ROLES.items()},
     "sep": (
         Annotated[
@@ -102,7 +112,12 @@ def reads_log(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _read(
-    log: Path, format: str | None, events: Path | None, sep: str | None, **columns: Any
+    log: Path,
+    format: str | None,
+    events: Path | None,
+    by: str | None,
+    sep: str | None,
+    **columns: Any,
 ) -> Any:
     from rankwise.clicks import read_clicks, read_ubi
 
@@ -118,12 +133,16 @@ def _read(
         raise UsageError(
             f"--{wrong} names a column of tables, but the format is {format}. Drop it."
         )
+    if by is not None and (format != "ubi" or by not in ("user_query", "query_id")):
+        raise UsageError(
+            f"--by must be user_query or query_id, of --format ubi, got {by!r} and {format!r}."
+        )
     if events is not None:
         if format != "ubi":
             raise UsageError(f"--events needs --format ubi, got {format!r}.")
         check_file(events)
     if format == "ubi":
-        return read_ubi(log, events)
+        return read_ubi(log, events, by=by or "user_query")
     given = {_ROLES[option][0]: column for option, column in named.items()}
     separator = "\t" if sep == "\\t" else sep
     return read_clicks(log, format=format, sep=separator, **given)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ app = typer.Typer(
 Level = Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help=f"File to write. {MISSING_FOLDERS}")]
 RandomState = Annotated[int, typer.Option(help="Seed.")]
-SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec"}
+SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec", ".trec": "trec"}
 
 
 @app.command("summary")
@@ -52,6 +52,21 @@ def judge(
     method: Annotated[
         str, typer.Option(help="Method: ctr, coec, harvest, ips, pbm, ubm, sdbn or dbn.")
     ] = "ctr",
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KAPPA|fit",
+            help="Strength of the prior that moves grades to the mean, or fit (default: 0 for ctr, "
+            "else fit).",
+        ),
+    ] = None,
+    propensities: Annotated[
+        str | None,
+        typer.Option(
+            metavar="G,G,…",
+            help="For harvest and ips: examination of the places 1, 2, … (default: from the log).",
+        ),
+    ] = None,
     grades: Annotated[
         int | None, typer.Option(min=2, help="Number of whole grades (default: real values).")
     ] = None,
@@ -74,10 +89,17 @@ def judge(
     """
     check_target(out, "--out")
     chosen = to or SUFFIXES.get(out.suffix, "csv")
+    options: Any = {"grades": grades, "level": level}
+    if propensities is not None:
+        options["propensities"] = [_number("--propensities", g) for g in split_list(propensities)]
+    if shrinkage is not None:
+        options["shrinkage"] = (
+            shrinkage if shrinkage == "fit" else _number("--shrinkage", shrinkage)
+        )
     from rankwise.clicks import judgements
 
     with waiting("Judging"):
-        judged = judgements(log, method, grades=grades, level=level)  # type: ignore[arg-type]
+        judged = judgements(log, method, **options)  # type: ignore[arg-type]
         make_folder(out)
         judged.write(out, chosen, index=index)  # type: ignore[arg-type]
     facts = {"out": str(out), "format": chosen, "method": method, "pairs": len(judged)}
@@ -103,6 +125,13 @@ def judge(
         say(f"note: {note}")
 
 
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{option} must be a number, got {text!r}.") from None
+
+
 @app.command("interleave")
 def interleave(
     runs: Annotated[
@@ -116,10 +145,11 @@ def interleave(
     random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
-    """Interleave the lists of systems: CSV with query, document, place and team.
+    """Interleave the lists of systems: CSV with query, document, place, team and credits.
 
-    Systems are named after their files, without suffixes. Show the lists, log the teams, and run
-    'rankwise clicks test' on the clicks.
+    Systems are named after their files, without suffixes. Show the lists, log the teams or the
+    credits, and run 'rankwise clicks test' on the clicks. Debiased lists have credits, but no
+    teams.
     """
     for path in runs:
         check_file(path)
@@ -153,6 +183,14 @@ def test(
         str | None,
         typer.Option(metavar="A,B", help="Arms to compare (default: the two arms of the log)."),
     ] = None,
+    credit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV of 'rankwise clicks interleave' with what a click is worth to each system "
+            "(default: the columns credit_… of LOG; without them, the arms).",
+        ),
+    ] = None,
     unit: Annotated[str, typer.Option(help="What counts once: list, query or user.")] = "list",
     level: Level = 0.95,
     random_state: RandomState = 0,
@@ -162,9 +200,14 @@ def test(
     pair = None if systems is None else tuple(split_list(systems))
     if pair is not None and len(pair) != 2:
         raise UsageError(f"--systems must name two arms, got {systems!r}.")
+    if credit is not None:
+        check_file(credit)
     from rankwise.clicks import interleaving_test
+    from rankwise.clicks.credits import join_credit
 
     with waiting("Testing"):
+        if credit is not None:
+            log = join_credit(log, credit)
         chosen: Any = {"systems": pair, "unit": unit}
         found = interleaving_test(log, **chosen, level=level, random_state=random_state)
     if json:

@@ -124,10 +124,12 @@ class ClickModel:
         Raises
         ------
         ValueError
-            If the model reads lists and the log has no sessions.
+            If the log has no click, or no sessions and the model reads lists.
         """
         if self.model in LISTED:
             log.require_sessions(f"model {self.model!r}")
+        if not (log.click & (log.counts > 0)).any():
+            raise ValueError("the log holds no click, so no model fits it. Collect more of it.")
         self.notes_: list[str] = []
         self.n_iter_, self.converged_ = 0, True
         if self.model == "ctr":

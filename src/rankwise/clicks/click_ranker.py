@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from rankwise.clicks.judgement import Judgements, Method, judgements
 from rankwise.datasets.data import RankingData
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WEIGHTS = ("trust", "impressions", None)
 
 
-class ClickRanker:
+class ClickRanker(BaseEstimator):
     """A ranker that learns from a click log in place of grades.
 
     Parameters
@@ -88,9 +88,6 @@ class ClickRanker:
         self.propensities = propensities
         self.weights: Literal["trust", "impressions"] | None = weights
         self.shrinkage: float | Literal["fit"] | None = shrinkage
-
-    def __repr__(self) -> str:
-        return f"ClickRanker({self.ranker!r}, method={self.method!r})"
 
     def fit(self, data: RankingData, log: ClickLog) -> Self:
         """Judge the pairs of the log, and fit the ranker on the rows of ``data`` that are judged.

@@ -184,18 +184,19 @@ def off_policy(
 
 
 def _is_array(target: Any) -> bool:
-    return isinstance(target, np.ndarray) or (
-        isinstance(target, list) and len(target) > 0 and isinstance(target[0], int | float)
-    )
+    """Whether a target is one number per row: an array, a list of numbers, or a series."""
+    if isinstance(target, list | tuple):
+        return len(target) > 0 and isinstance(target[0], int | float | np.number)
+    return np.ndim(target) == 1 and hasattr(target, "dtype")
 
 
 def _by_row(log: ClickLog, values: Any, name: str) -> Float64Array:
     """Values of the rows of the input table, for the rows of the log."""
     column = np.asarray(values, dtype=np.float64)
-    if column.ndim != 1 or len(column) <= log.source.max():
+    if column.shape != (log.n_source,):
         raise ValueError(
-            f"{name} must have one number per row of the table, at least {log.source.max() + 1}, "
-            f"got shape {column.shape}."
+            f"{name} must have one number per row of the table, {log.n_source}, got shape "
+            f"{column.shape}."
         )
     column = column[log.source]
     if not (np.isfinite(column) & (column >= 0)).all():

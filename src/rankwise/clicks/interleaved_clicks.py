@@ -6,11 +6,14 @@ References
    asymptotic confidence sequences", Annals of Statistics 52, 2024.
 .. [2] Chapelle, Joachims, Radlinski and Yue, "Large-scale validation and analysis of interleaved
    search evaluation", TOIS 30, 2012.
+.. [3] Bell and McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage
+   samples", Survey Methodology 28, 2002.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,12 +21,15 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from rankwise.metrics.statistics.randomisation import sign_flip_p_values
+from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
 
+# Below, the sequence for many users says little: see the notes of always_valid_interval.
+FEW_USERS = 30
 UNITS = ("list", "query", "user")
 
 
@@ -49,6 +55,10 @@ class InterleavingTest:
     level : float
     variance : float
         Of the difference of one list, with the dependence within users.
+    effective_users : float
+        Number of equally heavy users that say as much: 1 / (sum of the squared weights of users).
+    notes : list of str
+        What a reader of the test must know.
     """
 
     systems: tuple[str, str]
@@ -65,6 +75,8 @@ class InterleavingTest:
     sequential_high: float
     level: float
     variance: float
+    effective_users: float
+    notes: list[str]
 
     def lists_needed(self, delta: float, power: float = 0.8) -> int:
         """Lists that a test needs to find a difference of ``delta`` with the given power.
@@ -83,13 +95,14 @@ class InterleavingTest:
 
     def __str__(self) -> str:
         a, b = self.systems
-        return (
+        lines = [
             f"{a} minus {b}: {self.delta:+.4f} credited clicks a list, {self.level:.0%} interval "
-            f"{self.low:+.4f} to {self.high:+.4f}, p = {self.p_value:.4f}\n"
-            f"at any time: {self.sequential_low:+.4f} to {self.sequential_high:+.4f}\n"
+            f"{self.low:+.4f} to {self.high:+.4f}, p = {self.p_value:.4f}",
+            f"at any time: {self.sequential_low:+.4f} to {self.sequential_high:+.4f}",
             f"{self.n_lists} lists of {self.n_users} users: {a} wins {self.wins}, {b} wins "
-            f"{self.losses}, {self.ties} ties"
-        )
+            f"{self.losses}, {self.ties} ties",
+        ]
+        return "\n".join(lines + [f"note: {note}" for note in self.notes])
 
 
 def interleaving_test(
@@ -99,7 +112,7 @@ def interleaving_test(
     credit: ArrayLike | None = None,
     unit: Literal["list", "query", "user"] = "list",
     level: float = 0.95,
-    horizon: int | None = None,
+    horizon: int = 1000,
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> InterleavingTest:
@@ -110,16 +123,18 @@ def interleaving_test(
     log : ClickLog
         Clicks on lists of :func:`interleave`; ``arm`` is the team of each row, "" for none.
     systems : (str, str), optional
-        The two arms to compare. None: the arms of the log, in order, if there are two.
+        The two systems to compare. None: those of the log, in order, if there are two.
     credit : array-like of shape (n_input_rows, 2), optional
         Worth of a click to each system, as ``Interleaving.credit``, by row of the table that the
-        log was made from (``log.source``). None: 1 for the arm of the row.
+        log was made from (``log.source``). None: ``log.credit``; without it, 1 for the arm of the
+        row.
     unit : {"list", "query", "user"}
         What counts once in ``delta``: every list, or every query or user whatever their number of
         lists.
     level : float in (0, 1)
-    horizon : int >= 1, optional
-        Number of users at which the sequential interval is narrowest. None: those of the log.
+    horizon : int >= 1
+        Number of users at which the sequential interval is narrowest. It must not be changed on the
+        way: a horizon chosen at every look spends the level anew.
     n_resamples : int >= 1
         Draws of the sign test; with few users it is exact.
     random_state : int, Generator or None
@@ -131,12 +146,16 @@ def interleaving_test(
     Raises
     ------
     ValueError
-        If the log has no sessions or not two arms, no credited click, or fewer than two users.
+        If the log has no sessions, neither credit nor two arms, no credited click, or fewer than
+        two users.
 
     Notes
     -----
     The unit of chance is the user: if the systems are alike, all differences of one user could have
-    had the opposite sign. Sessions are users if the log names none.
+    had the opposite sign. Sessions are users if the log names none. Intervals widen if few users
+    make most of the lists. With tastes of their own and one user who has 2, 30, 60 or 90 % of 400
+    lists of 60, 95 % intervals held the truth in 94, 94, 99 and 99 % of 1000 simulations, those at
+    any time in all (:doc:`/clicks_explained`).
 
     Examples
     --------
@@ -152,37 +171,44 @@ def interleaving_test(
     (0.5, 30, 10, True)
     """
     check_level(level)
+    if not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise ValueError(f"horizon must be a whole number >= 1, got {horizon!r}.")
     if unit not in UNITS:
         raise ValueError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}.")
     log.require_sessions("interleaving_test")
     names, worth = _worth(log, systems, credit)
     indptr = log.lists.indptr
-    difference = np.add.reduceat(worth * log.click, indptr[:-1])
+    first = indptr[:-1]
+    counts = np.add.reduceat(log.counts, first) / np.diff(indptr)
+    # Rows that stand for more impressions than others of their list count for more.
+    difference = np.add.reduceat(worth * log.click * log.counts, first)
+    difference /= np.maximum(counts, 1e-300)
     if not difference.any():
         raise ValueError(
             f"no click is worth more to {names[0]!r} or to {names[1]!r}. Check the arms of the log."
         )
-    first = indptr[:-1]
     users = np.unique(log.clusters[first], return_inverse=True)[1]
     n_users, n_lists = int(users.max()) + 1, len(first)
     if n_users < 2:
         raise ValueError("interleaving_test needs two users or more, got 1.")
-    share = _shares(unit, log, first, users)
+    share = _shares(unit, log, counts, users)
     delta = float((share * difference).sum())
     sums = np.bincount(users, share * difference)
     weight = np.bincount(users, share)
-    se = math.sqrt(float(((sums - weight * delta) ** 2).sum()) * n_users / (n_users - 1))
-    # Heavy users leave fewer independent values than there are users.
     effective = 1.0 / float((weight**2).sum())
+    se = _spread_between(sums - weight * delta, weight)
     t = float(stdtrit(max(effective - 1.0, 1.0), (1 + level) / 2))
-    wide = _time_uniform(effective, 1 - level, horizon or effective) * se * math.sqrt(effective)
+    # The sequence is one of many users; as t widens the normal for few, it is widened, too.
+    wide = time_uniform_half_width(effective, level, horizon) * math.sqrt(effective)
+    wide = max(wide * t / float(ndtri((1 + level) / 2)), t)
     p_value = float(
         sign_flip_p_values(sums[:, None], n_resamples=n_resamples, random_state=random_state)[0]
     )
     return InterleavingTest(
         names, delta, delta - t * se, delta + t * se, p_value,
         int((difference > 0).sum()), int((difference < 0).sum()), int((difference == 0).sum()),
-        n_lists, n_users, delta - wide, delta + wide, level, se**2 * n_lists,
+        n_lists, n_users, delta - wide * se, delta + wide * se, level, se**2 * n_lists,
+        effective, _notes(weight, effective),
     )  # fmt: skip
 
 
@@ -191,41 +217,70 @@ def _worth(
 ) -> tuple[tuple[str, str], Float64Array]:
     """Names of the systems, and worth of a click on each row: first system minus second."""
     if credit is not None:
-        values = np.asarray(credit, dtype=np.float64)
-        if values.ndim != 2 or values.shape[1] != 2 or len(values) <= log.source.max():
-            raise ValueError(
-                "credit must have one row per row of the table and two columns, got shape "
-                f"{values.shape}."
-            )
-        names = systems or ("a", "b")
-        return names, values[log.source, 0] - values[log.source, 1]
-    if log.arm is None:
+        values = _check_credit(log, credit)
+        return systems or ("a", "b"), values[:, 0] - values[:, 1]
+    if log.credit is not None:
+        names = _two_of(systems or log.systems, log.systems)
+        first, second = (log.credit[:, log.systems.index(name)] for name in names)
+        return names, first - second
+    there = [] if log.arm is None else [name for name in log.arm.names.tolist() if name]
+    if log.arm is None or not there:
         raise ValueError(
             "interleaving_test needs the team of every row: pass the log a column arm, or credit."
         )
-    there = [name for name in log.arm.names.tolist() if name]
-    names = tuple(systems or sorted(there))  # type: ignore[assignment]
-    if len(names) != 2 or not {*names} <= {*there}:
-        raise ValueError(
-            f"systems must be two arms of the log, got {', '.join(names)}; it has "
-            f"{', '.join(there)}."
-        )
+    names = _two_of(systems or sorted(there), there)
     arm = log.arm.names[log.arm.codes]
     return names, (arm == names[0]).astype(np.float64) - (arm == names[1])
 
 
-def _shares(unit: str, log: ClickLog, first: Int64Array, users: Int64Array) -> Float64Array:
-    """Weight of each list in delta; they add up to 1."""
-    weight = log.counts[first]
+def _check_credit(log: ClickLog, credit: ArrayLike) -> Float64Array:
+    """Worth of the rows of the log, of an array for the rows of its table."""
+    values = np.asarray(credit, dtype=np.float64)
+    if values.shape != (log.n_source, 2):
+        raise ValueError(
+            f"credit must have one row per row of the table and two columns, {log.n_source} x 2, "
+            f"got shape {values.shape}."
+        )
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValueError(f"credit must be finite, got {values[row].tolist()} at row {row}.")
+    return values[log.source]
+
+
+def _two_of(names: Sequence[str], there: Sequence[str]) -> tuple[str, str]:
+    if len(names) != 2 or names[0] == names[1] or not {*names} <= {*there}:
+        raise ValueError(
+            f"systems must be two arms of the log, got {', '.join(names)}; it has "
+            f"{', '.join(there)}."
+        )
+    return names[0], names[1]
+
+
+def _spread_between(residual: Float64Array, weight: Float64Array) -> float:
+    """Standard error of a weighted mean by leaving out every user once (jackknife, [3]_).
+
+    A heavy user draws the mean to himself, so that his residual alone says too little.
+    """
+    n_users = len(weight)
+    left_out = residual / np.maximum(1.0 - weight, 1e-300)
+    return math.sqrt(float((left_out**2).sum()) * (n_users - 1) / n_users)
+
+
+def _notes(weight: Float64Array, effective: float) -> list[str]:
+    if effective >= FEW_USERS:
+        return []
+    return [
+        f"the users count as {effective:.1f} equal ones, the heaviest has {weight.max():.0%} of "
+        f"the weight; below {FEW_USERS}, do not stop by the interval at any time"
+    ]
+
+
+def _shares(unit: str, log: ClickLog, weight: Float64Array, users: Int64Array) -> Float64Array:
+    """Share of each list in delta, for lists that stand for ``weight`` lists each; sum 1."""
     if unit == "list":
         return weight / weight.sum()
-    key = users if unit == "user" else np.unique(log.query.codes[first], return_inverse=True)[1]
+    query = log.query.codes[log.lists.indptr[:-1]]
+    key = users if unit == "user" else np.unique(query, return_inverse=True)[1]
     total = np.bincount(key, weight)
     return weight / (total[key] * len(total))
-
-
-def _time_uniform(n: float, alpha: float, horizon: float) -> float:
-    """Half-width of the confidence sequence after n values of variance 1."""
-    rho2 = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / horizon
-    inner = (n * rho2 + 1) / (n**2 * rho2) * 2 * math.log(math.sqrt(n * rho2 + 1) / alpha)
-    return math.sqrt(inner)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.clicks.simulation import examination_at
+from rankwise.clicks.simulation import check_examination, examination_at
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import trec_order
@@ -40,6 +40,7 @@ class Interleaving:
         From 1.
     team : ndarray of shape (n_rows,) of str
         System that a click counts for; "" for none. It is the ``arm`` of a :class:`ClickLog`.
+        Lists of method "debiased" have no teams: their clicks count for both systems.
     credit : ndarray of shape (n_rows, n_systems), float64
         What a click is worth to each system.
     systems : tuple of str
@@ -98,7 +99,7 @@ def interleave(
     ------
     ValueError
         If there are fewer than two runs, more than two and ``method`` is not "team_draft", or their
-        queries differ.
+        queries differ, or an examination is negative.
 
     Notes
     -----
@@ -121,6 +122,8 @@ def interleave(
         raise ValueError(f"method {method!r} merges {few}, got {len(runs)}.")
     if k is not None and (not isinstance(k, int | np.integer) or k < 1):
         raise ValueError(f"k must be a whole number >= 1, got {k!r}.")
+    if examination is not None:
+        check_examination(examination)
     systems = tuple(names or (chr(ord("a") + i) for i in range(len(runs))))
     if len(set(systems)) != len(runs) or "" in systems:
         raise ValueError(f"names must be {len(runs)} different names, got {list(systems)}.")
@@ -137,7 +140,8 @@ def interleave(
             worth = [[float(t == i) for i in range(len(runs))] for t in teams]
         else:
             merged, worth = _balance([r[:depth] for r in ranked], method, k, examination, rng)
-            teams = [_leader(w) for w in worth]
+            # A click of a debiased list has a worth to both: the larger one names no winner.
+            teams = [_leader(w) if method == "balanced" else -1 for w in worth]
         rest = _append_rest(merged, ranked)
         merged, teams = merged + rest, teams + [-1] * len(rest)
         worth += [[0.0] * len(runs)] * len(rest)

@@ -27,6 +27,8 @@ from rankwise.clicks.shrinkage import (
     GammaPosterior,
     NormalPosterior,
     Posterior,
+    WeightedClicksPosterior,
+    cut_grades,
     fit_beta_binomial,
     fit_gamma_poisson,
     fit_normal,
@@ -44,6 +46,7 @@ from rankwise.typing import Float64Array
 if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
 
+HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage to 95 % intervals
 MODELS = ("pbm", "ubm", "sdbn", "dbn")
 METHODS = ("ctr", "coec", "harvest", "ips", *MODELS)
 FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
@@ -231,7 +234,8 @@ def judgements(
           place; the same prior. The maximum of the position-based likelihood for Poisson clicks,
           given g;
         - "ips": mean of click / g_k, for the examination g of each place [2]_; the prior is
-          normal, and kappa its precision;
+          normal, and kappa its precision. Intervals are those of raw rates, by Poisson clicks
+          of the same mean and variance;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
     propensities : Propensities or array-like of shape (n_places,), optional
         Examination g by place, for "harvest" and "ips". None: ``propensities(log, "harvest")``.
@@ -264,9 +268,9 @@ def judgements(
 
     Notes
     -----
-    Impressions count as independent. No method makes a log say more than it holds: "ctr" prefers
-    documents that were shown at the top, and the others are right only if their users are
-    (:doc:`/clicks_explained`).
+    Impressions count as independent, and ``notes`` names a user who has many of them. No method
+    makes a log say more than it holds: "ctr" prefers documents that were shown at the top, and the
+    others are right only if their users are (:doc:`/clicks_explained`).
 
     Examples
     --------
@@ -290,6 +294,7 @@ def judgements(
     clicks = np.bincount(cells.pair, cells.clicks, n_pairs)
     notes: list[str] = []
     posterior = _fit_posterior(log, cells, n, clicks, method, propensities, shrinkage, notes)
+    notes += _note_heavy_users(log)
     if method in ("ctr", "coec", "harvest") and posterior.trust >= 0.99 * MOST_STRENGTH:
         notes.append("the log shows no difference between pairs beyond chance")
     seen = n > 0
@@ -297,9 +302,12 @@ def judgements(
         notes.append(f"{int((~seen).sum())} pairs have weight 0 and are left out")
     grade = posterior.mean
     if grades is not None:
-        grade = _cut(posterior, grades, thresholds, certainty)
+        grade = cut_grades(posterior, grades, thresholds, certainty)
     tail = (1 - level) / 2
-    columns = (grade, posterior.weight, posterior.quantile(tail), posterior.quantile(1 - tail))
+    # A pair that was clicked never or always has its rate at the end of its interval.
+    low = np.minimum(posterior.quantile(tail), posterior.mean)
+    high = np.maximum(posterior.quantile(1 - tail), posterior.mean)
+    columns = (grade, posterior.weight, low, high)
     return Judgements(
         log.query.names[log.pairs.query[seen]],
         log.document.names[log.pairs.document[seen]],
@@ -313,26 +321,42 @@ def judgements(
 
 
 def read_judgements(path: str | Path) -> Judgements:
-    """Read graded judgements of OpenSearch's Search Relevance Workbench (JSON) or Quepid (CSV).
+    """Read graded judgements of search engines, of Quepid, or of :meth:`Judgements.write`.
 
     Parameters
     ----------
     path : path
-        JSON with ``judgmentRatings``, or CSV with columns query, docid and rating.
+        JSON with ``judgmentRatings`` (OpenSearch's Search Relevance Workbench) or ``requests``
+        (Elasticsearch's ranking evaluation); CSV with columns query, docid and rating (Quepid) or
+        qid, doc_id and grade, with weight, low, high, impressions and clicks if they are there.
 
     Returns
     -------
     Judgements
-        All weights are 1, and the intervals are the grades.
+        Where the file does not say otherwise, weights are 1, and the intervals are the grades.
 
     Raises
     ------
     ValueError
         If the file has another format, a rating is no number, or a pair is judged twice.
     """
-    qid, doc_ids, grade = read_ratings(Path(path))
-    ones = np.ones(len(grade))
-    return Judgements(qid, doc_ids, grade, ones, grade, grade, 0 * ones, 0 * ones, "given")
+    qid, doc_ids, found = read_ratings(Path(path))
+    ones = np.ones(len(qid))
+    columns: dict[str, Any] = {"weight": ones, "impressions": 0 * ones, "clicks": 0 * ones}
+    columns |= dict.fromkeys(("low", "high"), found["grade"]) | found
+    return Judgements(qid, doc_ids, **columns, method="given")
+
+
+def _note_heavy_users(log: ClickLog) -> list[str]:
+    """Say so if one user makes so much of the log that intervals cannot hold their level."""
+    counts = log.counts
+    share = 0.0 if log.user is None else np.bincount(log.user.codes, counts).max() / counts.sum()
+    if share < HEAVY_SHARE:
+        return []
+    return [
+        f"one user has {share:.0%} of the impressions; intervals take impressions as independent "
+        "and are too short"
+    ]
 
 
 def _check_parameters(
@@ -408,12 +432,14 @@ def _ips(
     given: Any,
     shrinkage: Any,
     notes: list[str],
-) -> NormalPosterior:
+) -> WeightedClicksPosterior:
     """Mean of click / examination, with the binomial variance at a smoothed rate."""
     g = examination_of(log, given)[cells.slot]
     if (g <= 0).any():
         place = int(cells.slot[np.argmax(g <= 0)]) + 1
-        raise ValueError(f"propensities must be > 0, got 0 at place {place}.")
+        why = ", from the log, which has no click there. Pass propensities, or keep other places"
+        why *= given is None
+        raise ValueError(f"propensities must be > 0, got 0 at place {place}{why}.")
     total = np.maximum(n, 1e-300)
     value = np.bincount(cells.pair, cells.clicks / g, len(n)) / total
     mean = float((value * n).sum() / n.sum())
@@ -422,10 +448,13 @@ def _ips(
     variance = cells.n * np.maximum(smooth / g - smooth**2, 0.0)
     se = np.sqrt(np.bincount(cells.pair, variance, len(n))) / total
     mu, fitted = fit_normal(value, se)
+    # At rate r, the sum of n terms has mean n r and variance sum(n_k r / g_k): that of Poisson
+    # clicks which weigh sum(n_k / g_k) / n each.
+    exposure = total**2 / np.maximum(np.bincount(cells.pair, cells.n / g, len(n)), 1e-300)
     least = float(g.min())
     if least < 0.05:
         notes.append(f"clicks weigh up to {1 / least:.0f} impressions: examination {least:.3f}")
-    return NormalPosterior(value, se, mu, *_strengths(fitted, shrinkage))
+    return WeightedClicksPosterior(value, se, mu, *_strengths(fitted, shrinkage), exposure)
 
 
 def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
@@ -469,17 +498,3 @@ def examination_of(log: ClickLog, given: Any) -> Float64Array:
         place = shown[~(np.isfinite(values) & (values >= 0))][0]
         raise ValueError(f"propensities must be numbers >= 0, but place {place} has none.")
     return table
-
-
-def _cut(
-    posterior: Any, grades: int, thresholds: Sequence[float] | None, certainty: float
-) -> Float64Array:
-    levels = np.arange(1, grades) / grades
-    if thresholds is not None:
-        cuts = list(thresholds)
-    elif posterior.trust > 0:
-        cuts = [posterior.prior_quantile(p) for p in levels]
-    else:
-        cuts = np.quantile(posterior.mean, levels).tolist()
-    passed = [posterior.exceeds(cut) >= certainty for cut in cuts]
-    return np.sum(passed, axis=0).astype(np.float64)

@@ -28,18 +28,25 @@ TABLE = {
 DOCUMENT_KEYS = ("docId", "docid", "doc_id", "id")
 
 
-def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], Float64Array]:
-    """Query, document and rating of every judgement, see :func:`read_judgements`."""
+def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], dict[str, Float64Array]]:
+    """Query and document of every judgement, and their columns of numbers, by attribute.
+
+    There is the column "grade", and in a table of :meth:`Judgements.write` those of ``TABLE``.
+    """
     with name_file_in_errors(path):
         text = read_text(path).decode("utf-8-sig")
-    rows = _of_json(path, text) if text.lstrip().startswith(("{", "[")) else _of_csv(path, text)
+    is_json = text.lstrip().startswith(("{", "["))
+    names, rows = (["grade"], _of_json(path, text)) if is_json else _of_csv(path, text)
     if not rows:
         raise ValueError(f"{path} holds no judgement.")
     qid = id_array([row[0] for row in rows], f"{path}: query")
     doc_ids = id_array([row[1] for row in rows], f"{path}: document")
     check_distinct(qid, doc_ids, f"{path}, judgement {{}}".format)
-    grade = np.array([_rating(path, number, row[2]) for number, row in enumerate(rows)])
-    return qid, doc_ids, grade
+    numbers = {
+        name: np.array([_rating(path, i, name, row[k]) for i, row in enumerate(rows)])
+        for k, name in enumerate(names, 2)
+    }
+    return qid, doc_ids, numbers
 
 
 def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -107,41 +114,56 @@ def _json(body: Any) -> str:
 BODIES = {"opensearch": _opensearch, "elasticsearch": _elasticsearch, "ranklib": _ranklib}
 
 
-def _of_json(path: Path, text: str) -> list[tuple[Any, Any, Any]]:
+def _of_json(path: Path, text: str) -> list[tuple[Any, ...]]:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON ({error}).") from None
-    queries: Any = body.get("judgmentRatings") if isinstance(body, dict) else body
+    # Requests of Elasticsearch's ranking evaluation, or judgements of OpenSearch.
+    is_requests = isinstance(body, dict) and "requests" in body
+    key = "requests" if is_requests else "judgmentRatings"
+    names = ("id", "_id") if is_requests else ("query", "docId")
+    queries: Any = body.get(key, ()) if isinstance(body, dict) else body
     try:
+        if not queries:
+            raise KeyError(key)
         return [
-            (query["query"], rating["docId"], rating["rating"])
+            (query[names[0]], rating[names[1]], rating["rating"])
             for query in queries
             for rating in query["ratings"]
         ]
     except (TypeError, KeyError) as error:
         raise ValueError(
             f"{path} must hold judgmentRatings: a list of objects with query and ratings, each "
-            f"with docId and rating; {error} is missing or of another type."
+            "with docId and rating; or requests of objects with id and ratings, each with _id and "
+            f"rating; {error} is missing or of another type."
         ) from None
 
 
-def _of_csv(path: Path, text: str) -> list[tuple[Any, Any, Any]]:
+def _of_csv(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Names of the columns of numbers, and rows of query, document and these numbers."""
     reader = csv.DictReader(io.StringIO(text, newline=""))
     names = reader.fieldnames or []
+    if {"qid", "doc_id", "grade"} <= set(names):
+        numbers = [name for name in TABLE if name in names and name not in ("qid", "doc_id")]
+        rows = [(r["qid"], r["doc_id"], *(r[name] for name in numbers)) for r in reader]
+        return numbers, rows
     document = next((name for name in DOCUMENT_KEYS if name in names), None)
     if document is None or not {"query", "rating"} <= set(names):
         raise ValueError(
-            f"{path} must have the columns query, docid and rating, got {', '.join(names)}."
+            f"{path} must have the columns query, docid and rating, or qid, doc_id and grade, got "
+            f"{', '.join(names)}."
         )
-    return [(row["query"], row[document], row["rating"]) for row in reader]
+    return ["grade"], [(row["query"], row[document], row["rating"]) for row in reader]
 
 
-def _rating(path: Path, number: int, value: Any) -> float:
+def _rating(path: Path, number: int, name: str, value: Any) -> float:
     try:
         rating = float(value)
     except (TypeError, ValueError):
         rating = math.nan
-    if not math.isfinite(rating):
-        raise ValueError(f"{path}, judgement {number}: rating must be a number, got {value!r}.")
+    # A document at places without clicks has no upper bound.
+    if math.isnan(rating) or (math.isinf(rating) and name != "high"):
+        what = "rating" if name == "grade" else name
+        raise ValueError(f"{path}, judgement {number}: {what} must be a number, got {value!r}.")
     return rating

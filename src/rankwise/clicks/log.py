@@ -7,6 +7,7 @@ codes, so that ten million rows take less than half a gigabyte.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
+from rankwise.clicks.log_rows import arrange_rows, encode_numbers
 from rankwise.runtime.column_values import convert_to_values, text_array
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -28,8 +30,6 @@ pc: Any = pyarrow.compute  # its functions are created on import, unseen by type
 
 Codes = NDArray[np.int32]
 
-# Sessions and users with more lists than this are reported: programs, or an id that many share.
-MANY_LISTS = 1000
 # Ids and times that were taken for places would fill the memory with tables of places.
 MOST_PLACES = 10_000
 
@@ -106,8 +106,13 @@ class ClickLog:
         Probability, in (0, 1], with which the logging system shows this document at this place.
     arm : Ids or None
         System or branch of an experiment that the row is credited to; "" for none.
+    credit : ndarray of shape (n_rows, n_systems), float64, or None
+        What a click is worth to each interleaved system, in the order of ``systems``.
+    systems : tuple of str
     source : ndarray of shape (n_rows,), int64
         Row of the input from which each row comes.
+    n_source : int
+        Number of rows of the input.
     problems : dict of str to int
         Counts of what was found, see :data:`rankwise.clicks.summary.PROBLEMS`.
     """
@@ -122,7 +127,10 @@ class ClickLog:
     time: Float64Array | None = None
     propensity: Float64Array | None = None
     arm: Ids | None = None
+    credit: Float64Array | None = None
+    systems: tuple[str, ...] = ()
     source: Int64Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    n_source: int = 0
     problems: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -139,6 +147,7 @@ class ClickLog:
         time: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
         arm: Any = None,
+        credit: Mapping[str, ArrayLike] | None = None,
         first_place: int | None = None,
         problems: dict[str, int] | None = None,
     ) -> ClickLog:
@@ -153,6 +162,8 @@ class ClickLog:
         click : array-like of shape (n_rows,)
             0 or 1, or bool.
         weight, time, propensity : array-like of shape (n_rows,), optional
+        credit : mapping of str to array-like of shape (n_rows,), optional
+            What a click on each row is worth to each system, see :func:`interleave`.
         first_place : {0, 1}, optional
             Number of the topmost place. None: 0 if any row has place 0, else 1. Places that count
             from 0 are raised by 1, and ``problems["places_from_0"]`` counts their rows.
@@ -167,8 +178,9 @@ class ClickLog:
 
         Notes
         -----
-        A document that a list holds twice is merged into one row: its first row, clicked if any of
-        them was. O(n log n) for n rows.
+        A list is what a session shows for a query to a user. If it holds documents twice, it is
+        split by time where every time has two documents or more; otherwise the rows of a document
+        are merged into the first one that was clicked, or the first. O(n log n) for n rows.
 
         Examples
         --------
@@ -182,9 +194,17 @@ class ClickLog:
         {'places_from_0': 3, 'repeated_rows': 1}
         """
         n = len(query)
-        named = {"document": document, "place": place, "click": click, "session": session}
+        named: dict[str, Any] = {
+            "document": document,
+            "place": place,
+            "click": click,
+            "session": session,
+        }
         named |= {"user": user, "weight": weight, "time": time, "propensity": propensity}
-        for name, column in (named | {"arm": arm}).items():
+        credits: dict[str, Any] = {
+            f"credit of {name!r}": column for name, column in (credit or {}).items()
+        }
+        for name, column in (named | {"arm": arm} | credits).items():
             if column is not None and len(column) != n:
                 raise ValueError(
                     f"{name} must have one entry per row, {n} as query has, got {len(column)}."
@@ -203,12 +223,13 @@ class ClickLog:
             _check_numbers(time, "time", -np.inf, np.inf),
             _check_numbers(propensity, "propensity", np.nextafter(0.0, 1.0), 1.0),
             None if arm is None else encode_ids(arm, "arm", may_be_empty=True),
+            _check_credits(credits),
+            tuple(credit or ()),
             np.arange(n),
+            n,
             found,
         )
-        log = _merge_repeats(log)
-        _count_oddities(log)
-        return log
+        return arrange_rows(log)
 
     def __len__(self) -> int:
         return len(self.place)
@@ -225,7 +246,7 @@ class ClickLog:
         """Distinct pairs of query and document, in order of their first row."""
         n_documents = len(self.document)
         keys = self.query.codes.astype(np.int64) * n_documents + self.document.codes
-        code, distinct = _encode_numbers(keys)
+        code, distinct = encode_numbers(keys)
         query, document = np.divmod(distinct, n_documents)
         return Pairs(code, query.astype(np.int32), document.astype(np.int32))
 
@@ -280,7 +301,7 @@ class ClickLog:
         columns = {
             column.name: pick(getattr(self, column.name))
             for column in fields(self)
-            if column.name != "problems"
+            if column.name not in ("problems", "systems", "n_source")
         }
         return replace(self, **columns, problems=dict(self.problems))
 
@@ -339,12 +360,6 @@ def _is_text(kind: Any) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _encode_numbers(keys: Int64Array) -> tuple[Codes, Int64Array]:
-    """Codes by first appearance, and the distinct keys; hashing beats sorting tenfold here."""
-    encoded = pa.array(keys).dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_numpy()
-
-
 def _check_places(place: ArrayLike, first: int | None, problems: dict[str, int]) -> Codes:
     values = convert_to_values(place)
     _check_kind(values, "place")
@@ -396,58 +411,14 @@ def _check_numbers(
     return values
 
 
+def _check_credits(credits: Mapping[str, ArrayLike]) -> Float64Array | None:
+    columns = [_check_numbers(column, name, -np.inf, np.inf) for name, column in credits.items()]
+    return np.column_stack(columns) if columns else None  # type: ignore[arg-type]
+
+
 def _check_kind(values: NDArray[Any], name: str) -> None:
     if values.dtype.kind not in "biuf" or values.ndim != 1:
         raise ValueError(
             f"{name} must be one number per row, got {values.dtype} of shape {values.shape}. "
             "Convert it to numbers."
         )
-
-
-def _merge_repeats(log: ClickLog) -> ClickLog:
-    """Sort rows by list and place; merge rows of one document in one list."""
-    if log.session is None:
-        return log
-    if log.time is not None:
-        back = int(((np.diff(log.session.codes) == 0) & (np.diff(log.time) < 0)).sum())
-        _note(log, "time_backwards", back)
-    key = log.session.codes.astype(np.int64) * len(log.pairs.query) + log.pairs.code
-    code, distinct = _encode_numbers(key)
-    if len(distinct) < len(log):
-        _note(log, "repeated_rows", len(log) - len(distinct))
-        log.click[:] = (np.bincount(code, log.click) > 0)[code]
-        log = log.take(np.unique(code, return_index=True)[1])
-    keys = (log.session.codes, log.query.codes, log.place)  # type: ignore[union-attr]
-    return log if _are_sorted(*keys) else log.take(np.lexsort(keys[::-1]))
-
-
-def _are_sorted(*keys: Codes) -> bool:
-    """Whether rows are in lexicographic order."""
-    tied = np.ones(len(keys[0]) - 1, dtype=bool)
-    for key in keys:
-        step = np.diff(key)
-        if (step[tied] < 0).any():
-            return False
-        tied &= step == 0
-    return True
-
-
-def _count_oddities(log: ClickLog) -> None:
-    """Count what is odd but kept."""
-    if log.session is not None:
-        inner = np.diff(log.lists.code) == 0
-        step = np.diff(log.place)
-        _note(log, "shared_places", int((inner & (step == 0)).sum()))
-        starts = log.place[log.lists.indptr[:-1]] != 1
-        gaps = np.bincount(log.lists.code[1:][inner & (step > 1)], minlength=log.n_lists) > 0
-        _note(log, "lists_with_gaps", int((starts | gaps).sum()))
-        ids = log.session if log.user is None else log.user
-        lists_of = np.bincount(ids.codes[log.lists.indptr[:-1]])
-        _note(log, "crowded_users", int((lists_of > MANY_LISTS).sum()))
-    last = log.place[log.click].max(initial=0)
-    _note(log, "below_last_click", int((log.place > last).sum()) if last else len(log))
-
-
-def _note(log: ClickLog, problem: str, count: int) -> None:
-    if count:
-        log.problems[problem] = count

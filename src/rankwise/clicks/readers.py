@@ -47,8 +47,12 @@ USUAL_NAMES = {
     "propensity": ("propensity", "propensity_score"),
     "arm": ("arm", "team"),
 }
+# Columns that say something of the others: texts of query ids, and counts that rows stand for.
+TEXTS = ("query", "query_text", "user_query")
+IMPRESSIONS = ("impressions", "n_impressions", "views")
 NEEDED = ("query", "doc", "place", "click")
-IDS = ("query", "doc", "session", "user", "arm", "time")
+CREDIT = "credit_"
+IDS = ("text", "query", "doc", "session", "user", "arm", "time")
 
 
 def read_clicks(
@@ -80,7 +84,8 @@ def read_clicks(
         1, 2, … (``place`` is not read). An empty cell of a document ends a shorter list.
     session, user, weight, time, propensity, arm : str or False, optional
         Further columns, see :class:`ClickLog`. None: the usual names if there are such columns.
-        Times are numbers or dates.
+        Times are numbers or dates. Columns called ``credit_`` and the name of a system are
+        ``credit``, as ``rankwise clicks interleave`` writes them.
     first_place : {0, 1}, optional
         Number of the topmost place; None: 0 if any place is 0.
     format : {"table", "yandex"}
@@ -130,20 +135,18 @@ def read_clicks(
             f"{doc!r} and {click!r}."
         )
     source = _open(table, sep)
-    with (
-        source.name_in_errors()
-        if isinstance(source, DelimitedFile)
-        else (name_file_in_errors(source) if isinstance(source, Path) else nullcontext())
-    ):
+    with _name_source(source):
         if not isinstance(doc, str | None):
             return _read_wide(source, given)
         return _make_log(_load(source, given), first_place)
 
 
 def _name_source(source: Any) -> AbstractContextManager[None]:
-    """Make errors inside the block name the file, if there is one."""
+    """Make errors inside the block name the file, its lines and columns, if there is one."""
     if isinstance(source, DelimitedFile):
-        return source.name_in_errors()
+        with source.name_in_errors():
+            names = source.header()
+        return source.name_in_errors(names)
     return name_file_in_errors(source) if isinstance(source, Path) else nullcontext()
 
 
@@ -164,6 +167,7 @@ def _open(table: Any, sep: str | None) -> Any:
 
 
 def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
+    _check_impressions(columns.get("impressions"))
     numbers = {name: _number(columns.get(name), name) for name in ("place", "weight", "propensity")}
     return ClickLog.from_columns(
         columns["query"],
@@ -176,8 +180,36 @@ def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
         time=read_seconds(columns.get("time")),
         propensity=numbers["propensity"],
         arm=columns.get("arm"),
+        credit={
+            name.removeprefix(CREDIT): _number(column, name)
+            for name, column in columns.items()
+            if name.startswith(CREDIT)
+        },
         first_place=first_place,
+        problems=_count_texts(columns["query"], columns.get("text")),
     )
+
+
+def _check_impressions(column: Any) -> None:
+    """Refuse counts of impressions, whose rows are no impressions."""
+    counts = _number(column, "impressions")
+    if counts is not None and (counts != 1).any():
+        row = int((counts != 1).argmax())
+        raise RowError(
+            f"a row of a click log is one impression, but impressions is {counts[row]:g}",
+            row,
+            ". Make two rows of it, of its clicks and of the impressions without click, with these "
+            f"numbers as {setting('weight')}; or pass weight=False to count rows.",
+        )
+
+
+def _count_texts(query: Any, text: Any) -> dict[str, int]:
+    """Number of query ids with several texts."""
+    if text is None or isinstance(query, list) or isinstance(text, list):
+        return {}
+    found = pa.table({"query": query, "text": text}).group_by("query")
+    n = pc.sum(pc.greater(found.aggregate([("text", "count_distinct")])[1], 1)).as_py() or 0
+    return {"queries_with_several_texts": n} if n else {}
 
 
 def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict[str, Any]:
@@ -239,7 +271,17 @@ def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, 
             )
         if name is not None:
             chosen[role] = name
-    return chosen
+    if given["weight"] is None and "weight" not in chosen:
+        chosen |= _first("impressions", IMPRESSIONS, columns)
+    if chosen["query"].lower() not in TEXTS:
+        chosen |= _first("text", TEXTS, columns)
+    return chosen | {name: name for name in columns if name.startswith(CREDIT)}
+
+
+def _first(role: str, usual: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+    """The first column with one of the usual names of a role, if there is one."""
+    found = [name for name in columns if name.lower() in usual]
+    return {role: found[0]} if found else {}
 
 
 def _number(column: Any, name: str) -> Any:
@@ -277,12 +319,15 @@ def read_seconds(column: Any) -> Any:
     """Times as seconds, of numbers, dates or their ISO text; times without a zone are UTC."""
     if column is None:
         return None
-    array = pa.array(column) if isinstance(column, list) else column
+    try:
+        array = pa.array(column) if isinstance(column, list) else column
+    except (pa.ArrowException, TypeError):  # dates beside numbers
+        return _read_moments(column)
     if _holds_text(array):
         try:
             return _number(array, "time")
         except ValueError:
-            return read_moments(array.to_pylist())
+            return _read_moments(array.to_pylist())
     if pa.types.is_temporal(array.type):
         zone = getattr(array.type, "tz", None)
         micros = pc.cast(pc.cast(array, pa.timestamp("us", zone)), pa.int64())
@@ -290,22 +335,33 @@ def read_seconds(column: Any) -> Any:
     return _number(array, "time")
 
 
-def read_moments(values: Sequence[Any]) -> Float64Array:
+def _read_moments(values: Sequence[Any]) -> Float64Array:
     """Seconds of numbers, dates or their ISO text; times without a zone are UTC."""
-    return np.array([_read_moment(value, row) for row, value in enumerate(values)])
+    seconds = np.empty(len(values))
+    for row, value in enumerate(values):
+        try:
+            seconds[row] = read_moment(value)
+        except (TypeError, ValueError, OverflowError):
+            raise RowError(
+                f"time must be a number or an ISO date, got {value!r:.60}",
+                row,
+                ". Drop the column, or pass time=False.",
+            ) from None
+    return seconds
 
 
-def _read_moment(value: Any, row: int) -> float:
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+def read_moment(value: Any) -> float:
+    """Seconds of a number, a date or its ISO text; ValueError or TypeError if it is none."""
+    if isinstance(value, bool):
+        raise TypeError
+    if isinstance(value, int | float | np.number):
         return float(value)
     try:
-        text: Any = value  # a TypeError below names any other type
-        moment = value if isinstance(value, datetime) else datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (TypeError, ValueError, OverflowError):
-        raise RowError(
-            f"time must be a number or an ISO date, got {value!r:.60}", row, ". Pass time=False."
-        ) from None
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    except ValueError:
+        text: Any = value
+        return float(text)  # a number among dates of a text column
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _read_wide(source: Any, given: dict[str, Any]) -> ClickLog:

@@ -12,6 +12,7 @@ at rate mu.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,9 +23,11 @@ from scipy.special import (
     betaincinv,
     betaln,
     digamma,
+    expit,
     gammaincc,
     gammaincinv,
     gammaln,
+    logit,
     ndtr,
     ndtri,
 )  # fmt: skip
@@ -107,7 +110,9 @@ class GammaPosterior:
     def quantile(self, p: float) -> Float64Array:
         """See :class:`Posterior`."""
         shape, rate = self._shape_rate()
-        return gammaincinv(shape, p) / rate
+        # Without exposure and shrinkage, a rate may be anything.
+        unknown = 0.0 if p < 0.5 else np.inf
+        return np.where(self.exposure + self.kappa > 0, gammaincinv(shape, p) / rate, unknown)
 
     def exceeds(self, threshold: float) -> Float64Array:
         """See :class:`Posterior`."""
@@ -143,7 +148,7 @@ class BetaPosterior(GammaPosterior):
 
 @dataclass(frozen=True, eq=False)
 class NormalPosterior:
-    """Estimates with standard errors; ``trust`` is 1 / tau^2, ``kappa`` that or 0."""
+    """Estimates in (0, 1) with standard errors; ``trust`` is 1 / tau^2, ``kappa`` that or 0."""
 
     estimate: Float64Array
     se: Float64Array
@@ -163,19 +168,56 @@ class NormalPosterior:
         return w * self.estimate + (1.0 - w) * self.mu
 
     def _spread(self) -> Float64Array:
-        return self.se / np.sqrt(1.0 + self.kappa * self.se**2)
+        """Standard error of the logit of the mean."""
+        se = self.se / np.sqrt(1.0 + self.kappa * self.se**2)
+        return np.maximum(se / (self.mean * (1.0 - self.mean)), 1e-300)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`; rates are never negative."""
-        return np.maximum(self.mean + ndtri(p) * self._spread(), 0.0)
+        """See :class:`Posterior`; normal on the scale of logits, so that rates stay in (0, 1)."""
+        return expit(logit(self.mean) + ndtri(p) * self._spread())
 
     def exceeds(self, threshold: float) -> Float64Array:
         """See :class:`Posterior`."""
-        return ndtr((self.mean - threshold) / np.maximum(self._spread(), 1e-300))
+        return ndtr((logit(self.mean) - logit(np.clip(threshold, 0.0, 1.0))) / self._spread())
 
     def prior_quantile(self, p: float) -> float:
         """See :class:`Posterior`."""
         return float(self.mu + ndtri(p) / np.sqrt(self.trust)) if self.trust > 0 else self.mu
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedClicksPosterior(NormalPosterior):
+    """Means of weighted clicks; ``exposure`` is that of Poisson clicks of the same variance.
+
+    Few weighted clicks are skewed, so that normal intervals of them are too short. Quantiles are
+    those of the raw rate, since a normal prior is no better than the symmetry it assumes.
+    """
+
+    exposure: Float64Array
+
+    def quantile(self, p: float) -> Float64Array:
+        """See :class:`Posterior`."""
+        return gammaincinv(self.estimate * self.exposure + JEFFREYS, p) / self.exposure
+
+    def exceeds(self, threshold: float) -> Float64Array:
+        """See :class:`Posterior`; normal about the mean, as wide as the middle of the interval."""
+        spread = (self.quantile(ndtr(1.0)) - self.quantile(ndtr(-1.0))) / 2
+        return ndtr((self.mean - threshold) / spread)
+
+
+def cut_grades(
+    posterior: Any, grades: int, thresholds: Sequence[float] | None, certainty: float
+) -> Float64Array:
+    """Number of thresholds, given or quantiles of the prior, that each rate exceeds."""
+    levels = np.arange(1, grades) / grades
+    if thresholds is not None:
+        cuts = list(thresholds)
+    elif posterior.trust > 0:
+        cuts = [posterior.prior_quantile(p) for p in levels]
+    else:
+        cuts = np.quantile(posterior.mean, levels).tolist()
+    passed = [posterior.exceeds(cut) >= certainty for cut in cuts]
+    return np.sum(passed, axis=0).astype(np.float64)
 
 
 def fit_gamma_poisson(clicks: Float64Array, exposure: Float64Array) -> tuple[float, float]:

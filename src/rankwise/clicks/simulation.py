@@ -101,16 +101,21 @@ def simulate_clicks(
     ClickLog(200 impressions, 60 clicks, 100 lists, 2 queries, 4 pairs)
     """
     model, habits = _user(user)
-    if n_sessions < 1 or n_places < 1 or temperature < 0 or not 0 <= noise < 1:
+    if n_sessions < 1 or n_places < 1 or not 0 <= temperature < np.inf or not 0 <= noise < 1:
         raise ValueError(
             "n_sessions and n_places must be >= 1, temperature >= 0 and noise in [0, 1), got "
             f"{n_sessions}, {n_places}, {temperature} and {noise}."
         )
+    if n_users is not None and n_users < 1:
+        raise ValueError(f"n_users must be >= 1, got {n_users}.")
     rng = np.random.default_rng(random_state)
     scores = predict_scores(ranker, data.X, data.qid) if hasattr(ranker, "predict") else ranker
     scores = np.asarray(scores, dtype=np.float64)
     if scores.shape != (len(data),):
         raise ValueError(f"ranker must give {len(data)} scores, got shape {scores.shape}.")
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores)))
+        raise ValueError(f"scores of the ranker must be finite, got {scores[row]} at row {row}.")
     row, session, place = _draw_lists(data, scores, n_sessions, n_places, temperature, rng)
     a = attractiveness_of(data.y, noise)[row]
     draws = rng.random((2, len(row)))
@@ -136,7 +141,27 @@ def _user(user: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         raise ValueError(
             f"user {model!r} has no parameter {unknown[0]!r}; it has {', '.join(USERS[model])}."
         )
-    return model, USERS[model] | given
+    habits: dict[str, Any] = USERS[model] | given
+    for name, value in habits.items():
+        if name == "examination":
+            check_examination(value, most=1.0)
+        elif not 0 <= value <= 1:
+            raise ValueError(f"user: {name} must be in [0, 1], got {value!r}.")
+    return model, habits
+
+
+def check_examination(examination: ArrayLike, most: float = np.inf) -> None:
+    """Raise ValueError unless there are examinations, from 0 to ``most``."""
+    table = np.asarray(examination, dtype=np.float64)
+    if table.ndim != 1 or not len(table):
+        raise ValueError(
+            f"examination must be one number per place, for one place or more, got {examination!r}."
+        )
+    bad = ~(np.isfinite(table) & (table >= 0) & (table <= most))
+    if bad.any():
+        rule = "finite and >= 0" if np.isinf(most) else f"in [0, {most:g}]"
+        place = int(bad.argmax())
+        raise ValueError(f"examination must be {rule}, got {table[place]} at place {place + 1}.")
 
 
 def examination_at(place: NDArray[Any], examination: ArrayLike) -> Float64Array:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from rankwise.kernels.click_cells import order_by_pair, sum_cells
 from rankwise.metrics.statistics.stratified import check_level
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 # Every count of ``ClickLog.problems``: what it counts, and what was done about it.
 PROBLEMS = {
     "places_from_0": "rows had places from 0; all places were raised by 1",
-    "repeated_rows": "rows repeated a document of their list; they were merged into its first row",
+    "repeated_rows": "rows repeated a document of their list; merged into its first clicked row",
+    "differing_repeats": "repeated rows had another place, weight or time; merged like the others",
+    "shared_sessions": "sessions have several users; they were split by user",
+    "split_lists": "lists of a session showed documents repeatedly; they were split by time",
     "time_backwards": "rows are earlier than the row before them in their session; kept",
     "shared_places": "rows share their place with another document of the list; kept",
     "lists_with_gaps": "lists do not start at place 1 or skip places; kept",
@@ -42,14 +45,20 @@ PROBLEMS = {
     "repeated_clicks": "clicks repeat a click of the same search and document; counted once",
     "repeated_searches": "searches repeat the id of an earlier one; left out",
     "several_texts": "searches have several texts; the first one counts",
+    "queries_with_several_texts": "query ids have several texts; texts are not read",
     "without_text": "impressions belong to a search without a text; left out",
     "without_place": "impressions have no place; left out",
     "searches_without_impressions": "searches showed nothing; left out",
     "other_events": "events are neither impressions nor clicks; left out",
+    "unnamed_hits": "hits of searches have no id; left out, those below keep their places",
+    "without_time": "impressions have no time; the times of all are left out",
+    "without_user": "searches have no client; each is a user of its own",
     "unnamed_events": "events lack the id of their search or document; left out",
     "unread_lines": "lines are neither searches nor clicks; left out",
 }
 MOST_PLACES = 20
+# In place of 0 trials; its square is still a number.
+LEAST_TRIALS = 1e-100
 
 
 class Cells(NamedTuple):
@@ -205,7 +214,9 @@ def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
     n = np.bincount(code, log.counts)
     clicks = np.bincount(code, log.counts * log.click)
     rate = np.divide(clicks, n, out=np.zeros(len(n)), where=n > 0)
-    low, high = wilson_interval(clicks, np.maximum(n, 1e-300), _units(log, code, rate), level)
+    low, high = wilson_interval(
+        clicks, np.maximum(n, LEAST_TRIALS), _units(log, code, rate, level), level
+    )
     cells = count_cells(log)
     by_pair = np.bincount(cells.pair)
     clicked = np.bincount(cells.pair, cells.clicks)[cells.pair] > 0
@@ -233,23 +244,33 @@ def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
     )
 
 
-def _units(log: ClickLog, code: Int64Array, rate: Float64Array) -> Float64Array:
+def _units(log: ClickLog, code: Int64Array, rate: Float64Array, level: float) -> Float64Array:
     """Number of independent trials at each place, with the variance that clusters have.
 
-    A user who is shown a place many times repeats the same habit: such rows count for less.
+    A user who is shown a place many times repeats the same habit: such rows count for less. The
+    variance is that of leaving out every user once, and few or unequal users widen intervals as t
+    widens the normal.
     """
-    n_places = len(rate)
-    w = log.counts
-    key, inverse = np.unique(log.clusters * n_places + code, return_inverse=True)
-    total = np.bincount(inverse, w * (log.click - rate[code]))
-    variance = np.bincount(key % n_places, total**2, n_places)
+    n_places, w = len(rate), log.counts
     plain = np.bincount(code, w, n_places)
-    independent = plain**2 / np.maximum(np.bincount(code, w**2, n_places), 1e-300)
-    spread = rate * (1 - rate)
+    independent = plain**2 / np.maximum(np.bincount(code, w**2, n_places), LEAST_TRIALS)
+    key, inverse = np.unique(log.clusters * n_places + code, return_inverse=True)
+    place = key % n_places
+    n_clusters = np.bincount(place, minlength=n_places)
+    share = np.bincount(inverse, w) / np.maximum(plain[place], LEAST_TRIALS)
+    total = np.bincount(inverse, w * (log.click - rate[code])) / np.maximum(1.0 - share, 1e-9)
+    variance = np.bincount(place, total**2, n_places) * (1.0 - 1.0 / n_clusters)
+    equal = 1.0 / np.maximum(np.bincount(place, share**2, n_places), LEAST_TRIALS)
+    tail = (1 + level) / 2
+    variance *= (stdtrit(np.maximum(equal - 1.0, 1.0), tail) / ndtri(tail)) ** 2
     clustered = np.divide(
-        plain**2 * spread, variance, out=np.full(n_places, np.inf), where=variance > 0
+        plain**2 * rate * (1 - rate), variance, out=np.full(n_places, np.inf), where=variance > 0
     )
-    return np.maximum(np.minimum(clustered, independent), 1e-300)
+    clustered = np.where(n_clusters == 1, 1.0, clustered)
+    alone = n_clusters == np.bincount(code, minlength=n_places)
+    return np.maximum(
+        np.where(alone, independent, np.minimum(clustered, independent)), LEAST_TRIALS
+    )
 
 
 def _plain(value: Any) -> Any:

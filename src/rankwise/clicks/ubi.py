@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from rankwise.checks.frames import collect_frame
 from rankwise.clicks.log import ClickLog
-from rankwise.clicks.readers import read_moments
+from rankwise.clicks.readers import read_moment
 from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.tables import is_parquet, open_parquet, valid
 from rankwise.datasets.readers.textfiles import PathLike, read_text
@@ -31,7 +32,7 @@ def read_ubi(
     queries: PathLike | Any,
     events: PathLike | Any | None = None,
     *,
-    clicks: Sequence[str] = ("click",),
+    clicks: str | Sequence[str] = ("click",),
     by: str = "user_query",
 ) -> ClickLog:
     """Read searches and events of User Behavior Insights.
@@ -41,7 +42,7 @@ def read_ubi(
     queries, events : path, frame or list of dict
         Documents of ``ubi_queries`` and ``ubi_events``: JSON lines, plain or as a bulk request;
         Parquet; or a frame. None for ``events``: ``queries`` holds both.
-    clicks : sequence of str
+    clicks : str or sequence of str
         Values of ``action_name`` that count as a click, such as "click" and "add_to_cart".
     by : {"user_query", "query_id"}
         What a query is. "user_query": searches of one text are lists of one query.
@@ -51,7 +52,9 @@ def read_ubi(
     ClickLog
         Sessions are searches (``query_id``), users are clients (``client_id``). Impressions are
         events called "impression"; a search without any shows its ``query_response_hit_ids``, if it
-        has them, at places 1, 2, …
+        has them, at places 1, 2, … Times are dates, or numbers of milliseconds since 1970, as in
+        these indexes. If some are missing, the log has no times; searches without a client are
+        users of their own. Objects and lists may be JSON text.
 
     Raises
     ------
@@ -79,12 +82,12 @@ def read_ubi(
         records += _records(events)
     is_file = isinstance(queries, str | os.PathLike)
     with name_file_in_errors(Path(queries)) if is_file else nullcontext():
-        builder = _Searches(tuple(clicks), by)
+        builder = _Searches((clicks,) if isinstance(clicks, str) else tuple(clicks), by)
         for record in records:
-            if "action_name" not in record:
+            if _is_missing(record.get("action_name")):
                 builder.add_search(record)
         for record in records:
-            if "action_name" in record:
+            if not _is_missing(record.get("action_name")):
                 builder.add_event(record)
         return builder.log()
 
@@ -96,8 +99,8 @@ class _Searches:
         self._clicks, self._by = clicks, by
         self._texts: dict[str, str] = {}
         self._users: dict[str, str] = {}
-        self._hits: dict[str, list[str]] = {}
-        self._times: dict[str, Any] = {}
+        self._hits: dict[str, list[tuple[int, str]]] = {}  # place from 0, document
+        self._times: dict[str, float | None] = {}
         self._rows: list[tuple[str, str, Any, Any]] = []  # search, document, place, time
         self._clicked: list[tuple[str, str]] = []
         self._several: set[str] = set()
@@ -113,14 +116,11 @@ class _Searches:
         if search in self._times:
             self._count("repeated_searches")
             return
-        self._times[search] = record.get("timestamp")
-        hits = record.get("query_response_hit_ids")
-        hits = [] if hits is None else hits.tolist() if isinstance(hits, np.ndarray) else hits
-        if not isinstance(hits, list | tuple):
-            raise ValueError(
-                f"search {search!r}: query_response_hit_ids must be a list, got {hits!r:.60}."
-            )
-        self._hits[search] = [str(hit) for hit in hits]
+        self._times[search] = _read_time(search, record)
+        # A hit without an id keeps its place, so that those below it keep theirs.
+        hits = [_text(hit) for hit in _read_hits(search, record.get("query_response_hit_ids"))]
+        self._hits[search] = [(place, hit) for place, hit in enumerate(hits) if hit is not None]
+        self._count("unnamed_hits", len(hits) - len(self._hits[search]))
 
     def add_event(self, record: Mapping[str, Any]) -> None:
         """Add a document of ``ubi_events``."""
@@ -138,7 +138,7 @@ class _Searches:
             self._clicked.append((search, document))
             return
         place = _get(record, "event_attributes", "position", "ordinal")
-        if place is None or place != place:
+        if _is_missing(place):
             self._count("without_place")
             return
         try:
@@ -147,7 +147,7 @@ class _Searches:
             raise ValueError(
                 f"search {search!r}: position.ordinal must be a number, got {place!r:.60}."
             ) from None
-        self._rows.append((search, document, place, record.get("timestamp")))
+        self._rows.append((search, document, place, _read_time(search, record)))
 
     def log(self) -> ClickLog:
         """The log of all that was added."""
@@ -156,16 +156,18 @@ class _Searches:
         for search, hits in self._hits.items():
             if search not in shown and hits:
                 time = self._times[search]
-                self._rows += [(search, hit, first + k, time) for k, hit in enumerate(hits)]
+                self._rows += [(search, hit, first + k, time) for k, hit in hits]
+        if not self._rows:
+            raise ValueError(
+                f"the {len(self._hits)} searches show no documents: there are neither impression "
+                "events nor query_response_hit_ids. Store one of them."
+            )
         if self._by == "user_query":
             n = len(self._rows)
             self._rows = [row for row in self._rows if row[0] in self._texts]
             self._count("without_text", n - len(self._rows))
-        if not self._rows:
-            raise ValueError(
-                "the searches show no documents: there are neither impression events nor "
-                "query_response_hit_ids. Store one of them."
-            )
+            if not self._rows:
+                raise ValueError("no search has a user_query. Pass by='query_id'.")
         search, document, place, time = map(list, zip(*self._rows, strict=True))
         pairs = set(zip(search, document, strict=True))
         known = set(search)
@@ -178,16 +180,24 @@ class _Searches:
         self._count("searches_without_impressions", len(set(self._hits) - known))
         self._count("several_texts", len(self._several))
         query = search if self._by == "query_id" else [self._texts[s] for s in search]
-        has_time = all(moment is not None for moment in time)
-        has_user = all(s in self._users for s in known)
+        untimed = sum(moment is None for moment in time)
+        # Clients and searches without a client are told apart by the first entry of their key.
+        users = {
+            s: ("client", self._users[s]) if s in self._users else ("search", s) for s in known
+        }
+        if 0 < untimed < len(time):
+            self._count("without_time", untimed)
+        anonymous = len(known - {*self._users})
+        if 0 < anonymous < len(known):
+            self._count("without_user", anonymous)
         return ClickLog.from_columns(
             query,
             document,
             np.array(place, dtype=np.float64),
             np.array([pair in clicked for pair in zip(search, document, strict=True)]),
             session=search,
-            user=[self._users[s] for s in search] if has_user else None,
-            time=read_moments(time) if has_time else None,
+            user=_name_users([users[s] for s in search]) if anonymous < len(known) else None,
+            time=None if untimed else np.array(time, dtype=np.float64),
             problems={name: count for name, count in self._counts.items() if count},
         )
 
@@ -236,8 +246,10 @@ def _json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
             raise ValueError(f"line {number}: must be a JSON object, got {record!r:.60}.")
         if len(record) == 1 and next(iter(record)) in BULK_ACTIONS:
             continue
-        inner = record.get("_source")
-        yield inner if isinstance(inner, dict) else record
+        inner = record.get("_source", record)
+        if not isinstance(inner, dict):
+            raise ValueError(f"line {number}: _source must be an object, got {inner!r:.60}.")
+        yield inner
 
 
 def _get(record: Mapping[str, Any], *path: str) -> Any:
@@ -257,6 +269,62 @@ def _get(record: Mapping[str, Any], *path: str) -> Any:
     return value
 
 
+def _read_hits(search: str, hits: Any) -> list[Any]:
+    """Documents of a search: a list, an array, or its JSON text."""
+    value = hits
+    if isinstance(value, str) and value.strip():
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = hits
+    if _is_missing(value) or (isinstance(value, str) and not value.strip()):
+        return []
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(value, list | tuple):
+        raise ValueError(
+            f"search {search!r}: query_response_hit_ids must be a list, or its JSON text, got "
+            f"{hits!r:.60}."
+        )
+    return list(value)
+
+
+def _read_time(search: str, record: Mapping[str, Any]) -> float | None:
+    """Seconds of a date or of milliseconds; None if there is no time."""
+    value = record.get("timestamp")
+    if _is_missing(value) or value == "":
+        return None
+    if isinstance(value, str) and value.isdigit() and len(value) > len("20261231"):
+        value = int(value)
+    try:
+        seconds = read_moment(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"search {search!r}: timestamp must be a date or a number of milliseconds, got "
+            f"{value!r:.60}."
+        ) from None
+    return seconds if isinstance(value, str | datetime) else seconds / 1000.0
+
+
+def _name_users(keys: list[tuple[str, str]]) -> list[str]:
+    """Names of users, different for clients and for searches without one."""
+    clients = {name for kind, name in keys if kind == "client"}
+    names = {}
+    for kind, name in keys:
+        names[kind, name] = name if kind == "client" else f"client of search {name}"
+        while kind == "search" and names[kind, name] in clients:
+            names[kind, name] += "'"
+    return [names[key] for key in keys]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a cell of a frame is empty: None, NaN, or what pandas has for them."""
+    return (
+        value is None
+        or (isinstance(value, float) and value != value)
+        or type(value).__name__ in ("NAType", "NaTType")
+    )
+
+
 def _text(value: Any) -> str | None:
     """An id or a text; None if it is missing."""
-    return None if value is None or value != value or value == "" else str(value)
+    return None if _is_missing(value) or value == "" else str(value)

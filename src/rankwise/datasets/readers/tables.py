@@ -190,7 +190,13 @@ def is_parquet(path: Path) -> bool:
 def delimiter_of(path: Path, sep: str | None) -> str:
     """Column separator of a text file."""
     if sep is None:
-        return DELIMITERS[suffix_of(path)]
+        suffix = suffix_of(path)
+        if suffix not in DELIMITERS:
+            raise ValueError(
+                f"{path}: {suffix or 'no suffix'!r} does not tell how columns are separated; known "
+                f"suffixes are {', '.join(DELIMITERS)}. Pass {setting('sep', ',')}."
+            )
+        return DELIMITERS[suffix]
     if len(sep) != 1 or not sep.isascii():
         raise ValueError(f"sep must be one ASCII character, got {sep!r}.")
     return sep

@@ -202,13 +202,17 @@ def always_valid_interval(
     n = len(values)
     if n < 2:
         return -math.inf, math.inf
+    half = time_uniform_half_width(n, level, n_expected) * float(np.std(values, ddof=1))
+    mean = float(values.mean())
+    return mean - half, mean + half
+
+
+def time_uniform_half_width(n: float, level: float, n_expected: float) -> float:
+    """Half of the interval of :func:`always_valid_interval` after n values of variance 1."""
     tail = -2.0 * math.log(1.0 - level)
     rho2 = (tail + math.log(tail + 1.0)) / n_expected
     grown = n * rho2 + 1.0
-    half = math.sqrt(2.0 * grown / (n * n * rho2) * math.log(math.sqrt(grown) / (1.0 - level)))
-    half *= float(np.std(values, ddof=1))
-    mean = float(values.mean())
-    return mean - half, mean + half
+    return math.sqrt(2.0 * grown / (n * n * rho2) * math.log(math.sqrt(grown) / (1.0 - level)))
 
 
 def _fewest_queries(level: float) -> int:

@@ -27,6 +27,27 @@ def test_bounds_count_significant_pairs(seed):
     assert (ranks.rank <= ranks.high).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_floor_gives_each_pair_the_larger_variance(seed):
+    estimates, covariance = random_case(seed)
+    floor = 2 * random_case(seed + 10)[1]
+    ranks = rank_simultaneously(estimates, covariance, floor=floor, n_draws=499)
+    criticals = [
+        rank_simultaneously(estimates, c, n_draws=499).critical for c in (covariance, floor)
+    ]
+    assert ranks.critical == max(criticals)
+    expected = naive.rank_bounds(estimates, covariance, ranks.critical, floor)
+    assert list(zip(ranks.low.tolist(), ranks.high.tolist(), strict=True)) == expected
+
+
+def test_a_covariance_of_low_rank_has_the_quantile_of_the_floor():
+    rank_one = np.outer(np.arange(5.0), np.arange(5.0))
+    alone = rank_simultaneously(np.zeros(5), rank_one).critical
+    assert alone == pytest.approx(1.96, abs=0.05)
+    expected = rank_simultaneously(np.zeros(5), np.eye(5)).critical
+    assert rank_simultaneously(np.zeros(5), rank_one, floor=np.eye(5)).critical == expected > 2.6
+
+
 def test_a_single_pair_has_the_quantile_of_its_distribution():
     ranks = rank_simultaneously(np.zeros(2), np.eye(2), n_draws=200_000)
     assert ranks.critical == pytest.approx(stats.norm.ppf(0.975), rel=0.01)

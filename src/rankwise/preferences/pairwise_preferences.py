@@ -68,6 +68,9 @@ class PairwisePreferences(StrengthModel):
         Log-odds: a difference of 1 means odds of e to win.
     covariance_ : ndarray of shape (n_items, n_items), float64
         Joint covariance of the strengths.
+    model_covariance_ : ndarray of shape (n_items, n_items), float64
+        The same from the second derivatives, which rank intervals use as a floor: the standard
+        error of a difference is the larger of the two.
     standard_errors_ : ndarray of shape (n_items,), float64
         Square roots of its diagonal. They depend on ``reference``; rank intervals do not.
     effect_names_ : ndarray of shape (n_effects,) of str

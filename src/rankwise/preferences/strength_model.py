@@ -30,6 +30,7 @@ class StrengthModel(Save, BaseEstimator):
         "items_": Names("n_items"),
         "strengths_": floats("n_items"),
         "covariance_": floats("n_items", "n_items"),
+        "model_covariance_": floats("n_items", "n_items"),
         "standard_errors_": floats("n_items"),
         "n_comparisons_": floats("n_items"),
         "effect_names_": Names("n_effects"),
@@ -59,6 +60,9 @@ class StrengthModel(Save, BaseEstimator):
         quantile of the largest one of all pairs. The rank of an item lies between 1 + the number of
         significantly stronger items, and the number of items less those significantly weaker.
 
+        The standard error of a difference is the larger one of ``covariance_`` and
+        ``model_covariance_``: a sandwich of few comparisons, orders or clusters is too small.
+
         Parameters
         ----------
         level : float in (0, 1)
@@ -77,6 +81,7 @@ class StrengthModel(Save, BaseEstimator):
         return rank_simultaneously(
             self.strengths_,
             self.covariance_,
+            floor=None if self.covariance == "information" else self.model_covariance_,
             level=level,
             degrees_of_freedom=self.degrees_of_freedom_,
             random_state=random_state,
@@ -176,20 +181,25 @@ class StrengthModel(Save, BaseEstimator):
         effects: list[str],
     ) -> None:
         m = len(items)
-        strengths, joint = solution.theta[:m], covariance[:m, :m]
-        if self.reference is not None:
-            place = items.tolist().index(self.reference)
-            strengths = strengths - strengths[place]
-            joint = joint - joint[place] - joint[:, [place]] + joint[place, place]
+        place = None if self.reference is None else items.tolist().index(self.reference)
+        strengths = solution.theta[:m]
         self.items_ = items
-        self.strengths_ = strengths.copy()
-        self.covariance_ = 0.5 * (joint + joint.T)
-        self.standard_errors_ = np.sqrt(np.maximum(joint.diagonal(), 0.0))
+        self.strengths_ = strengths - (0.0 if place is None else strengths[place])
+        self.covariance_ = _refer_to(place, covariance[:m, :m])
+        self.model_covariance_ = _refer_to(place, solution.inverse[:m, :m])
+        self.standard_errors_ = np.sqrt(np.maximum(self.covariance_.diagonal(), 0.0))
         self.effect_names_ = np.array(effects, dtype=str)
         self.effects_ = solution.theta[m:].copy()
         self.effect_errors_ = np.sqrt(np.maximum(covariance.diagonal()[m:], 0.0))
         self.log_likelihood_ = -solution.value
         self.n_iter_ = solution.n_iter
+
+
+def _refer_to(place: int | None, joint: Float64Array) -> Float64Array:
+    """Covariance of strengths minus that of the reference."""
+    if place is not None:
+        joint = joint - joint[place] - joint[:, [place]] + joint[place, place]
+    return 0.5 * (joint + joint.T)
 
 
 def _check_solution(solution: StrengthSolution, names: list[str]) -> None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.preference_coverage import SmallBoard, count_false_claims
+from scipy import stats
 
 from rankwise import PairwisePreferences, PlackettLuce
 from rankwise.preferences import rank_simultaneously
 
-# Of 200 samples, 18 or more are false claims with a probability of 1 % if the level holds.
-SAMPLES, MOST = 200, 17
 
-
-def check(board):
-    false, done = count_false_claims(board, SAMPLES)
-    assert done > SAMPLES / 4  # without a penalty, not all samples have finite estimates
-    assert false <= MOST
+def check(board, n_samples=200):
+    false, done = count_false_claims(board, n_samples)
+    assert done > n_samples / 4  # without a penalty, not all samples have finite estimates
+    # If the level holds, more false claims have a probability of 1 %.
+    assert false <= stats.binom.ppf(0.99, done, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +28,13 @@ def test_few_comparisons(m, n, alpha):
 @pytest.mark.parametrize(("m", "n", "alpha"), [(4, 2, 1.0), (4, 5, 1.0), (8, 10, 0.0)])
 def test_few_orders(m, n, alpha):
     check(SmallBoard("orders", m, n, alpha))
+
+
+@pytest.mark.parametrize("own", [0.0, 0.5])
+@pytest.mark.parametrize("n_clusters", [2, 5, 10])
+def test_few_clusters(n_clusters, own):
+    """Clusters with and without strengths of their own."""
+    check(SmallBoard("pairs", 5, 400, 0.0, n_clusters, own), 100)
 
 
 def test_two_wins_with_a_penalty_are_not_significant():
@@ -55,3 +61,12 @@ def test_published_errors_have_no_floor():
     np.testing.assert_allclose(model.model_covariance_, model.covariance_, atol=0)
     direct = rank_simultaneously(sandwich.strengths_, sandwich.covariance_, floor=model.covariance_)
     assert direct.critical == sandwich.rank_intervals().critical
+
+
+def test_few_clusters_are_warned_of():
+    pairs = [("a", "b"), ("b", "a"), ("a", "b")] * 4
+    said = r"clusters count as 4\.0 equal ones.*Pass more annotators"
+    with pytest.warns(UserWarning, match=said):
+        PairwisePreferences().fit(pairs, [1, 1, 0.5] * 4, clusters=np.repeat(np.arange(4), 3))
+    pairs += [("b", "a"), ("a", "b"), ("b", "a")]
+    PairwisePreferences().fit(pairs, [1, 1, 0.5] * 5, clusters=np.repeat(np.arange(5), 3))

@@ -101,7 +101,7 @@ def test_estimates_and_covariances_are_those_of_the_definition(tie, partial, unl
     np.testing.assert_allclose(
         model.covariance_, (inverse @ (middle + prior) @ inverse)[:M, :M], atol=1e-5
     )
-    judges = np.arange(len(orders)) % 6
+    judges = np.arange(len(orders)) % 12
     clustered = clone(model).fit(**data, clusters=judges)
     middle = naive.cluster_middle(gradients, judges.tolist())
     np.testing.assert_allclose(

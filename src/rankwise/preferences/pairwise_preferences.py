@@ -94,7 +94,7 @@ class PairwisePreferences(StrengthModel):
     -----
     UserWarning
         If groups of items were never compared with one another and ``alpha`` > 0: only the penalty
-        relates them.
+        relates them. If clusters count as fewer than five equal ones: standard errors are rough.
 
     Notes
     -----
@@ -108,10 +108,10 @@ class PairwisePreferences(StrengthModel):
     weight counts as repetition.
 
     With clusters, the sandwich is multiplied by G / (G - 1) for G clusters, and rank intervals use
-    a multivariate t distribution. With a penalty, ``alpha`` is added to the sandwich's middle for
-    each strength. Standard errors then include the bias of strengths that are normal with variance
-    ``1 / alpha``, as those from the information do. Without this, an item that won all its games
-    would have hardly any error.
+    Student's t distribution with Bonferroni's correction. With a penalty, ``alpha`` is added to the
+    sandwich's middle for each strength. Standard errors then include the bias of strengths that are
+    normal with variance ``1 / alpha``, as those from the information do. Without this, an item that
+    won all its games would have hardly any error.
 
     References
     ----------

@@ -75,6 +75,12 @@ class PlackettLuce(StrengthModel):
     n_iter_ : int
         Number of Newton steps.
 
+    Warns
+    -----
+    UserWarning
+        If only the penalty relates groups of items, or clusters count as fewer than five equal
+        ones: standard errors are rough.
+
     Notes
     -----
     Without a penalty, a path of wins must lead from every item to every other, as for

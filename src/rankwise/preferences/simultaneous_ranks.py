@@ -14,6 +14,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from rankwise.metrics.significance import rank_intervals
 from rankwise.typing import Float64Array, Int64Array
@@ -64,15 +65,20 @@ def rank_simultaneously(
     level : float in (0, 1)
         Probability that all intervals hold.
     degrees_of_freedom : float > 0
-        Of a multivariate t distribution; infinite: normal.
+        Of the estimated variance of each difference; infinite: variances are known.
     n_draws : int >= 1
-        Number of draws for the quantile.
+        Number of draws for the quantile, with infinite degrees of freedom.
     random_state : int, Generator or None
         Seed or generator for the draws.
 
     Notes
     -----
-    O(n_draws · n_items²). The method of max-t [1]_; ranks from pairwise tests as in [2]_.
+    O(n_draws · n_items²). The method of max-t [1]_; ranks from pairwise tests as in [2]_. With
+    finite degrees of freedom, each difference has an estimated variance of its own, and some are
+    far too small by chance. A multivariate t distribution, with one estimate for all, then gives
+    too small a quantile: with 10 items and 5 clusters, 18 % of samples would have a false claim.
+    The quantile is that of Student's t with Bonferroni's correction instead, which holds whatever
+    the dependence.
 
     .. [1] Hothorn, Bretz & Westfall, "Simultaneous inference in general parametric models",
        Biometrical Journal 50 (2008).
@@ -82,14 +88,14 @@ def rank_simultaneously(
     """
     covariances = [covariance] if floor is None else [covariance, floor]
     errors = [_compute_errors(each) for each in covariances]
-    # A sandwich from two clusters has rank 1: all its |t| are equal, and their quantile is that of
-    # a single pair. The quantile of the floor is then the larger one.
-    critical = max(
-        _find_quantile(
-            _draw_maxima(each, _invert(error), degrees_of_freedom, n_draws, random_state), level
+    n_pairs = max(len(estimates) * (len(estimates) - 1) // 2, 1)
+    if math.isfinite(degrees_of_freedom):
+        critical = float(stats.t.isf((1.0 - level) / (2 * n_pairs), degrees_of_freedom))
+    else:
+        critical = max(
+            _find_quantile(_draw_maxima(each, _invert(error), n_draws, random_state), level)
+            for each, error in zip(covariances, errors, strict=True)
         )
-        for each, error in zip(covariances, errors, strict=True)
-    )
     differences = estimates[:, None] - estimates
     better = differences * _invert(np.max(errors, axis=0)) > critical  # row better than column
     low, high = rank_intervals(better)
@@ -118,7 +124,6 @@ def _find_quantile(maxima: Float64Array, level: float) -> float:
 def _draw_maxima(
     covariance: Float64Array,
     precision: Float64Array,
-    degrees_of_freedom: float,
     n_draws: int,
     random_state: int | np.random.Generator | None,
 ) -> Float64Array:
@@ -127,8 +132,6 @@ def _draw_maxima(
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = root @ rng.standard_normal((len(root), n_draws))
-    if math.isfinite(degrees_of_freedom):
-        draws /= np.sqrt(rng.chisquare(degrees_of_freedom, n_draws) / degrees_of_freedom)
     maxima = np.zeros(n_draws)
     for item in range(len(draws) - 1):
         t = draws[item + 1 :] - draws[item]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -19,8 +20,12 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
+from rankwise.runtime.callers import callers_level
 from rankwise.structure.rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
+
+# With five items, the joint quantile at 95 % is 5.6 for five clusters and 7.5 for four.
+FEW_CLUSTERS = 5
 
 
 class StrengthModel(Save, BaseEstimator):
@@ -160,6 +165,7 @@ class StrengthModel(Save, BaseEstimator):
         if self.covariance == "sandwich":
             if clusters.shape[1]:
                 n_clusters = count_effective_clusters(clusters, *occurrences)
+                _warn_of_few(n_clusters)
                 self.degrees_of_freedom_ = max(n_clusters - 1.0, 1.0)
                 inner = compute_cluster_middle(scores(solution.theta), clusters)
             else:
@@ -200,6 +206,17 @@ def _refer_to(place: int | None, joint: Float64Array) -> Float64Array:
     if place is not None:
         joint = joint - joint[place] - joint[:, [place]] + joint[place, place]
     return 0.5 * (joint + joint.T)
+
+
+def _warn_of_few(n_clusters: float) -> None:
+    """Warn if clusters say little about their own variance."""
+    if n_clusters < FEW_CLUSTERS:
+        warnings.warn(
+            f"clusters count as {n_clusters:.1f} equal ones, fewer than {FEW_CLUSTERS}: standard "
+            "errors are rough, and rank intervals wide. Pass more annotators or prompts.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def _check_solution(solution: StrengthSolution, names: list[str]) -> None:

@@ -236,6 +236,9 @@ def test_weights_and_clusters_of_tables():
     )  # fmt: skip
     orders = read_orders(frame, clusters=["judge"])
     assert orders.weight.tolist() == [2, 1]
+    renamed = read_orders(frame.rename(columns={"sample_weight": "weight"}))
+    assert renamed.weight.tolist() == [2, 1]
+    assert read_orders(frame, sample_weight=False).weight.tolist() == [1, 1]
     assert orders.clusters.tolist() == [[0], [1]]
     assert orders.items[orders.item].tolist() == ["a", "b", "b", "a"]
     with pytest.raises(ValueError, match=r"'judge' must be constant within an order.*at row 2"):

@@ -89,7 +89,7 @@ def prefer(
     sample_weight: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Column of weights (default, if present: sample_weight)."
+            metavar="NAME", help="Column of weights (default, if present: sample_weight or weight)."
         ),
     ] = None,
     unlisted: Annotated[

@@ -183,8 +183,9 @@ class PairwisePreferences(StrengthModel):
         y : array-like of shape (n_comparisons,), optional
             Outcomes: 1 if the first item won, 0.5 for a tie, 0 if the second won; or names of
             winners, "first", "second" and "tie".
-        sample_weight : array-like of shape (n_comparisons,), or column, optional
-            Number of times that each comparison counts.
+        sample_weight : array-like of shape (n_comparisons,), column or False, optional
+            Number of times that each comparison counts. A frame's or file's column sample_weight or
+            weight is read by default; False: no weights.
         covariates : array-like of shape (n_comparisons, n_covariates), or columns, optional
             Advantages of the first item besides its strength ("style control").
         clusters : array-like of shape (n_comparisons, n_ways), or columns, optional

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from rankwise.checks.rows import check_weight
-from rankwise.datasets.column_names import ITEM_NAMES, ORDER_NAMES, PLACE_NAMES, WEIGHT_NAMES
+from rankwise.datasets.column_names import ITEM_NAMES, ORDER_NAMES, PLACE_NAMES
 from rankwise.datasets.readers.tables import TABLES, suffix_of
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
 from rankwise.preferences.item_codes import code_clusters, code_ids
@@ -23,7 +23,7 @@ def read_orders(
     item: str | None = None,
     rank: str | None = None,
     clusters: tuple[str, ...] | list[str] = (),
-    sample_weight: str | None = None,
+    sample_weight: str | Literal[False] | None = None,
     sep: str | None = None,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> Orders:
@@ -41,8 +41,9 @@ def read_orders(
         position). Smaller ranks are better, and equal ranks are ties.
     clusters : sequence of str, optional
         Columns of annotators and the like, constant within an order.
-    sample_weight : str, optional
-        Column of weights, constant within an order (default, if present: sample_weight).
+    sample_weight : str or False, optional
+        Column of weights, constant within an order (default, if present: sample_weight or weight);
+        False: no weights.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix).
     max_decompressed_bytes : int >= 1
@@ -80,14 +81,14 @@ def read_orders(
 
 def _read_table(
     table: PreferenceTable,
-    named: tuple[str | None, str | None, str | None, str | None],
+    named: tuple[str | None, str | None, str | None, str | Literal[False] | None],
     clusters: list[str],
 ) -> Orders:
     order, item, rank, sample_weight = named
     order = table.find("order", order, ORDER_NAMES)
     item = table.find("item", item, ITEM_NAMES)
     rank = table.find("rank", rank, PLACE_NAMES)
-    weights = table.find_if_there(sample_weight, WEIGHT_NAMES)
+    weights = table.find_weight(sample_weight, clusters)
     table.check("clusters", clusters)
     codes, _ = code_ids(table.values(order), "order ids", table.where)
     if not len(codes):

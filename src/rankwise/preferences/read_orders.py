@@ -14,6 +14,7 @@ from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_tex
 from rankwise.preferences.item_codes import code_clusters, code_ids
 from rankwise.preferences.orders import Orders, order_entries
 from rankwise.preferences.preference_tables import PreferenceTable, name_file_of
+from rankwise.runtime.vocabulary import setting
 
 
 def read_orders(
@@ -57,7 +58,7 @@ def read_orders(
     ------
     ValueError
         If a column or a value is missing, an order has one item or names an item twice, or a
-        weight or a cluster differs within an order.
+        weight or a cluster differs within an order, or columns are named for lines of text.
     FileNotFoundError
         If there is no such file.
 
@@ -72,6 +73,8 @@ def read_orders(
     (['x', 'y', 'y', 'z', 'x'], [0, 1, 0, 0, 1])
     """
     if isinstance(source, str | Path) and sep is None and suffix_of(Path(source)) not in TABLES:
+        given = {"order": order, "item": item, "rank": rank, "clusters": clusters}
+        _refuse_columns(source, given | {"sample_weight": sample_weight})
         return _read_lines(Path(source), max_decompressed_bytes)
     named = (order, item, rank, sample_weight)
     with name_file_of(source):
@@ -108,6 +111,17 @@ def _read_table(
     ways = np.stack(columns, axis=1)[first] if columns else None
     ranks = table.numbers("ranks", rank)
     return order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+
+
+def _refuse_columns(path: str | Path, given: dict[str, Any]) -> None:
+    """Raise ValueError if columns are named for a file that has none."""
+    named = [name for name, value in given.items() if value not in (None, False) and len(value)]
+    if named:
+        raise ValueError(
+            f"{path} has one order per line (a > b = c) and no columns, got {', '.join(named)}. "
+            "Drop these, or pass a table with one row per order and item: a CSV, TSV or Parquet "
+            f"file, or {setting('sep')} for another suffix."
+        )
 
 
 def _read_lines(path: Path, max_decompressed_bytes: int) -> Orders:

@@ -280,6 +280,32 @@ def test_wrong_files_and_arguments_are_named(tmp_path):
         PlackettLuce().fit(orders, clusters=[1, 2])
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"clusters": ["judge"], "sample_weight": "w"}, r"clusters, sample_weight\."),
+        ({"order": "ballot", "item": "zzz", "rank": "place"}, r"order, item, rank\."),
+        ({"sample_weight": False}, None),
+    ],
+)
+def test_lines_of_text_have_no_columns(tmp_path, options, said):
+    path = tmp_path / "orders.txt"
+    path.write_text("a > b\nb > a\n")
+    if said is None:
+        assert len(read_orders(path, **options)) == 2
+        return
+    with pytest.raises(ValueError, match=rf"orders\.txt has one order per line .* got {said}"):
+        read_orders(path, **options)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_ties_alone_have_no_estimate(alpha):
+    """Advice names only what the model has."""
+    orders = [[("a", "b")], [("b", "c")]] * 3
+    with pytest.raises(ValueError, match=r"kept changing: tie2\. Break some ties, or, .* alpha > 0"):
+        PlackettLuce(alpha=alpha).fit(orders)
+
+
 def test_zero_weights_leave_out_items():
     orders = Orders.from_lists(["a > b", "c > a", "b > a"], sample_weight=[1, 0, 1])
     assert orders.items.tolist() == ["a", "b"]

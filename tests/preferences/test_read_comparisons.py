@@ -194,6 +194,15 @@ def test_other_sources_are_refused(tmp_path):
         read_comparisons(tmp_path / "other.csv")
 
 
+@pytest.mark.parametrize("sep", [";", "\t", "|"])
+def test_another_separator_is_suggested(tmp_path, sep):
+    VOTES.to_csv(tmp_path / "votes.csv", index=False, sep=sep)
+    with pytest.raises(ValueError, match="the first line is one column") as caught:
+        read_comparisons(tmp_path / "votes.csv")
+    assert f"separator: sep={sep!r}." in str(caught.value)
+    assert len(read_comparisons(tmp_path / "votes.csv", sep=sep)) == 5
+
+
 def test_take_keeps_what_occurs():
     games = read_comparisons(VOTES, **OPTIONS).take(np.array([0, 0]))
     assert games.items.tolist() == ["gpt", "llama"]

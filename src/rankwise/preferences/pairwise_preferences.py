@@ -135,6 +135,7 @@ class PairwisePreferences(StrengthModel):
     [1, 1, 1]
     """
 
+    _advice = "Drop covariates, pass ties='half', or, for strengths, alpha > 0."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "ties": [StrOptions(set(OUTCOME_MODELS))],
         "order_effect": ["boolean"],

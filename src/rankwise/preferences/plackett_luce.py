@@ -106,6 +106,7 @@ class PlackettLuce(StrengthModel):
     (['coffee', 'milk', 'tea'], [1.1, -0.12, 0.0])
     """
 
+    _advice = "Break some ties, or, for strengths, pass alpha > 0."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "unlisted": [StrOptions({"absent", "last"})],
         "alpha": [NOT_NEGATIVE],

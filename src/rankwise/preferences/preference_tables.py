@@ -32,6 +32,8 @@ from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 _HEAD_BYTES = 1 << 16
+# Suggested if a header line is one column that holds one of them.
+SEPARATORS = ";\t|,"
 
 
 @contextmanager
@@ -105,6 +107,12 @@ class PreferenceTable:
             raise ValueError(f"{path}, line 1: {error}.") from None
         if not names:
             raise ValueError(f"{path} is empty. A table has a header line with names of columns.")
+        others = [sign for sign in SEPARATORS if len(names) == 1 and sign in names[0]]
+        if others:
+            raise ValueError(
+                f"{path}: the first line is one column, {names[0][:60]!r}. Pass the column "
+                f"separator: {setting('sep', others[0])}."
+            )
         columns = read_columns(text, names, separator, header=True)
         return cls(names, columns, columns.where)
 

@@ -46,6 +46,7 @@ class StrengthModel(Save, BaseEstimator):
         "degrees_of_freedom_": Number(finite=False, low=1),
     }
 
+    _advice: ClassVar[str]  # what to do if the likelihood has no maximum
     alpha: float
     covariance: str
     reference: str | None
@@ -159,7 +160,8 @@ class StrengthModel(Save, BaseEstimator):
             )
         options = {"alpha": self.alpha, "tol": self.tol, "max_iter": self.max_iter}
         solution = minimize_strengths(likelihood, **options)
-        _check_solution(solution, [*(f"strength of {item}" for item in items), *effects])
+        names = [*(f"strength of {item}" for item in items), *effects]
+        _check_solution(solution, names, self._advice)
         covariance = solution.inverse
         self.degrees_of_freedom_ = math.inf
         if self.covariance == "sandwich":
@@ -219,7 +221,7 @@ def _warn_of_few(n_clusters: float) -> None:
         )
 
 
-def _check_solution(solution: StrengthSolution, names: list[str]) -> None:
+def _check_solution(solution: StrengthSolution, names: list[str], advice: str) -> None:
     """Raise ValueError unless Newton steps converged to a minimum."""
     if solution.status == "converged" and np.isfinite(solution.inverse).all():
         return
@@ -233,6 +235,5 @@ def _check_solution(solution: StrengthSolution, names: list[str]) -> None:
     raise ValueError(
         "the likelihood has no maximum, or not a single one: some outcomes are perfectly "
         "predicted, or effects cannot be told apart. Estimates that kept changing: "
-        f"{', '.join(growing)}. "
-        "Drop covariates, pass ties='half', or, for strengths, alpha > 0."
+        f"{', '.join(growing)}. {advice}"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from benchmarks.preference_coverage import SmallBoard, count_false_claims
@@ -9,6 +11,7 @@ from scipy import stats
 
 from rankwise import PairwisePreferences, PlackettLuce
 from rankwise.preferences import rank_simultaneously
+from tests.preferences import naive
 
 
 def check(board, n_samples=200):
@@ -70,3 +73,46 @@ def test_few_clusters_are_warned_of():
         PairwisePreferences().fit(pairs, [1, 1, 0.5] * 4, clusters=np.repeat(np.arange(4), 3))
     pairs += [("b", "a"), ("a", "b"), ("b", "a")]
     PairwisePreferences().fit(pairs, [1, 1, 0.5] * 5, clusters=np.repeat(np.arange(5), 3))
+
+
+def draw_equal(rng, m, n):
+    """Comparisons of equal items, of which a third are ties."""
+    first = rng.integers(0, m, n)
+    pairs = np.stack([first, (first + rng.integers(1, m, n)) % m], axis=1)
+    return np.array([f"item{item}" for item in range(m)])[pairs], rng.choice([1, 0.5, 0], n)
+
+
+def test_the_floor_of_half_wins_is_that_of_their_variance():
+    """Half a win varies less than a win, so the second derivatives alone are too cautious."""
+    pairs, outcomes = draw_equal(np.random.default_rng(0), 4, 20_000)
+    for alpha in (0.0, 500.0):
+        model = PairwisePreferences("half", alpha=alpha).fit(pairs, outcomes)
+        np.testing.assert_allclose(model.model_covariance_, model.covariance_, rtol=0.05)
+        information = PairwisePreferences("half", alpha=alpha, covariance="information")
+        inverse = information.fit(pairs, outcomes).covariance_
+        assert (inverse.diagonal() > 1.1 * model.covariance_.diagonal()).all()
+        np.testing.assert_array_equal(information.model_covariance_, model.model_covariance_)
+
+
+@pytest.mark.parametrize(("m", "n", "alpha"), [(3, 8, 0.1), (5, 30, 0.1), (4, 40, 0.0)])
+def test_few_half_wins(m, n, alpha):
+    rng = np.random.default_rng(n)
+    model = PairwisePreferences("half", alpha=alpha)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # groups that were not compared
+        false = sum(
+            (model.fit(*draw_equal(rng, m, n)).rank_intervals().low > 1).any() for _ in range(200)
+        )
+    assert false <= stats.binom.ppf(0.99, 200, 0.05)
+
+
+def test_the_dispersion_of_half_wins_is_that_of_the_definition():
+    pairs, outcomes = draw_equal(np.random.default_rng(3), 3, 40)
+    model = PairwisePreferences("half").fit(pairs, outcomes)
+    strength = dict(zip(model.items_.tolist(), model.strengths_.tolist(), strict=True))
+    chances = [naive.logistic(strength[a] - strength[b]) for a, b in pairs.tolist()]
+    squares = sum((y - p) ** 2 for y, p in zip(outcomes.tolist(), chances, strict=True))
+    dispersion = squares / sum(p * (1 - p) for p in chances) * 40 / 38
+    assert dispersion < 0.9
+    inverse = PairwisePreferences("half", covariance="information").fit(pairs, outcomes).covariance_
+    np.testing.assert_allclose(model.model_covariance_, dispersion * inverse, rtol=1e-9)

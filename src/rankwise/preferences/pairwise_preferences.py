@@ -70,7 +70,8 @@ class PairwisePreferences(StrengthModel):
         Joint covariance of the strengths.
     model_covariance_ : ndarray of shape (n_items, n_items), float64
         The same from the second derivatives, which rank intervals use as a floor: the standard
-        error of a difference is the larger of the two.
+        error of a difference is the larger of the two. With ties as half wins, which vary less than
+        wins, it is scaled to the mean squared residual.
     standard_errors_ : ndarray of shape (n_items,), float64
         Square roots of its diagonal. They depend on ``reference``; rank intervals do not.
     effect_names_ : ndarray of shape (n_effects,) of str

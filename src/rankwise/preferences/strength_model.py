@@ -177,7 +177,8 @@ class StrengthModel(Save, BaseEstimator):
             places = np.arange(len(items))
             inner[places, places] += self.alpha
             covariance = solution.inverse @ inner @ solution.inverse
-        self._set_results(items, solution, covariance, effects)
+        by_model = _model_covariance(solution, likelihood, self.alpha)
+        self._set_results(items, solution, covariance, by_model, effects)
         _, item, weight = occurrences
         self.n_comparisons_ = np.bincount(item, weight, len(items))
 
@@ -186,6 +187,7 @@ class StrengthModel(Save, BaseEstimator):
         items: NDArray[np.str_],
         solution: StrengthSolution,
         covariance: Float64Array,
+        by_model: Float64Array,
         effects: list[str],
     ) -> None:
         m = len(items)
@@ -194,13 +196,25 @@ class StrengthModel(Save, BaseEstimator):
         self.items_ = items
         self.strengths_ = strengths - (0.0 if place is None else strengths[place])
         self.covariance_ = _refer_to(place, covariance[:m, :m])
-        self.model_covariance_ = _refer_to(place, solution.inverse[:m, :m])
+        self.model_covariance_ = _refer_to(place, by_model[:m, :m])
         self.standard_errors_ = np.sqrt(np.maximum(self.covariance_.diagonal(), 0.0))
         self.effect_names_ = np.array(effects, dtype=str)
         self.effects_ = solution.theta[m:].copy()
         self.effect_errors_ = np.sqrt(np.maximum(covariance.diagonal()[m:], 0.0))
         self.log_likelihood_ = -solution.value
         self.n_iter_ = solution.n_iter
+
+
+def _model_covariance(
+    solution: StrengthSolution, likelihood: StrengthLikelihood, alpha: float
+) -> Float64Array:
+    """Covariance if the model is true, up to the dispersion of its gradients.
+
+    With the inverse Hessian B, prior ``alpha P`` and dispersion d, it is the sandwich of the middle
+    ``d B^-1 + (1 - d) alpha P``; B itself for d = 1.
+    """
+    d, B, m = likelihood.dispersion(solution.theta), solution.inverse, likelihood.n_items
+    return B if d == 1.0 else d * B + (1.0 - d) * alpha * B[:, :m] @ B[:m]
 
 
 def _refer_to(place: int | None, joint: Float64Array) -> Float64Array:

@@ -17,21 +17,55 @@ Boards:
 - "annotators": items are equally strong, but each of 40 annotators has strengths of their own,
   normal with standard deviation 0.5, and the fit knows the annotators;
 - "two ways": the same, and 60 prompts have strengths of their own with deviation 0.5.
+
+A second table holds small boards of equal items: few comparisons of pairs or few full orders, with
+and without a penalty, and few clusters, whose strengths are their own with standard deviation
+``own``. "false" is the share of samples in which any item is significantly better than another;
+samples without finite estimates are left out and counted.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwise import PairwisePreferences
+from rankwise import PairwisePreferences, PlackettLuce
 from rankwise.preferences import Comparisons, rank_simultaneously
 
 N_ANNOTATORS, N_PROMPTS, SPREAD, OWN, LOG_NU = 40, 60, 0.5, 0.5, -0.5
 BOARDS = ("equal", "spread", "half ties", "annotators", "two ways")
 SIZES = ((10, 1000), (30, 6000))  # items, comparisons
+
+
+class SmallBoard(NamedTuple):
+    """Equal items with little data."""
+
+    kind: str  # pairs or orders
+    items: int
+    n: int
+    alpha: float
+    clusters: int = 0
+    own: float = 0.0  # standard deviation of a cluster's own strengths
+
+
+SMALL_BOARDS = (
+    SmallBoard("pairs", 2, 3, 1.0),
+    SmallBoard("pairs", 3, 6, 1.0),
+    SmallBoard("pairs", 3, 10, 1.0),
+    SmallBoard("pairs", 3, 10, 0.1),
+    SmallBoard("pairs", 5, 20, 1.0),
+    SmallBoard("pairs", 5, 20, 0.1),
+    SmallBoard("pairs", 5, 50, 1.0),
+    SmallBoard("pairs", 5, 50, 0.0),
+    SmallBoard("orders", 4, 2, 1.0),
+    SmallBoard("orders", 4, 5, 1.0),
+    SmallBoard("orders", 8, 10, 0.0),
+    SmallBoard("orders", 8, 30, 0.0),
+    *(SmallBoard("pairs", 5, 400, 0.0, n, own) for own in (0.0, 0.5) for n in (2, 5, 10, 20)),
+)
 
 
 class Coverage(NamedTuple):
@@ -116,8 +150,53 @@ def measure_sample(
     )
 
 
+def draw_small(rng: np.random.Generator, board: SmallBoard) -> tuple[tuple[Any, ...], Any]:
+    """Arguments of ``fit``, and clusters, of a sample of equal items."""
+    m, n = board.items, board.n
+    names = np.array([f"item{item}" for item in range(m)])
+    if board.kind == "orders":
+        return ([names[rng.permutation(m)].tolist() for _ in range(n)],), None
+    first = rng.integers(0, m, n)
+    second = (first + rng.integers(1, m, n)) % m
+    eta, cluster = np.zeros(n), None
+    if board.clusters:
+        cluster = rng.integers(0, board.clusters, n)
+        own = board.own * rng.standard_normal((board.clusters, m))
+        eta = own[cluster, first] - own[cluster, second]
+    outcomes = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+    return (names[np.stack([first, second], axis=1)], outcomes), cluster
+
+
+def count_false_claims(board: SmallBoard, repetitions: int) -> tuple[int, int]:
+    """Number of samples with a significant difference, and of those with finite estimates."""
+    rng = np.random.default_rng([board.items, board.n, board.clusters])
+    model_class = PairwisePreferences if board.kind == "pairs" else PlackettLuce
+    false = done = 0
+    for _ in range(repetitions):
+        data, clusters = draw_small(rng, board)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # groups not compared, few clusters
+                model = model_class(alpha=board.alpha).fit(*data, clusters=clusters)
+        except ValueError:
+            continue
+        done += 1
+        false += bool((model.rank_intervals().low > 1).any())
+    return false, done
+
+
+def print_small_boards(repetitions: int) -> None:
+    """Print the table of small boards."""
+    print("\nkind    items     n  alpha  clusters  own  false  samples without estimates")
+    for board in SMALL_BOARDS:
+        false, done = count_false_claims(board, repetitions)
+        row = f"{board.kind:6s}  {board.items:5d}  {board.n:4d}  {board.alpha:5.1f}"
+        row = f"{row}  {board.clusters or '-':>8}  {board.own:3.1f}  {false / max(done, 1):5.3f}"
+        print(f"{row}  {repetitions - done:25d}", flush=True)
+
+
 def main(repetitions: int = 1000) -> None:
-    """Print the table."""
+    """Print both tables."""
     print(f"{repetitions} samples; sampling error of .95: {np.sqrt(0.0475 / repetitions):.4f}")
     print("board       items  comparisons  all ranks  information  plain  differences  width")
     for m, n in SIZES:
@@ -130,6 +209,7 @@ def main(repetitions: int = 1000) -> None:
             print(
                 f"{row}  {mean.plain:5.3f}  {mean.differences:11.3f}  {mean.width:5.1f}", flush=True
             )
+    print_small_boards(repetitions)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,31 @@ def test_orders(rankwise, tmp_path):
     found = {row["item"]: row["strength"] for row in run.json["items"]}
     assert found == dict(zip(model.items_.tolist(), model.strengths_.tolist(), strict=True))
     run = rankwise("prefer", path, "--orders")
-    assert "3 orders. No item is significantly better than 3 of the 3." in run.out
+    assert "3 orders. No item is significantly better than another." in run.out
+
+
+def test_the_items_that_may_be_best_are_counted(rankwise, tmp_path):
+    rows = ["a,b,winner"] + ["x,y,first", "x,y,second"] * 20
+    rows += [f"{good},z,first" for good in "xy" for _ in range(30)] + ["x,z,z", "y,z,z"]
+    (tmp_path / "votes.csv").write_text("\n".join(rows))
+    run = rankwise("prefer", tmp_path / "votes.csv")
+    assert "102 comparisons. 2 of the 3 items may be the best." in run.out
+
+
+def test_another_separator_is_suggested(rankwise, tmp_path):
+    (tmp_path / "votes.csv").write_text("a;b;winner\nx;y;x\n")
+    run = rankwise("prefer", tmp_path / "votes.csv")
+    assert run.code == 1
+    assert "the first line is one column, 'a;b;winner'. Pass the column separator: --sep" in run.err
+
+
+def test_lines_of_text_have_no_columns(rankwise, tmp_path):
+    path = tmp_path / "orders.txt"
+    path.write_text("a > b\nb > a\n")
+    run = rankwise("prefer", path, "--orders", "--clusters", "judge", "--sample-weight", "w")
+    assert run.code == 1
+    assert "and no columns, got clusters, sample_weight. " in run.err
+    assert "Drop these, or pass a table with one row per order and item" in run.err
 
 
 @pytest.mark.parametrize(

@@ -93,13 +93,15 @@ def cluster_middle(gradients, clusters):
     return total * len(names) / (len(names) - 1)
 
 
-def rank_bounds(estimates, covariance, critical):
+def rank_bounds(estimates, covariance, critical, floor=None):
     """Ranks allowed by pairwise comparisons, item by item."""
     bounds = []
     for i in range(len(estimates)):
         better = worse = 0
         for j in range(len(estimates)):
-            variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+            variance = max(
+                c[i, i] + c[j, j] - 2 * c[i, j] for c in (covariance, floor) if c is not None
+            )
             if i == j or variance <= 0:
                 continue
             t = (estimates[j] - estimates[i]) / math.sqrt(variance)

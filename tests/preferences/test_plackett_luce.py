@@ -101,7 +101,7 @@ def test_estimates_and_covariances_are_those_of_the_definition(tie, partial, unl
     np.testing.assert_allclose(
         model.covariance_, (inverse @ (middle + prior) @ inverse)[:M, :M], atol=1e-5
     )
-    judges = np.arange(len(orders)) % 6
+    judges = np.arange(len(orders)) % 12
     clustered = clone(model).fit(**data, clusters=judges)
     middle = naive.cluster_middle(gradients, judges.tolist())
     np.testing.assert_allclose(
@@ -236,6 +236,9 @@ def test_weights_and_clusters_of_tables():
     )  # fmt: skip
     orders = read_orders(frame, clusters=["judge"])
     assert orders.weight.tolist() == [2, 1]
+    renamed = read_orders(frame.rename(columns={"sample_weight": "weight"}))
+    assert renamed.weight.tolist() == [2, 1]
+    assert read_orders(frame, sample_weight=False).weight.tolist() == [1, 1]
     assert orders.clusters.tolist() == [[0], [1]]
     assert orders.items[orders.item].tolist() == ["a", "b", "b", "a"]
     with pytest.raises(ValueError, match=r"'judge' must be constant within an order.*at row 2"):
@@ -275,6 +278,32 @@ def test_wrong_files_and_arguments_are_named(tmp_path):
     orders = Orders.from_lists(["a > b", "b > a"])
     with pytest.raises(ValueError, match=r"X holds orders .* got clusters as well"):
         PlackettLuce().fit(orders, clusters=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"clusters": ["judge"], "sample_weight": "w"}, r"clusters, sample_weight\."),
+        ({"order": "ballot", "item": "zzz", "rank": "place"}, r"order, item, rank\."),
+        ({"sample_weight": False}, None),
+    ],
+)
+def test_lines_of_text_have_no_columns(tmp_path, options, said):
+    path = tmp_path / "orders.txt"
+    path.write_text("a > b\nb > a\n")
+    if said is None:
+        assert len(read_orders(path, **options)) == 2
+        return
+    with pytest.raises(ValueError, match=rf"orders\.txt has one order per line .* got {said}"):
+        read_orders(path, **options)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_ties_alone_have_no_estimate(alpha):
+    """Advice names only what the model has."""
+    orders = [[("a", "b")], [("b", "c")]] * 3
+    with pytest.raises(ValueError, match=r"changing: tie2\. Break some ties, or, .* alpha > 0"):
+        PlackettLuce(alpha=alpha).fit(orders)
 
 
 def test_zero_weights_leave_out_items():

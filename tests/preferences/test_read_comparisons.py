@@ -126,6 +126,27 @@ def test_fit_reads_frames_files_and_arrays_alike(tmp_path):
     assert [model.effect_names_[0] for model in fits] == ["length"] * 4 + ["x0"]
 
 
+@pytest.mark.parametrize("name", ["sample_weight", "weight", "Weight"])
+def test_a_column_of_weights_is_found(tmp_path, name):
+    votes = VOTES.rename(columns={"sample_weight": name})
+    check(read_comparisons(votes, **OPTIONS))
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    check(read_comparisons(tmp_path / "votes.csv", **OPTIONS))
+    assert read_comparisons(votes, sample_weight=False).weight.tolist() == [1] * 5
+    # A covariate is no weight unless it is named as such.
+    assert read_comparisons(votes, covariates=[name]).weight.tolist() == [1] * 5
+    frame = pd.DataFrame({"a": ["x", "y"], "b": ["y", "x"], "winner": ["a"] * 2, name: [100, 1]})
+    model = PairwisePreferences().fit(frame)
+    assert np.ptp(model.strengths_) == pytest.approx(np.log(100))
+
+
+def test_two_columns_of_weights_are_refused():
+    votes = VOTES.assign(weight=1.0)
+    with pytest.raises(ValueError, match=r"'sample_weight', 'weight' may both be weights.*Pass sa"):
+        read_comparisons(votes)
+    check(read_comparisons(votes, sample_weight="sample_weight", **OPTIONS))
+
+
 UNKNOWN = ["model_a", "tie", "gpt", "model_b", "best"]
 SAME = ["gpt", "llama", "qwen", "qwen", "qwen"]
 
@@ -171,6 +192,15 @@ def test_other_sources_are_refused(tmp_path):
         read_comparisons(tmp_path / "votes.csv")
     with pytest.raises(FileNotFoundError):
         read_comparisons(tmp_path / "other.csv")
+
+
+@pytest.mark.parametrize("sep", [";", "\t", "|"])
+def test_another_separator_is_suggested(tmp_path, sep):
+    VOTES.to_csv(tmp_path / "votes.csv", index=False, sep=sep)
+    with pytest.raises(ValueError, match="the first line is one column") as caught:
+        read_comparisons(tmp_path / "votes.csv")
+    assert f"separator: sep={sep!r}." in str(caught.value)
+    assert len(read_comparisons(tmp_path / "votes.csv", sep=sep)) == 5
 
 
 def test_take_keeps_what_occurs():

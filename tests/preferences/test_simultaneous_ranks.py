@@ -27,6 +27,27 @@ def test_bounds_count_significant_pairs(seed):
     assert (ranks.rank <= ranks.high).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_floor_gives_each_pair_the_larger_variance(seed):
+    estimates, covariance = random_case(seed)
+    floor = 2 * random_case(seed + 10)[1]
+    ranks = rank_simultaneously(estimates, covariance, floor=floor, n_draws=499)
+    criticals = [
+        rank_simultaneously(estimates, c, n_draws=499).critical for c in (covariance, floor)
+    ]
+    assert ranks.critical == max(criticals)
+    expected = naive.rank_bounds(estimates, covariance, ranks.critical, floor)
+    assert list(zip(ranks.low.tolist(), ranks.high.tolist(), strict=True)) == expected
+
+
+def test_a_covariance_of_low_rank_has_the_quantile_of_the_floor():
+    rank_one = np.outer(np.arange(5.0), np.arange(5.0))
+    alone = rank_simultaneously(np.zeros(5), rank_one).critical
+    assert alone == pytest.approx(1.96, abs=0.05)
+    expected = rank_simultaneously(np.zeros(5), np.eye(5)).critical
+    assert rank_simultaneously(np.zeros(5), rank_one, floor=np.eye(5)).critical == expected > 2.6
+
+
 def test_a_single_pair_has_the_quantile_of_its_distribution():
     ranks = rank_simultaneously(np.zeros(2), np.eye(2), n_draws=200_000)
     assert ranks.critical == pytest.approx(stats.norm.ppf(0.975), rel=0.01)
@@ -34,13 +55,24 @@ def test_a_single_pair_has_the_quantile_of_its_distribution():
     assert ranks.critical == pytest.approx(stats.t.ppf(0.975, 5), rel=0.01)
 
 
-@pytest.mark.parametrize("degrees", [np.inf, 20])
-def test_equal_variances_have_the_quantile_of_the_studentised_range(degrees):
+def test_equal_variances_have_the_quantile_of_the_studentised_range():
     """Tukey's test: the largest t of m independent estimates is a range divided by sqrt(2)."""
-    ranks = rank_simultaneously(np.zeros(6), np.eye(6), degrees_of_freedom=degrees, n_draws=200_000)
-    df = 1e6 if np.isinf(degrees) else degrees
-    expected = stats.studentized_range.ppf(0.95, 6, df) / np.sqrt(2)
+    ranks = rank_simultaneously(np.zeros(6), np.eye(6), n_draws=200_000)
+    expected = stats.studentized_range.ppf(0.95, 6, 1e6) / np.sqrt(2)
     assert ranks.critical == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(("m", "df"), [(3, 2), (8, 4), (8, 30)])
+def test_estimated_variances_are_accounted_for(m, df):
+    """Covariances are estimated from df normal vectors, as from df + 1 clusters."""
+    rng = np.random.default_rng(df)
+    critical = rank_simultaneously(np.zeros(m), np.eye(m), degrees_of_freedom=df).critical
+    estimates, vectors = rng.standard_normal((2000, m)), rng.standard_normal((2000, df, m))
+    first, second = np.triu_indices(m, 1)
+    errors = np.sqrt(((vectors[:, :, first] - vectors[:, :, second]) ** 2).mean(axis=1))
+    t = np.abs(estimates[:, first] - estimates[:, second]) / errors
+    share = (t.max(axis=1) > critical).mean()
+    assert 0.025 < share < 0.06
 
 
 def test_only_variances_of_differences_matter():

@@ -89,7 +89,7 @@ def prefer(
     sample_weight: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Column of weights (default, if present: sample_weight)."
+            metavar="NAME", help="Column of weights (default, if present: sample_weight or weight)."
         ),
     ] = None,
     unlisted: Annotated[
@@ -247,7 +247,9 @@ def _verdict(board: dict[str, Any]) -> str:
     if board["rank_high"][0] == 1:
         return f"{best} is significantly better than all others."
     unbeaten = int((board["rank_low"] == 1).sum())
-    return f"No item is significantly better than {unbeaten} of the {m}."
+    if unbeaten == m:
+        return "No item is significantly better than another."
+    return f"{unbeaten} of the {m} items may be the best."
 
 
 def _write(out: Path, board: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ SECOND_ITEM_NAMES = (
     "item_b", "model_b", "system_b", "player_b", "team_b", "b", "item2", "model2", "player2",
     "team2", "item_2", "model_2", "player_2", "team_2", "second", "right", "away", "away_team",
 )  # fmt: skip
+PREFERENCE_WEIGHT_NAMES = (*WEIGHT_NAMES, "weight")
 WINNER_NAMES = ("winner", "preferred", "preference", "outcome", "result")
 ORDER_NAMES = ("order", "order_id", "ranking", "ballot", "race", "list")
 ITEM_NAMES = ("item", "model", "system", "player", "team", "candidate")

@@ -127,6 +127,10 @@ class ChoiceLikelihood:
         out[m:, m:] -= terms.by_tie.T @ (weight[:, None] * terms.by_tie)
         return out
 
+    def dispersion(self, theta: Float64Array) -> float:
+        """1: it is a likelihood."""
+        return 1.0
+
     def scores(self, theta: Float64Array, weight: Float64Array) -> Any:
         """Gradient of each order, as CSR of shape (n_orders, n_parameters)."""
         m, n_ties = self.n_items, len(self.choices.tie_sizes)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankwise.preferences.outcome_models import OUTCOME_MODELS, TIE_STARTS, OutcomeTerms
+from rankwise.preferences.outcome_models import OUTCOME_MODELS, TIE, TIE_STARTS, OutcomeTerms
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -135,6 +135,20 @@ class PairLikelihood:
         outcomes, rows = np.nonzero(self.counts)
         scores = self.scores(theta, rows, outcomes, np.sqrt(self.counts[outcomes, rows]))
         return (scores.T @ scores).toarray()
+
+    def dispersion(self, theta: Float64Array) -> float:
+        """Variance of the gradients by the advantage, as a share of the second derivatives.
+
+        1 for a likelihood. Half a win is none: its gradient varies less.
+        """
+        n = float(self.counts.sum()) - (self.n_parameters - 1)
+        if self.model != "half" or not self.counts[TIE].any() or n <= 0:
+            return 1.0
+        terms = self.terms(theta)
+        squares = float(np.einsum("ij,ij->", self.counts, terms.by_eta**2))
+        curvature = float(np.einsum("ij,ij->", self.counts, terms.eta_eta))
+        # Fitted parameters take up part of the squares.
+        return min(squares / curvature * (n + self.n_parameters - 1) / n, 1.0)
 
     def _eta(self, theta: Float64Array) -> Float64Array:
         m, q = self.n_items, self.Z.shape[1]

@@ -68,6 +68,10 @@ class PairwisePreferences(StrengthModel):
         Log-odds: a difference of 1 means odds of e to win.
     covariance_ : ndarray of shape (n_items, n_items), float64
         Joint covariance of the strengths.
+    model_covariance_ : ndarray of shape (n_items, n_items), float64
+        The same from the second derivatives, which rank intervals use as a floor: the standard
+        error of a difference is the larger of the two. With ties as half wins, which vary less than
+        wins, it is scaled to the mean squared residual.
     standard_errors_ : ndarray of shape (n_items,), float64
         Square roots of its diagonal. They depend on ``reference``; rank intervals do not.
     effect_names_ : ndarray of shape (n_effects,) of str
@@ -91,7 +95,7 @@ class PairwisePreferences(StrengthModel):
     -----
     UserWarning
         If groups of items were never compared with one another and ``alpha`` > 0: only the penalty
-        relates them.
+        relates them. If clusters count as fewer than five equal ones: standard errors are rough.
 
     Notes
     -----
@@ -105,10 +109,10 @@ class PairwisePreferences(StrengthModel):
     weight counts as repetition.
 
     With clusters, the sandwich is multiplied by G / (G - 1) for G clusters, and rank intervals use
-    a multivariate t distribution. With a penalty, ``alpha`` is added to the sandwich's middle for
-    each strength. Standard errors then include the bias of strengths that are normal with variance
-    ``1 / alpha``, as those from the information do. Without this, an item that won all its games
-    would have hardly any error.
+    Student's t distribution with Bonferroni's correction. With a penalty, ``alpha`` is added to the
+    sandwich's middle for each strength. Standard errors then include the bias of strengths that are
+    normal with variance ``1 / alpha``, as those from the information do. Without this, an item that
+    won all its games would have hardly any error.
 
     References
     ----------
@@ -132,6 +136,7 @@ class PairwisePreferences(StrengthModel):
     [1, 1, 1]
     """
 
+    _advice = "Drop covariates, pass ties='half', or, for strengths, alpha > 0."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "ties": [StrOptions(set(OUTCOME_MODELS))],
         "order_effect": ["boolean"],
@@ -180,8 +185,9 @@ class PairwisePreferences(StrengthModel):
         y : array-like of shape (n_comparisons,), optional
             Outcomes: 1 if the first item won, 0.5 for a tie, 0 if the second won; or names of
             winners, "first", "second" and "tie".
-        sample_weight : array-like of shape (n_comparisons,), or column, optional
-            Number of times that each comparison counts.
+        sample_weight : array-like of shape (n_comparisons,), column or False, optional
+            Number of times that each comparison counts. A frame's or file's column sample_weight or
+            weight is read by default; False: no weights.
         covariates : array-like of shape (n_comparisons, n_covariates), or columns, optional
             Advantages of the first item besides its strength ("style control").
         clusters : array-like of shape (n_comparisons, n_ways), or columns, optional

@@ -57,6 +57,9 @@ class PlackettLuce(StrengthModel):
         A difference of 1 means odds of e to come first.
     covariance_ : ndarray of shape (n_items, n_items), float64
         Joint covariance of the strengths.
+    model_covariance_ : ndarray of shape (n_items, n_items), float64
+        The same from the second derivatives, which rank intervals use as a floor: the standard
+        error of a difference is the larger of the two.
     standard_errors_ : ndarray of shape (n_items,), float64
         Square roots of its diagonal. They depend on ``reference``; rank intervals do not.
     effect_names_ : ndarray of shape (n_effects,) of str
@@ -71,6 +74,12 @@ class PlackettLuce(StrengthModel):
         Effective number of clusters - 1, of the way with the fewest; infinite without clusters.
     n_iter_ : int
         Number of Newton steps.
+
+    Warns
+    -----
+    UserWarning
+        If only the penalty relates groups of items, or clusters count as fewer than five equal
+        ones: standard errors are rough.
 
     Notes
     -----
@@ -97,6 +106,7 @@ class PlackettLuce(StrengthModel):
     (['coffee', 'milk', 'tea'], [1.1, -0.12, 0.0])
     """
 
+    _advice = "Break some ties, or, for strengths, pass alpha > 0."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "unlisted": [StrOptions({"absent", "last"})],
         "alpha": [NOT_NEGATIVE],

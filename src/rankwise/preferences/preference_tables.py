@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 
 from rankwise.checks.frames import collect_frame
+from rankwise.datasets.column_names import PREFERENCE_WEIGHT_NAMES
 from rankwise.datasets.readers.result_frames import find_column
 from rankwise.datasets.readers.tables import (
     DELIMITERS,
@@ -31,6 +32,8 @@ from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 _HEAD_BYTES = 1 << 16
+# Suggested if a header line is one column that holds one of them.
+SEPARATORS = ";\t|,"
 
 
 @contextmanager
@@ -104,6 +107,12 @@ class PreferenceTable:
             raise ValueError(f"{path}, line 1: {error}.") from None
         if not names:
             raise ValueError(f"{path} is empty. A table has a header line with names of columns.")
+        others = [sign for sign in SEPARATORS if len(names) == 1 and sign in names[0]]
+        if others:
+            raise ValueError(
+                f"{path}: the first line is one column, {names[0][:60]!r}. Pass the column "
+                f"separator: {setting('sep', others[0])}."
+            )
         columns = read_columns(text, names, separator, header=True)
         return cls(names, columns, columns.where)
 
@@ -114,11 +123,28 @@ class PreferenceTable:
         self.check(what, [named])
         return named
 
-    def find_if_there(self, named: str | None, usual: Sequence[str]) -> str | None:
-        """Name of a column that may be missing unless it is named."""
+    def find_weight(self, named: str | Literal[False] | None, others: Sequence[str]) -> str | None:
+        """Name of the column of weights: the named one, or one with a usual name; None without.
+
+        Columns in ``others``, such as covariates, are no weights unless they are named as such.
+
+        Raises
+        ------
+        ValueError
+            If several columns have a usual name.
+        """
+        if named is False:
+            return None
         if named is not None:
-            return self.find("weight", named, usual)
-        return next((name for name in self.columns if name.lower() in usual), None)
+            return self.find("weight", named, ())
+        usual = [name for name in self.columns if name.lower() in PREFERENCE_WEIGHT_NAMES]
+        found = [name for name in usual if name not in others]
+        if len(found) > 1:
+            raise ValueError(
+                f"columns {list_names(found)} may both be weights. Pass "
+                f"{setting('sample_weight', found[0])}, or drop one."
+            )
+        return found[0] if found else None
 
     def check(self, what: str, names: Sequence[str]) -> None:
         """Raise ValueError if names are not columns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from rankwise.checks.rows import check_weight
 from rankwise.datasets.column_names import (
     FIRST_ITEM_NAMES,
     SECOND_ITEM_NAMES,
-    WEIGHT_NAMES,
     WINNER_NAMES,
 )
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
@@ -31,7 +30,7 @@ def read_comparisons(
     winner: str | None = None,
     covariates: Sequence[Covariate] = (),
     clusters: Sequence[str] = (),
-    sample_weight: str | None = None,
+    sample_weight: str | Literal[False] | None = None,
     sep: str | None = None,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> Comparisons:
@@ -54,8 +53,8 @@ def read_comparisons(
         second, is one: ("length_a", "length_b").
     clusters : sequence of str, optional
         Columns of annotators, prompts and the like.
-    sample_weight : str, optional
-        Column of weights (default, if present: sample_weight).
+    sample_weight : str or False, optional
+        Column of weights (default, if present: sample_weight or weight); False: no weights.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix).
     max_decompressed_bytes : int >= 1
@@ -92,7 +91,7 @@ def read_comparisons(
 
 def _read_table(
     table: PreferenceTable,
-    named: tuple[str | None, str | None, str | None, str | None],
+    named: tuple[str | None, str | None, str | None, str | Literal[False] | None],
     covariates: Sequence[Covariate],
     clusters: list[str],
 ) -> Comparisons:
@@ -102,9 +101,10 @@ def _read_table(
         table.find("second item", item_b, SECOND_ITEM_NAMES),
     )
     outcomes = table.find("winner", winner, WINNER_NAMES)
-    weights = table.find_if_there(sample_weight, WEIGHT_NAMES)
     parts = [(name,) if isinstance(name, str) else tuple(name) for name in covariates]
-    table.check("covariates", [name for part in parts for name in part])
+    used = [name for part in parts for name in part]
+    weights = table.find_weight(sample_weight, [*used, *clusters])
+    table.check("covariates", used)
     table.check("clusters", clusters)
     first, second, items = code_items(
         (table.values(columns[0]), table.values(columns[1])), "items", table.where

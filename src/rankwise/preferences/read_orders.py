@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from rankwise.checks.rows import check_weight
-from rankwise.datasets.column_names import ITEM_NAMES, ORDER_NAMES, PLACE_NAMES, WEIGHT_NAMES
+from rankwise.datasets.column_names import ITEM_NAMES, ORDER_NAMES, PLACE_NAMES
 from rankwise.datasets.readers.tables import TABLES, suffix_of
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
 from rankwise.preferences.item_codes import code_clusters, code_ids
 from rankwise.preferences.orders import Orders, order_entries
 from rankwise.preferences.preference_tables import PreferenceTable, name_file_of
+from rankwise.runtime.vocabulary import setting
 
 
 def read_orders(
@@ -23,7 +24,7 @@ def read_orders(
     item: str | None = None,
     rank: str | None = None,
     clusters: tuple[str, ...] | list[str] = (),
-    sample_weight: str | None = None,
+    sample_weight: str | Literal[False] | None = None,
     sep: str | None = None,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> Orders:
@@ -41,8 +42,9 @@ def read_orders(
         position). Smaller ranks are better, and equal ranks are ties.
     clusters : sequence of str, optional
         Columns of annotators and the like, constant within an order.
-    sample_weight : str, optional
-        Column of weights, constant within an order (default, if present: sample_weight).
+    sample_weight : str or False, optional
+        Column of weights, constant within an order (default, if present: sample_weight or weight);
+        False: no weights.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix).
     max_decompressed_bytes : int >= 1
@@ -56,7 +58,7 @@ def read_orders(
     ------
     ValueError
         If a column or a value is missing, an order has one item or names an item twice, or a
-        weight or a cluster differs within an order.
+        weight or a cluster differs within an order, or columns are named for lines of text.
     FileNotFoundError
         If there is no such file.
 
@@ -71,6 +73,8 @@ def read_orders(
     (['x', 'y', 'y', 'z', 'x'], [0, 1, 0, 0, 1])
     """
     if isinstance(source, str | Path) and sep is None and suffix_of(Path(source)) not in TABLES:
+        given = {"order": order, "item": item, "rank": rank, "clusters": clusters}
+        _refuse_columns(source, given | {"sample_weight": sample_weight})
         return _read_lines(Path(source), max_decompressed_bytes)
     named = (order, item, rank, sample_weight)
     with name_file_of(source):
@@ -80,14 +84,14 @@ def read_orders(
 
 def _read_table(
     table: PreferenceTable,
-    named: tuple[str | None, str | None, str | None, str | None],
+    named: tuple[str | None, str | None, str | None, str | Literal[False] | None],
     clusters: list[str],
 ) -> Orders:
     order, item, rank, sample_weight = named
     order = table.find("order", order, ORDER_NAMES)
     item = table.find("item", item, ITEM_NAMES)
     rank = table.find("rank", rank, PLACE_NAMES)
-    weights = table.find_if_there(sample_weight, WEIGHT_NAMES)
+    weights = table.find_weight(sample_weight, clusters)
     table.check("clusters", clusters)
     codes, _ = code_ids(table.values(order), "order ids", table.where)
     if not len(codes):
@@ -107,6 +111,17 @@ def _read_table(
     ways = np.stack(columns, axis=1)[first] if columns else None
     ranks = table.numbers("ranks", rank)
     return order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+
+
+def _refuse_columns(path: str | Path, given: dict[str, Any]) -> None:
+    """Raise ValueError if columns are named for a file that has none."""
+    named = [name for name, value in given.items() if value not in (None, False) and len(value)]
+    if named:
+        raise ValueError(
+            f"{path} has one order per line (a > b = c) and no columns, got {', '.join(named)}. "
+            "Drop these, or pass a table with one row per order and item: a CSV, TSV or Parquet "
+            f"file, or {setting('sep')} for another suffix."
+        )
 
 
 def _read_lines(path: Path, max_decompressed_bytes: int) -> Orders:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -19,8 +20,12 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
+from rankwise.runtime.callers import callers_level
 from rankwise.structure.rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
+
+# With five items, the joint quantile at 95 % is 5.6 for five clusters and 7.5 for four.
+FEW_CLUSTERS = 5
 
 
 class StrengthModel(Save, BaseEstimator):
@@ -30,6 +35,7 @@ class StrengthModel(Save, BaseEstimator):
         "items_": Names("n_items"),
         "strengths_": floats("n_items"),
         "covariance_": floats("n_items", "n_items"),
+        "model_covariance_": floats("n_items", "n_items"),
         "standard_errors_": floats("n_items"),
         "n_comparisons_": floats("n_items"),
         "effect_names_": Names("n_effects"),
@@ -40,6 +46,7 @@ class StrengthModel(Save, BaseEstimator):
         "degrees_of_freedom_": Number(finite=False, low=1),
     }
 
+    _advice: ClassVar[str]  # what to do if the likelihood has no maximum
     alpha: float
     covariance: str
     reference: str | None
@@ -59,6 +66,9 @@ class StrengthModel(Save, BaseEstimator):
         quantile of the largest one of all pairs. The rank of an item lies between 1 + the number of
         significantly stronger items, and the number of items less those significantly weaker.
 
+        The standard error of a difference is the larger one of ``covariance_`` and
+        ``model_covariance_``: a sandwich of few comparisons, orders or clusters is too small.
+
         Parameters
         ----------
         level : float in (0, 1)
@@ -77,6 +87,7 @@ class StrengthModel(Save, BaseEstimator):
         return rank_simultaneously(
             self.strengths_,
             self.covariance_,
+            floor=None if self.covariance == "information" else self.model_covariance_,
             level=level,
             degrees_of_freedom=self.degrees_of_freedom_,
             random_state=random_state,
@@ -149,12 +160,14 @@ class StrengthModel(Save, BaseEstimator):
             )
         options = {"alpha": self.alpha, "tol": self.tol, "max_iter": self.max_iter}
         solution = minimize_strengths(likelihood, **options)
-        _check_solution(solution, [*(f"strength of {item}" for item in items), *effects])
+        names = [*(f"strength of {item}" for item in items), *effects]
+        _check_solution(solution, names, self._advice)
         covariance = solution.inverse
         self.degrees_of_freedom_ = math.inf
         if self.covariance == "sandwich":
             if clusters.shape[1]:
                 n_clusters = count_effective_clusters(clusters, *occurrences)
+                _warn_of_few(n_clusters)
                 self.degrees_of_freedom_ = max(n_clusters - 1.0, 1.0)
                 inner = compute_cluster_middle(scores(solution.theta), clusters)
             else:
@@ -164,7 +177,8 @@ class StrengthModel(Save, BaseEstimator):
             places = np.arange(len(items))
             inner[places, places] += self.alpha
             covariance = solution.inverse @ inner @ solution.inverse
-        self._set_results(items, solution, covariance, effects)
+        by_model = _model_covariance(solution, likelihood, self.alpha)
+        self._set_results(items, solution, covariance, by_model, effects)
         _, item, weight = occurrences
         self.n_comparisons_ = np.bincount(item, weight, len(items))
 
@@ -173,18 +187,17 @@ class StrengthModel(Save, BaseEstimator):
         items: NDArray[np.str_],
         solution: StrengthSolution,
         covariance: Float64Array,
+        by_model: Float64Array,
         effects: list[str],
     ) -> None:
         m = len(items)
-        strengths, joint = solution.theta[:m], covariance[:m, :m]
-        if self.reference is not None:
-            place = items.tolist().index(self.reference)
-            strengths = strengths - strengths[place]
-            joint = joint - joint[place] - joint[:, [place]] + joint[place, place]
+        place = None if self.reference is None else items.tolist().index(self.reference)
+        strengths = solution.theta[:m]
         self.items_ = items
-        self.strengths_ = strengths.copy()
-        self.covariance_ = 0.5 * (joint + joint.T)
-        self.standard_errors_ = np.sqrt(np.maximum(joint.diagonal(), 0.0))
+        self.strengths_ = strengths - (0.0 if place is None else strengths[place])
+        self.covariance_ = _refer_to(place, covariance[:m, :m])
+        self.model_covariance_ = _refer_to(place, by_model[:m, :m])
+        self.standard_errors_ = np.sqrt(np.maximum(self.covariance_.diagonal(), 0.0))
         self.effect_names_ = np.array(effects, dtype=str)
         self.effects_ = solution.theta[m:].copy()
         self.effect_errors_ = np.sqrt(np.maximum(covariance.diagonal()[m:], 0.0))
@@ -192,7 +205,37 @@ class StrengthModel(Save, BaseEstimator):
         self.n_iter_ = solution.n_iter
 
 
-def _check_solution(solution: StrengthSolution, names: list[str]) -> None:
+def _model_covariance(
+    solution: StrengthSolution, likelihood: StrengthLikelihood, alpha: float
+) -> Float64Array:
+    """Covariance if the model is true, up to the dispersion of its gradients.
+
+    With the inverse Hessian B, prior ``alpha P`` and dispersion d, it is the sandwich of the middle
+    ``d B^-1 + (1 - d) alpha P``; B itself for d = 1.
+    """
+    d, B, m = likelihood.dispersion(solution.theta), solution.inverse, likelihood.n_items
+    return B if d == 1.0 else d * B + (1.0 - d) * alpha * B[:, :m] @ B[:m]
+
+
+def _refer_to(place: int | None, joint: Float64Array) -> Float64Array:
+    """Covariance of strengths minus that of the reference."""
+    if place is not None:
+        joint = joint - joint[place] - joint[:, [place]] + joint[place, place]
+    return 0.5 * (joint + joint.T)
+
+
+def _warn_of_few(n_clusters: float) -> None:
+    """Warn if clusters say little about their own variance."""
+    if n_clusters < FEW_CLUSTERS:
+        warnings.warn(
+            f"clusters count as {n_clusters:.1f} equal ones, fewer than {FEW_CLUSTERS}: standard "
+            "errors are rough, and rank intervals wide. Pass more annotators or prompts.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def _check_solution(solution: StrengthSolution, names: list[str], advice: str) -> None:
     """Raise ValueError unless Newton steps converged to a minimum."""
     if solution.status == "converged" and np.isfinite(solution.inverse).all():
         return
@@ -206,6 +249,5 @@ def _check_solution(solution: StrengthSolution, names: list[str]) -> None:
     raise ValueError(
         "the likelihood has no maximum, or not a single one: some outcomes are perfectly "
         "predicted, or effects cannot be told apart. Estimates that kept changing: "
-        f"{', '.join(growing)}. "
-        "Drop covariates, pass ties='half', or, for strengths, alpha > 0."
+        f"{', '.join(growing)}. {advice}"
     )

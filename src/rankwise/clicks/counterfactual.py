@@ -2,11 +2,11 @@
 
 References
 ----------
-.. [1] Horvitz and Thompson, JASA 47, 1952; Swaminathan and Joachims, "The self-normalized estimator
-   for counterfactual learning", NeurIPS 2015.
-.. [2] Dudík, Langford and Li, "Doubly robust policy evaluation and learning", ICML 2011.
-.. [3] Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen, "Offline evaluation of ranking
-   policies with click models", KDD 2018 (item-position).
+- Horvitz and Thompson, JASA 47, 1952; Swaminathan and Joachims, "The self-normalized estimator
+  for counterfactual learning", NeurIPS 2015.
+- Dudík, Langford and Li, "Doubly robust policy evaluation and learning", ICML 2011.
+- Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen, "Offline evaluation of ranking
+  policies with click models", KDD 2018 (item-position).
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def off_policy(
         w is the ratio of the probabilities of target and log, W its product over a list (down to
         k), R the value of the list:
 
-        - "ips": mean of W R; unbiased, wide [1]_;
-        - "snips": ``sum W R / sum W``; a small bias, narrower [1]_;
+        - "ips": mean of W R; unbiased, wide (Swaminathan & Joachims 2015);
+        - "snips": ``sum W R / sum W``; a small bias, narrower (Swaminathan & Joachims 2015);
         - "item-position": mean of ``sum_i w_i gain_i click_i``; right if clicks depend on document
-          and place alone, and far narrower on long lists [3]_;
+          and place alone, and far narrower on long lists (Li et al. 2018);
         - "dr": mean of ``sum_i gain_i (t_i + w_i (click_i - b_i))`` with the expected clicks b_i of
-          the row and t_i of the target at its place, by ``baseline`` [2]_.
+          the row and t_i of the target at its place, by ``baseline`` (Dudík et al. 2011).
     baseline : ClickModel or (array-like, array-like), optional
         For "dr": a model fitted on other rows (``target`` must then be a run), or the arrays b and
         t by row of the table.

@@ -2,12 +2,12 @@
 
 References
 ----------
-.. [1] Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
-   asymptotic confidence sequences", Annals of Statistics 52, 2024.
-.. [2] Chapelle, Joachims, Radlinski and Yue, "Large-scale validation and analysis of interleaved
-   search evaluation", TOIS 30, 2012.
-.. [3] Bell and McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage
-   samples", Survey Methodology 28, 2002.
+- Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
+  asymptotic confidence sequences", Annals of Statistics 52, 2024.
+- Chapelle, Joachims, Radlinski and Yue, "Large-scale validation and analysis of interleaved
+  search evaluation", TOIS 30, 2012.
+- Bell and McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage
+  samples", Survey Methodology 28, 2002.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class InterleavingTest:
     n_lists, n_users : int
     sequential_low, sequential_high : float
         Interval of ``delta`` that holds at all times at once, however often one looks and whenever
-        one stops (asymptotic confidence sequence [1]_).
+        one stops (asymptotic confidence sequence, Waudby-Smith et al. 2024).
     level : float
     variance : float
         Of the difference of one list, with the dependence within users.
@@ -258,7 +258,9 @@ def _two_of(names: Sequence[str], there: Sequence[str]) -> tuple[str, str]:
 
 
 def _spread_between(residual: Float64Array, weight: Float64Array) -> float:
-    """Standard error of a weighted mean by leaving out every user once (jackknife, [3]_).
+    """Standard error of a weighted mean by leaving out every user once.
+
+    The jackknife of Bell & McCaffrey (2002).
 
     A heavy user draws the mean to himself, so that his residual alone says too little.
     """

@@ -2,12 +2,12 @@
 
 References
 ----------
-.. [1] Radlinski, Kurup and Joachims, "How does clickthrough data reflect retrieval quality?", CIKM
-   2008 (team draft).
-.. [2] Joachims, "Evaluating retrieval performance using clickthrough data", 2003 (balanced).
-.. [3] Schuth et al., "Multileaved comparisons for fast online evaluation", CIKM 2014 (team draft of
-   several systems).
-.. [4] Bi et al., "Debiased balanced interleaving at Amazon Search", CIKM 2022.
+- Radlinski, Kurup and Joachims, "How does clickthrough data reflect retrieval quality?", CIKM
+  2008 (team draft).
+- Joachims, "Evaluating retrieval performance using clickthrough data", 2003 (balanced).
+- Schuth et al., "Multileaved comparisons for fast online evaluation", CIKM 2014 (team draft of
+  several systems).
+- Bi et al., "Debiased balanced interleaving at Amazon Search", CIKM 2022.
 """
 
 from __future__ import annotations
@@ -77,12 +77,15 @@ def interleave(
         Result lists of each system, see :func:`rankwise.fusion.as_run`, for the same queries.
     method : {"team_draft", "balanced", "debiased"}
         - "team_draft": in every round, the systems pick their best document left, in random order;
-          a click counts for the system that picked the document [1]_, [3]_;
+          a click counts for the system that picked the document (Radlinski et al. 2008; of several
+          systems Schuth et al. 2014);
         - "balanced": the systems alternate, one coin decides who is first; a click counts for the
-          system that ranks the document higher [2]_. Lists that differ by a shift mislead it;
+          system that ranks the document higher (Joachims 2003). Lists that differ by a shift
+          mislead it;
         - "debiased": lists as in "balanced". A click is worth v(rank in the system's list) over the
           mean v of its places under both sides of the coin, for the examination v: its mean is the
-          number of clicks that the system's own list would get, if users are position-based [4]_.
+          number of clicks that the system's own list would get, if users are position-based (Bi et
+          al. 2022).
     names : sequence of str, optional
         Names of the systems. None: "a", "b", …
     k : int >= 1, optional

@@ -2,10 +2,10 @@
 
 References
 ----------
-.. [1] Zhang and Jones, "Comparing click logs and editorial labels for training query rewriting",
-   WWW 2007 workshop (clicks over expected clicks).
-.. [2] Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
-   2017 (inverse propensity scores).
+- Zhang and Jones, "Comparing click logs and editorial labels for training query rewriting",
+  WWW 2007 workshop (clicks over expected clicks).
+- Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
+  2017 (inverse propensity scores).
 """
 
 from __future__ import annotations
@@ -229,12 +229,12 @@ def judgements(
 
         - "ctr": click rate. E = n; the prior is a beta distribution (beta-binomial);
         - "coec": clicks over expected clicks. E = sum_k n_k times the click rate of all impressions
-          at k; the prior is a gamma distribution (gamma-Poisson) [1]_;
+          at k; the prior is a gamma distribution (gamma-Poisson) (Zhang & Jones 2007);
         - "harvest": clicks over expected looks, E = sum_k n_k g_k for the examination g of each
           place; the same prior. The maximum of the position-based likelihood for Poisson clicks,
           given g;
-        - "ips": mean of click / g_k, for the examination g of each place [2]_; the prior is
-          normal, and kappa its precision. Intervals are those of raw rates, by Poisson clicks
+        - "ips": mean of click / g_k, for the examination g of each place (Joachims et al. 2017); the
+          prior is normal, and kappa its precision. Intervals are those of raw rates, by Poisson clicks
           of the same mean and variance;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
     propensities : Propensities or array-like of shape (n_places,), optional

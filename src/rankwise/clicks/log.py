@@ -114,7 +114,7 @@ class ClickLog:
     n_source : int
         Number of rows of the input.
     problems : dict of str to int
-        Counts of what was found, see :data:`rankwise.clicks.summary.PROBLEMS`.
+        Counts of what was found, see ``rankwise.clicks.summary.PROBLEMS``.
     """
 
     query: Ids

@@ -2,12 +2,12 @@
 
 References
 ----------
-.. [1] Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
-   2017 (randomised swaps).
-.. [2] Agarwal et al., "Estimating position bias without intrusive interventions", WSDM 2019
-   (intervention harvesting).
-.. [3] Wang et al., "Position bias estimation for unbiased learning to rank in personal search",
-   WSDM 2018 (EM).
+- Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
+  2017 (randomised swaps).
+- Agarwal et al., "Estimating position bias without intrusive interventions", WSDM 2019
+  (intervention harvesting).
+- Wang et al., "Position bias estimation for unbiased learning to rank in personal search",
+  WSDM 2018 (EM).
 """
 
 from __future__ import annotations
@@ -80,12 +80,13 @@ def propensities(
     ----------
     log : ClickLog
     method : {"random", "harvest", "em"}
-        - "random": ratio of click rates. Right only if documents were put at places at random [1]_.
+        - "random": ratio of click rates. Right only if documents were put at places at random
+          (Joachims et al. 2017).
         - "harvest": from pairs that were shown at several places. The clicks C_p of pair p fall on
           its places as ``C_pk ~ n_pk g_k / sum_j n_pj g_j``; g maximises the product of these
           multinomial likelihoods over all pairs. Its derivative has mean 0 whatever the relevance
-          of the pairs, so few impressions per pair do no harm [2]_.
-        - "em": ``examination_`` of ``ClickModel("pbm")`` [3]_.
+          of the pairs, so few impressions per pair do no harm (Agarwal et al. 2019).
+        - "em": ``examination_`` of ``ClickModel("pbm")`` (Wang et al. 2018).
     arm : str, optional
         Arm of the log to use, such as its randomised branch.
     level : float in (0, 1)

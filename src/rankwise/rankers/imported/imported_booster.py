@@ -34,8 +34,6 @@ class ImportedBooster(TreeScores):
         columns.
     n_estimators_ : int
         Number of trees.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each feature in the total gain; in the number of splits if the file has no gains.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if the file names its features.

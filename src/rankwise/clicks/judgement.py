@@ -233,9 +233,9 @@ def judgements(
         - "harvest": clicks over expected looks, E = sum_k n_k g_k for the examination g of each
           place; the same prior. The maximum of the position-based likelihood for Poisson clicks,
           given g;
-        - "ips": mean of click / g_k, for the examination g of each place (Joachims et al. 2017); the
-          prior is normal, and kappa its precision. Intervals are those of raw rates, by Poisson clicks
-          of the same mean and variance;
+        - "ips": mean of click / g_k, for the examination g of each place (Joachims et al. 2017);
+          the prior is normal, and kappa its precision. Intervals are those of raw rates, by Poisson
+          clicks of the same mean and variance;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
     propensities : Propensities or array-like of shape (n_places,), optional
         Examination g by place, for "harvest" and "ips". None: ``propensities(log, "harvest")``.

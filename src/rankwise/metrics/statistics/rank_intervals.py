@@ -42,7 +42,8 @@ def rank_intervals(is_better: NDArray[np.bool_]) -> RankIntervals:
     -----
     If the chance of any false claim among the pairs is at most alpha, all intervals together
     contain the true ranks with probability 1 - alpha [1]_, [2]_. A system that shares its true
-    value with others has all ranks of this group, and its interval contains them all. O(n_systems²).
+    value with others has all ranks of this group, and its interval contains them all.
+    O(n_systems²).
 
     .. [1] Al Mohamad, Goeman & van Zwet, "Simultaneous confidence intervals for ranks with
        application to ranking institutions", Biometrics 78(1):238-247, 2022.
@@ -83,8 +84,9 @@ def compact_letters(are_separable: NDArray[np.bool_]) -> list[str]:
     Notes
     -----
     Groups are cliques of the graph of pairs that are not separable [1]_. Each is grown from a pair
-    that no group holds so far by the following systems in turn, so there are at most as many as pairs,
-    and as few as possible if the groups are runs of neighbouring systems. O(n_groups · n_systems²).
+    that no group holds so far by the following systems in turn, so there are at most as many as
+    pairs, and as few as possible if the groups are runs of neighbouring systems.
+    O(n_groups · n_systems²).
 
     .. [1] Piepho, "An algorithm for a letter-based representation of all-pairwise comparisons",
        J. Comput. Graph. Statist. 13(2):456-466, 2004.

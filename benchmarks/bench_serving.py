@@ -8,7 +8,8 @@ thread, which the adapter uses for so few rows; frames are compared with the sam
 fresh interpreter that has imported scikit-learn and the library of the
 booster: wall-clock seconds, median of five. "From process start" counts from the launch of the
 interpreter, imports and all, to the first 100 scores: with an empty cache of kernels, which is what
-every process takes where none can be written, and with a warm one. Latencies are of 1,000 requests, each with other documents: median and 99th percentile.
+every process takes where none can be written, and with a warm one. Latencies are of 1,000 requests,
+each with other documents: median and 99th percentile.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.drift import sample as clustered
 from scipy import sparse, stats
 
 from rankwise import LambdaMART, RidgeRanker, load, save
@@ -15,19 +16,6 @@ from rankwise.datasets import RowSummary, summarise_rows
 from rankwise.datasets.linting.row_summary import bin_values, design_effect
 from rankwise.persistence import describe
 from rankwise.selection import find_drift
-
-
-def clustered(rng, n_queries, shift=0.0):
-    """Rows whose features resemble each other within queries, in several kinds of columns."""
-    sizes = rng.integers(5, 30, n_queries)
-    qid = np.repeat(np.arange(n_queries), sizes)
-    X = rng.normal(size=(len(qid), 6)) + rng.normal(size=(n_queries, 6))[qid]
-    X[:, 1] = np.round(X[:, 1])
-    X[:, 2] = X[:, 2] > 1.0
-    X[rng.random(len(qid)) < 0.05, 3] = math.nan
-    X[:, 4] = 7.0
-    X[:, 0] += shift
-    return X, qid
 
 
 def test_rows_from_the_same_source_alarm_at_the_stated_rate(rng):

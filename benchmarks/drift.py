@@ -4,8 +4,8 @@
 
 Features of a query share a part of their spread, as those of real queries do: six columns, some
 discrete, with missing values or constant. 120 queries of training and 80 new ones come from one
-source, so that every alarm is false. "with queries" passes the query of every row; "rows as independent"
-does not. "one column moved" moves one by .6 standard deviations of its own part.
+source, so that every alarm is false. "with queries" passes the query of every row; "rows as
+independent" does not. "one column moved" moves one by .6 standard deviations of its own part.
 """
 
 from __future__ import annotations

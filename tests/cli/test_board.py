@@ -151,3 +151,11 @@ def test_a_baseline_that_is_a_file_is_read(rankwise, tmp_path, monkeypatch):
     run = rankwise("evaluate", "bm25", "qrels.txt", *gate)
     assert run.code == 2
     assert "is the only one" in run.err
+
+
+def test_a_board_of_the_baseline_alone_is_no_gate(rankwise, tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("task,old\nx,1\ny,2\nz,4\n")
+    run = rankwise("board", path, "--baseline", "old", "--fail-if", "worse")
+    assert run.code == 2
+    assert "is the only one" in run.err

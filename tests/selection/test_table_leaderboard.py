@@ -11,6 +11,7 @@ import pytest
 
 from rankwise import leaderboard
 from rankwise.metrics.significance import compare_to_best, pool_run_errors, run_error
+from rankwise.report import write_report
 from rankwise.selection import Leaderboard, evaluate_systems, find_regressions
 
 UNITS = ["q1", "q2", "q3", "q4", "q5", "q6"]
@@ -415,3 +416,17 @@ def test_tables_for_papers_show_the_baseline(rng):
     assert r"\downarrow" in board.to_table("latex")
     frame = pd.read_csv(__import__("io").StringIO(board.to_table("csv")))
     assert frame["score diff to base"].notna().sum() >= 2
+
+
+def test_a_gate_that_compares_nothing_does_not_pass(tmp_path):
+    scores = {"base": [1.0, 2.0, 3.0, math.nan], "new": [math.nan, math.nan, math.nan, 1.0]}
+    board = leaderboard(scores, baseline="base", missing="pairs")
+    for margin in (None, 0.1):
+        with pytest.raises(ValueError, match="new cannot be compared with the baseline base by"):
+            find_regressions(board, margin=margin)
+    assert board.rows()[1]["against_baseline"]["score"]["diff"] is None
+    assert "new      " in str(board)
+    assert board.to_table("markdown").splitlines()[3].endswith("| – |")
+    assert write_report(board, tmp_path / "r.html").stat().st_size > 0
+    equal = leaderboard({"base": [1.0, 2.0, 3.0], "new": [1.0, 2.0, 3.0]}, baseline="base")
+    assert find_regressions(equal) == []

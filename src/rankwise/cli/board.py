@@ -155,6 +155,7 @@ def board(
         correction=None if correction is None else correction.value,
         random_state=random_state,
     )
+    check_gate(fail_if, margin, baseline, len(found.rankers))
     command = shlex.join(["rankwise", *context.obj])
     show_board(found, report=report, table=table, command=command, wide=wide, json=json)
     exit_if_worse(found, fail_if, margin)

@@ -58,7 +58,8 @@ def find_regressions(
     Raises
     ------
     ValueError
-        If the leaderboard has no baseline, or ``margin`` is below 0.
+        If the leaderboard has no baseline, ``margin`` is below 0, or a system and the baseline have
+        no value in common.
 
     Notes
     -----
@@ -89,7 +90,13 @@ def find_regressions(
         if row["ranker"] == baseline:
             continue
         against = row["against_baseline"].get(name)
-        if against is None or against["diff_low"] is None:
+        if against is None or against["diff"] is None:
+            # A gate that compares nothing must not pass.
+            raise ValueError(
+                f"{row['ranker']} cannot be compared with the baseline {baseline} by {name}: they "
+                "have no value in common. Check the judgements, or choose another measure."
+            )
+        if against["diff_low"] is None:
             if margin is not None:
                 found.append(Regression(row["ranker"], name, nan, nan, nan))
             continue

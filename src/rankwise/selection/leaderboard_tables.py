@@ -79,7 +79,7 @@ def _line(
 def _to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits: int) -> str:
     """Difference to the baseline by the first measure, marked if it is significant."""
     found = row["against_baseline"].get(board.measures[0])
-    if found is None or row["ranker"] == board.settings.baseline:
+    if found is None or found["diff"] is None or row["ranker"] == board.settings.baseline:
         return "–"
     mark = ""
     if found["separable"]:

@@ -223,7 +223,7 @@ def _against_baseline(
         [
             "",
             row["ranker"],
-            f"{difference['diff']:+.4f}",
+            _number(difference["diff"], "+.4f"),
             _NONE
             if difference["diff_low"] is None
             else f"{difference['diff_low']:+.4f} to {difference['diff_high']:+.4f}",

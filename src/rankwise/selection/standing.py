@@ -127,7 +127,7 @@ def standings(
                 low=_number(max(row.low, bounds[0])),
                 high=_number(min(row.high, bounds[1])),
                 folds=folds[row.name],
-                diff=row.difference,
+                diff=_number(row.difference),
                 diff_low=_number(max(row.difference_low, -width)),
                 diff_high=_number(min(row.difference_high, width)),
                 p=_number(row.p_value),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
+import threading
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -139,3 +142,34 @@ def test_every_letter_and_digit_is_in_a_word():
         text = normalize_text(letter, fold_case=True)
         if any(character.isalnum() for character in text):
             assert PLAIN(letter), json.dumps(letter)
+
+
+# Endings that the rules of the stemmer cut in several steps.
+ENDS = ("ization", "fulness", "ingly", "ational", "iveness", "ously")
+
+
+def test_threads_share_an_analyzer():
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("aeinrst"), 6)) + end for end in ENDS for _ in range(150)]
+    expected = Analyzer()(" ".join(words))
+    shared, switched = Analyzer(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda word: shared(word)[0], words))
+    finally:
+        sys.setswitchinterval(switched)
+    assert found == expected
+    assert pickle.loads(pickle.dumps(shared))("running") == ["run"]
+
+
+def test_an_analyzer_of_ones_own_is_called_by_one_thread():
+    threads = set()
+
+    def split(text):
+        threads.add(threading.get_ident())
+        return text.split()
+
+    index = TextIndex(analyzer=split).add({str(n): f"word {n}" for n in range(20)})
+    index.search({str(n): f"word {n % 20}" for n in range(500)}, 3)
+    assert threads == {threading.get_ident()}

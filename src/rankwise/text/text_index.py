@@ -333,11 +333,14 @@ class TextIndex:
         weight = check_field_weights(model, self.fields, field_weights)
         scorer = self._scorer(model, settings, weight)
         names = list(texts)
-        parts = [names[lo : lo + _QUERIES] for lo in range(0, len(names), _QUERIES)]
+        # Here and not by the threads: an analyzer of the caller's need not be safe for them.
+        queried = [self.query_terms(texts[name]) for name in names]
+        parts = [queried[lo : lo + _QUERIES] for lo in range(0, len(names), _QUERIES)]
         n_threads = min(available_threads(), max(len(parts), 1))
 
-        def work(part: list[str]) -> tuple[Int64Array, Int64Array, Float64Array]:
-            terms = [self.query_terms(texts[name]) for name in part]
+        def work(
+            terms: list[tuple[Int64Array, Float64Array]],
+        ) -> tuple[Int64Array, Int64Array, Float64Array]:
             counts, documents, scores = scorer(terms, min(k, max(len(self), 1)))
             rows = np.arange(documents.shape[1]) < counts[:, None]
             finite_weights(lambda: scores[rows], model, parameters)

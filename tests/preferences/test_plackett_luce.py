@@ -319,3 +319,10 @@ def test_saved_models_load(tmp_path):
     loaded = rankwise.load(model.save(tmp_path / "model"))
     assert loaded.rank_intervals().high.tolist() == model.rank_intervals().high.tolist()
     assert vars(model).keys() - {*model.get_params()} == structure_of(PlackettLuce).keys()
+
+
+def test_only_ascii_blanks_separate_items(tmp_path):
+    lines = ["\u00a0a >  b\t= c ", "c > a"]
+    (tmp_path / "orders.txt").write_text("\n".join(lines) + "\r\n", encoding="utf-8")
+    for orders in (Orders.from_lists(lines), read_orders(tmp_path / "orders.txt")):
+        assert set(orders.items) == {"\u00a0a", "a", "b", "c"}

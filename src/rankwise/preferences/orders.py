@@ -233,7 +233,10 @@ def _number_stages(order: Int64Array, ranked: Float64Array) -> Int64Array:
 def _split_order(order: Any, place: str) -> list[list[Any]]:
     """Groups of tied items, the best first."""
     if isinstance(order, str):
-        groups = [[name.strip() for name in group.split("=")] for group in order.split(">")]
+        # A no-break space, for instance, belongs to a name.
+        groups = [
+            [name.strip(" \t\r\n") for name in group.split("=")] for group in order.split(">")
+        ]
         if any("" in group for group in groups):
             raise ValueError(f"an order as text must read 'a > b = c', got {order!r} at {place}.")
         return groups

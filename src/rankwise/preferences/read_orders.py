@@ -137,5 +137,5 @@ def _read_lines(path: Path, max_decompressed_bytes: int) -> Orders:
     numbers = [number for number, _ in lines]
     with name_file_of(path):
         return Orders.from_lists(
-            [line.strip() for _, line in lines], where=lambda row: f"{path}, line {numbers[row]}"
+            [line for _, line in lines], where=lambda row: f"{path}, line {numbers[row]}"
         )

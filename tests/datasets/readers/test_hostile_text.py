@@ -182,6 +182,26 @@ def test_arff_is_refused(put, attribute, rows, reason):
     raised.match(reason)
 
 
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("red", 0), ("  red\t", 0), ("'red'", 0), (" 'red'", 0), ("' blue'", 1), ('" blue"', 1),
+        ("?", np.nan), (" ? ", np.nan),
+        ("blue", None), ("' red'", None), ("'red '", None), ("\vred", None), ("'\vred'", None),
+        ("\u00a0red", None), ("red\u2003", None), ("' '", None),
+    ],
+)  # fmt: skip
+def test_blanks_around_a_category_of_dense_rows(put, cell, value):
+    """Those within quotes belong to the name; without, blanks and tabs do not."""
+    text = f"@relation r\n@attribute a {{red,' blue'}}\n@attribute b real\n@data\n{cell},2\n"
+    path = put(text.encode(), "x.arff")
+    if value is None:
+        with pytest.raises(ValueError, match=r"x\.arff: .* is not one of the categories of 'a'"):
+            read_arff(path)
+    else:
+        np.testing.assert_equal(read_arff(path).matrix, [[value, 2]])
+
+
 def test_quoted_categories_in_sparse_rows(put):
     text = (
         b"@relation r\n@attribute a {x,'y, {z}'}\n@attribute b real\n@data\n{0 'y, {z}',1 2}\n{}\n"

@@ -32,6 +32,7 @@ _DATA = re.compile(r"@data\s*(?:%.*)?$", re.IGNORECASE)
 _PAIR = re.compile(rf"\s*+([0-9]+)\s++({_NAME})\s*+".encode())
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _NUMBERS = ("numeric", "real", "integer")
+_BLANKS = " \t\r"
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Flo
     for j, attribute in enumerate(attributes):
         column = table.column(j)
         if attribute.is_coded:
-            matrix[:, j] = _codes(path, attribute, column.to_pylist())
+            matrix[:, j] = _codes(path, attribute, column.to_pylist(), data)
         else:
             matrix[:, j] = column.to_numpy()  # missing values become NaN
             if np.isinf(matrix[:, j]).any():
@@ -316,17 +317,25 @@ def _dense_of(path: Path, row: Float64Array, shape: tuple[int, int]) -> Float64A
         ) from None
 
 
-def _codes(path: Path, attribute: Attribute, names: Sequence[str | None]) -> Float64Array:
+def _codes(
+    path: Path, attribute: Attribute, cells: Sequence[str | None], data: bytes
+) -> Float64Array:
     """Positions of categories; NaN for missing ones."""
-    values: dict[str | None, float] = {**attribute.values, None: np.nan, "?": np.nan}
-    names = [None if name is None else _unquoted(name.strip()) for name in names]
-    for name in names:
-        if name not in values:
+    values: dict[str | None, float] = {None: np.nan}
+    for cell in dict.fromkeys(cells):
+        if cell is None:
+            continue
+        name = _unquoted(cell.strip(_BLANKS))
+        # Blanks within quotes belong to the name; pyarrow has taken the quotes off.
+        if cell in attribute.values or (name != cell and f"'{cell}'".encode() in data):
+            name = cell
+        if name != "?" and name not in attribute.values:
             raise ValueError(
                 f"{path}: {name!r} is not one of the categories of {attribute.name!r}: "
                 f"{', '.join(attribute.categories[:10])}."
             )
-    return np.array([values[name] for name in names])
+        values[cell] = attribute.values.get(name, np.nan)
+    return np.array([values[cell] for cell in cells])
 
 
 def _check_categories(path: Path, attributes: Sequence[Attribute], matrix: Float64Array) -> None:

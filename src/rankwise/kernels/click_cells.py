@@ -79,8 +79,6 @@ def hash_cells(indptr, slot, n, clicks, out):
     for p in range(len(out)):
         h = np.uint64(14695981039346656037)
         for i in range(indptr[p], indptr[p + 1]):
-            # Weights in 1024ths: cells that differ by less share a number, and are told apart by
-            # mark_different.
             for part in (slot[i], np.int64(n[i] * 1024.0), np.int64(clicks[i] * 1024.0)):
                 h = (h ^ np.uint64(part)) * np.uint64(1099511628211)
                 h ^= h >> np.uint64(29)

@@ -26,8 +26,6 @@ def hash_lists(indptr, pair, click, out):
     for q in range(len(out)):
         h = np.uint64(14695981039346656037)
         for i in range(indptr[q], indptr[q + 1]):
-            # FNV-1a over whole numbers: the click is the lowest bit. Its multiplication moves low
-            # bits up only; the shift brings high ones back.
             h = (h ^ np.uint64(2 * pair[i] + click[i])) * np.uint64(1099511628211)
             h ^= h >> np.uint64(29)
         out[q] = h
@@ -74,7 +72,6 @@ def run_chain_step(
         for i in range(end - 1, last, -1):
             rest = 1.0 - gamma + gamma * silent[i + 1 - start] if i + 1 < end else 1.0
             silent[i - start] = (1.0 - attraction[pair[i]]) * rest
-        # Above the last click, every row was examined and the user went on after it.
         for i in range(start, last):
             p = pair[i]
             a = attraction[p]
@@ -97,7 +94,6 @@ def run_chain_step(
             if last + 1 < end:
                 s, below = satisfaction[p], silent[last + 1 - start]
                 on = (1.0 - s) * gamma * below
-                # Satisfied; or not and given up; or gone on and not clicked any more.
                 total = s + (1.0 - s) * (1.0 - gamma) + on
                 value += w * math.log(total)
                 satisfied[0, p] += w * s / total
@@ -111,7 +107,6 @@ def run_chain_step(
             p = pair[i]
             _count(p, attraction[p], 0.0, examined, w, attracted, scores)
             if i + 1 < end:
-                # Given that no click follows, going on is less likely than gamma.
                 on = gamma * silent[i + 1 - start]
                 on /= 1.0 - gamma + on
                 could_go_on += w * examined
@@ -143,7 +138,6 @@ def predict_chains(indptr, pair, click, attraction, satisfaction, gamma, given, 
             elif click[i]:
                 examined = gamma * (1.0 - s)
             else:
-                # Bayes' rule: no click speaks for a row that was not examined.
                 examined *= gamma * (1.0 - a) / (1.0 - examined * a)
 
 

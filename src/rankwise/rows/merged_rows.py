@@ -102,8 +102,7 @@ def distinct_rows_of_queries(
     bit-identical for any input order.
     """
     n, chunks = len(y), query_chunks(groups.indptr, CHUNK_ROWS)
-    hashes = row_hashes(X, y, n_threads)
-    ordered, is_new, sizes, query_keys = _order(hashes, groups, sample_weight, shown_at, n_threads)
+    ordered, is_new, sizes, query_keys = _order(X, y, groups, sample_weight, shown_at, n_threads)
     by_content = np.lexsort(query_keys)
     indptr = np.concatenate([[0], np.cumsum(sizes[by_content])]).astype(np.int64)
     starts = np.empty(groups.n_queries, dtype=np.int64)
@@ -127,7 +126,8 @@ def distinct_rows_of_queries(
 
 
 def _order(
-    hashes: NDArray[np.uint64],
+    X: Matrix,
+    y: Float64Array,
     groups: QueryGroups,
     sample_weight: Float64Array | None,
     shown_at: Int64Array | None,
@@ -138,6 +138,7 @@ def _order(
     For each query, also the number of distinct rows, and the keys by which queries are sorted (the
     last one first): a hash of their distinct rows, and a sum of their weights.
     """
+    hashes = row_hashes(X, y, n_threads)
     keys = hashes[None]
     if shown_at is not None:
         hashes ^= scramble(shown_at.astype(np.uint64) + np.uint64(1))
@@ -146,8 +147,8 @@ def _order(
     if sample_weight is not None:
         weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
         keys, hash_line = np.concatenate([weights.view(np.uint64)[None], keys]), 1
-    rows = np.arange(len(hashes)) if groups.order is None else groups.order.copy()
-    is_new = np.empty(len(hashes), dtype=bool)
+    rows = np.arange(len(y)) if groups.order is None else groups.order.copy()
+    is_new = np.empty(len(y), dtype=bool)
     sizes = np.empty(groups.n_queries, dtype=np.int64)
     query_keys, sums = np.empty(groups.n_queries, dtype=np.uint64), np.empty(groups.n_queries)
 

@@ -40,8 +40,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
-from rankwise.checks.rows import check_folder
-from rankwise.runtime.output import write_file
+from rankwise.runtime.output import check_folder, write_file
 from rankwise.structure.archives import (
     CHANGED,
     ModelFileError,

@@ -59,11 +59,7 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
     X, y = given.get("X"), given.get("y")
     if X is None or y is None:
         return
-    if sparse.issparse(X):
-        X = X.tocsr()  # whose rows can be selected
-    elif not isinstance(X, np.ndarray):
-        X = materialise(X)
-        X = X if isinstance(X, list) or hasattr(X, "columns") else np.asarray(X)
+    X = X if isinstance(X, np.ndarray) else _as_table(X)
     given = {**given, "X": X}
     rows = _rows_that_differ(y, given.get("sample_weight"))
     for most in (FEW_ROWS, MOST_ROWS):
@@ -85,6 +81,14 @@ def _rows_that_differ(y: Any, sample_weight: Any) -> Int64Array:
     if weight.ndim:
         rows = rows[weight > 0]
     return rows if len(rows) and (labels[rows] != labels[rows[0]]).any() else rows[:0]
+
+
+def _as_table(X: Any) -> Any:
+    """X in a form whose rows can be selected."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    X = materialise(X)
+    return X if isinstance(X, list) or hasattr(X, "columns") else np.asarray(X)
 
 
 def _spread(rows: Int64Array, most: int) -> Int64Array:

@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, overload
 
 import narwhals as nw
@@ -467,15 +465,3 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
             "RankBoost, FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
         )
     raise ValueError(f"Input {name} contains {kind} at row {row}, column {column}{label}. {fix}")
-
-
-def check_folder(path: str | PathLike[str]) -> None:
-    """Raise if no file can be written at ``path``: the folder is missing or ``path`` is one."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist. Create it, or "
-            "name a file in another folder."
-        )
-    if target.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a folder. Name the file to write in it.")

@@ -201,7 +201,7 @@ def compare(
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measurement.measures, select)
         if not infos:
-            _warn_of_score_columns(candidates, fold.test.feature_names, fold.test.score_columns)
+            _warn_of_score_columns(candidates, fold.test)
         infos.append(_describe(fold, name))
     versions = library_versions() | merge_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
@@ -281,11 +281,10 @@ def compare(
     )
 
 
-def _warn_of_score_columns(
-    candidates: list[Candidate], features: Sequence[str] | None, columns: Any
-) -> None:
-    only_scores = {*(columns or ())} - {*(features or ())}
-    left_out = [name for name in score_columns(candidates) if name in only_scores]
+def _warn_of_score_columns(candidates: list[Candidate], data: RankingData) -> None:
+    features = {*(data.feature_names or ())}
+    left_out = [name for name in score_columns(candidates) if name in (data.score_columns or {})]
+    left_out = [name for name in left_out if name not in features]
     if left_out:
         warnings.warn(
             f"columns with scores of rankers are not used as features: {', '.join(left_out)}. "

@@ -21,7 +21,7 @@ from scipy import sparse
 from benchmarks._timing import synthetic_ranking
 from rankwise import LambdaMART
 from rankwise.datasets import load_dataset
-from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.ordered_rows import OrderedRows
 
 DOCS = 120
@@ -117,7 +117,7 @@ def light_set(rows: Rows, params: dict[str, Any]) -> lightgbm.Dataset:
 def binner(side: str, rows: Rows, n_threads: int) -> Callable[[], Any]:
     """Bins of LambdaMART or of LightGBM."""
     if side == "LambdaMART":
-        return lambda: BinnedRows.of(OrderedRows(rows.X), BINS, n_threads)
+        return lambda: bin_rows(OrderedRows(rows.X), BINS, n_threads)
     return lambda: light_set(rows, light_params(LIGHTGBM_MODES[1], n_threads))
 
 

@@ -107,8 +107,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         """Scores used by ``rank`` and ``score``; overridden if scores depend on the query."""
         return self.predict(X)
 
-    def _examine_fit(self, given: dict[str, Any]) -> None:
-        warn_of_constant_scores(self, given)
+    _examine_fit = warn_of_constant_scores
 
     def _set_score_name(self, y: Float64Array) -> None:
         self.score_name_ = default_score_name(y)

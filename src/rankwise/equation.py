@@ -154,7 +154,7 @@ def fit_equation(
     search = equation.search(model, has_validation=validation[0] is not None)
     rows = model._check_fit(equation, search, X, y, qid, sample_weight)
     search = replace(search, validation=check_validation(model, rows, *validation))
-    search.check_measure(rows)
+    search.check_measure(rows.y, rows.groups, are_classes=rows.classes is not None)
     with single_threaded_blas():
         choice = _solve(equation, search, rows)
     if isinstance(rows, StreamData):  # only now the labels of all chunks are known

@@ -40,8 +40,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
-from rankwise.checks.rows import check_folder
-from rankwise.runtime.output import write_file
+from rankwise.runtime.output import check_folder, write_file
 from rankwise.structure.archives import (
     CHANGED,
     ModelFileError,
@@ -482,20 +481,14 @@ def _read_with_skops(path: str | os.PathLike[str], data: bytes, names: Sequence[
     try:
         return skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
     except UntrustedTypesFoundException:
-        raise _untrusted(path, data, names) from None
-
-
-def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> ModelFileError:
-    import skops.io
-
-    found = skops.io.get_untrusted_types(data=data)
-    odd = [name for name in found if name not in TRUSTED_TYPES and name not in names]
-    own = ", ".join(name.rpartition(".")[2] for name in odd)
-    return ModelFileError(
-        f"{path} holds types that load does not trust: {', '.join(odd)}. Nothing was loaded. If "
-        f"they are your own, import them first and pass them: load(path, trusted=[{own}]); "
-        "otherwise do not trust this file."
-    )
+        found = skops.io.get_untrusted_types(data=data)
+        odd = [name for name in found if name not in TRUSTED_TYPES and name not in names]
+        own = ", ".join(name.rpartition(".")[2] for name in odd)
+        raise ModelFileError(
+            f"{path} holds types that load does not trust: {', '.join(odd)}. Nothing was loaded. "
+            f"If they are your own, import them first and pass them: load(path, trusted=[{own}]); "
+            "otherwise do not trust this file."
+        ) from None
 
 
 def _damaged(path: str | os.PathLike[str], error: Exception) -> ModelFileError:

@@ -14,8 +14,8 @@ from rankwise.kernels.boosted_splits import (
     split_gain,
 )
 from rankwise.kernels.boosted_trees import add_rows
-from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth_rules import GrowthRules
+from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.ordered_rows import OrderedRows
 
@@ -44,7 +44,7 @@ def test_gains_are_the_largest_of_all_splits(holes, reg_lambda, rng):
     X[rng.random(X.shape) < holes] = np.nan
     g, h = rng.normal(size=300) + np.nan_to_num(X[:, 4]), rng.random(300)
     rules = GrowthRules(8, None, 1, 3.0, reg_lambda)
-    grown = TreeGrower(BinnedRows.of(OrderedRows(X), 255), rules, 1).grow(g, h, 1.0)
+    grown = TreeGrower(bin_rows(OrderedRows(X), 255), rules, 1).grow(g, h, 1.0)
     tree = grown.tree
     assert (tree.feature >= 0).sum() == 7
     # Node by node, with the rows that go there.

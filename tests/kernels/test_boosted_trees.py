@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
-from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth_rules import GrowthRules
+from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.tree_ensemble import TreeEnsemble
@@ -16,13 +16,13 @@ def test_bits_do_not_depend_on_threads(n_threads, rng, monkeypatch):
     monkeypatch.setattr("rankwise.trees.boosted.growing_tree.SMALL", 1)
     X = rng.normal(size=(5000, 30)).astype(np.float32)
     g, h = rng.normal(size=5000) + X[:, 3], rng.random(5000)
-    binned = BinnedRows.of(OrderedRows(X), 255)
+    binned = bin_rows(OrderedRows(X), 255)
     alone = TreeGrower(binned, GrowthRules(), 1).grow(g, h, 0.1)
     together = TreeGrower(binned, GrowthRules(), n_threads).grow(g, h, 0.1)
     for name in ("feature", "threshold", "left", "right", "values", "cover"):
         np.testing.assert_array_equal(getattr(alone.tree, name), getattr(together.tree, name))
     order = rng.permutation(5000)
-    shuffled = TreeGrower(BinnedRows.of(OrderedRows(X[order]), 255), GrowthRules(), 1).grow(
+    shuffled = TreeGrower(bin_rows(OrderedRows(X[order]), 255), GrowthRules(), 1).grow(
         g[order], h[order], 0.1
     )
     np.testing.assert_array_equal(alone.tree.values, shuffled.tree.values)
@@ -57,7 +57,7 @@ def test_rows_are_parted_in_their_order(rng):
 def test_rows_outside_get_the_values_of_their_leaves(rng):
     X = rng.normal(size=(400, 5)).round(1)
     X[rng.random(X.shape) < 0.2] = np.nan
-    binned = BinnedRows.of(OrderedRows(X), 255)
+    binned = bin_rows(OrderedRows(X), 255)
     inside, others = np.arange(250, dtype=np.int32), np.arange(250, 400, dtype=np.int32)
     g = rng.normal(size=400) + np.nan_to_num(X[:, 1])
     grower = TreeGrower(binned, GrowthRules(6), 1)

@@ -20,14 +20,15 @@ RECIPES = [
     "Find a fault",
     "Add a ranker",
     "Add a loss",
-    "Add a solver",
+    "Add a solver or a rule of tree growth",
     "Add a feature map",
     "Add a measure",
-    "Add a data set",
+    "Add a data set or a file format",
+    "Add a command",
     "Add an experiment",
 ]
 STEP = re.compile(
-    r"(?P<verb>Create|Add to)(?: `(?P<table>\w+)` in)? `(?P<path>[^`]+)`:\n\n"
+    r"(?P<verb>Create|Add to)(?: `(?P<table>[^`]+)` in)? `(?P<path>[^`]+)`:\n\n"
     r"```\w+\n(?P<text>.*?)^```$"
     r"|^```console\n(?P<commands>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -60,7 +61,7 @@ class Workplace:
         source = path.read_text("utf-8")
         place = len(source)
         if table is not None:
-            start = re.search(rf"^{table}\b.*[\[{{]\n", source, re.MULTILINE)
+            start = re.search(rf"^{re.escape(table)}\b.*[\[{{(]\n", source, re.MULTILINE)
             assert start, f"{path} has no table {table}"
             place = start.end()
         path.write_text(source[:place] + text + source[place:], encoding="utf-8")
@@ -139,7 +140,7 @@ def test_add_a_loss(workplace):
 
 
 def test_add_a_solver(workplace):
-    (tested,) = workplace.follow("Add a solver")
+    (tested,) = workplace.follow("Add a solver or a rule of tree growth")
     assert "1 passed" in tested
 
 
@@ -156,9 +157,15 @@ def test_add_a_measure(workplace):
 
 
 def test_add_a_data_set(workplace):
-    loaded, compared = workplace.follow("Add a data set")
+    loaded, compared = workplace.follow("Add a data set or a file format")
     assert "RankingData('tiny fold1 train': 4 rows, 2 queries, 2 features" in loaded
     assert "linear_regression" in compared
+
+
+def test_add_a_command(workplace):
+    helped, counted = workplace.follow("Add a command")
+    assert "Count the rows and queries" in helped
+    assert re.search(r"train +\d+ +\d+", counted)
 
 
 def test_add_an_experiment(workplace):

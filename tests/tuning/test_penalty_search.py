@@ -172,9 +172,13 @@ def test_held_out_rows_are_measured_as_the_way_asks():
 
 
 def test_the_measure_is_checked_against_what_it_measures():
-    negative = FitData(ROWS.X, ROWS.y - 1.0, ROWS.groups, None)
+    def check(value, are_classes=False, **options):
+        chosen = search(C, value, measure="nDCG@10", **options)
+        chosen.check_measure(ROWS.y - 1.0, ROWS.groups, are_classes=are_classes)
+
     with pytest.raises(ValueError, match="measure='nDCG@10', which chooses C, does not accept"):
-        search(C, "cv", measure="nDCG@10").check_measure(negative)
-    search(C, 1.0, measure="nDCG@10").check_measure(negative)
-    search(C, "lpo", measure="nDCG@10").check_measure(negative)
-    search(C, "val", measure="nDCG@10", validation=ROWS).check_measure(negative)
+        check("cv")
+    check("cv", are_classes=True)  # the class -1 is below all others and has no gain
+    check(1.0)
+    check("lpo")
+    check("val", validation=ROWS)

@@ -59,7 +59,7 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
     X, y = given.get("X"), given.get("y")
     if X is None or y is None:
         return
-    X = _as_table(X)
+    X = X if isinstance(X, np.ndarray) else _as_table(X)
     given = {**given, "X": X}
     rows = _rows_that_differ(y, given.get("sample_weight"))
     for most in (FEW_ROWS, MOST_ROWS):
@@ -88,7 +88,7 @@ def _as_table(X: Any) -> Any:
     if sparse.issparse(X):
         return X.tocsr()
     X = materialise(X)
-    return X if isinstance(X, np.ndarray | list) or hasattr(X, "columns") else np.asarray(X)
+    return X if isinstance(X, list) or hasattr(X, "columns") else np.asarray(X)
 
 
 def _spread(rows: Int64Array, most: int) -> Int64Array:

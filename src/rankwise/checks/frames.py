@@ -192,7 +192,7 @@ def plain_frame(X: Any) -> Any:
         the column. Likewise if an array holds dates, durations or records.
     """
     if isinstance(X, np.ndarray):
-        _check_numeric_array(X)
+        _check_numeric(X.dtype)
         odd_array = X.dtype.kind == "O" or isinstance(X, np.ma.MaskedArray)
         return convert_to_values(X) if odd_array else X
     frame = collect_frame(X)
@@ -238,16 +238,16 @@ def check_is_table(X: Any, name: str) -> None:
         )
 
 
-def _check_numeric_array(X: np.ndarray[Any, Any]) -> None:
+def _check_numeric(dtype: np.dtype[Any]) -> None:
     """Raise ValueError if an array holds times, which NumPy would count in its unit, or records."""
-    kind = {"M": "dates", "m": "durations"}.get(X.dtype.kind)
+    kind = {"M": "dates", "m": "durations"}.get(dtype.kind)
     if kind is not None:
         raise ValueError(
-            f"X must hold numbers, got dtype {X.dtype}: {kind} are neither numbers nor categories. "
+            f"X must hold numbers, got dtype {dtype}: {kind} are neither numbers nor categories. "
             f"Replace them by a number, such as {TIMES[kind]}, or leave their columns out of X."
         )
-    if X.dtype.names is not None:
-        fields = ", ".join(X.dtype.names)
+    if dtype.names is not None:
+        fields = ", ".join(dtype.names)
         raise ValueError(
             f"X must hold one number per row and column, got records of {fields}. "
             "Pass pandas.DataFrame(X)."

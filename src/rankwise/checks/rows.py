@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, overload
 
 import narwhals as nw
@@ -103,7 +101,7 @@ def check_fit(
         warn_unless_queries(estimator, qid, n_samples)
         if pairs:
             check_comparable(estimator, target, groups)
-    if reset:
+    if reset and column_limit is not None:
         warn_of_dominant_columns(estimator, rows, column_limit)
     target = target.astype(np.float64, copy=False)
     estimator.fit_fingerprint_ = training_fingerprint(
@@ -208,17 +206,18 @@ def check_rows(
             f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
             "fit(rankwise.stream(chunks))."
         )
-    X = materialise(X)
+    is_array = isinstance(X, np.ndarray)  # has neither labels nor columns to look for
+    X = X if is_array else materialise(X)
     if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain
         check_model_width(estimator)
-    if names is None:
-        names = _names_of_columns(estimator, X)
+    if names is None and not hasattr(X, "columns"):
+        names = _names_given_for(estimator)
     if not reset and (plain := plain_rows(estimator, X, names)) is not None:
         table, names = plain
         _check_finite(table, names, allow_nan=allow_nan, name=name)
         return table
     X = plain_frame(X)
-    frame = collect_frame(X)
+    frame = None if is_array else collect_frame(X)
     given: Any = X
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
@@ -264,9 +263,9 @@ def name_columns(estimator: Any, names: list[str] | None) -> Iterator[None]:
         _NAMED.reset(token)
 
 
-def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
+def _names_given_for(estimator: Any) -> list[str] | None:
     named = _NAMED.get()
-    return None if named is None or named[0] is not estimator or hasattr(X, "columns") else named[1]
+    return None if named is None or named[0] is not estimator else named[1]
 
 
 def materialise(X: Any) -> Any:
@@ -466,15 +465,3 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
             "RankBoost, FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
         )
     raise ValueError(f"Input {name} contains {kind} at row {row}, column {column}{label}. {fix}")
-
-
-def check_folder(path: str | PathLike[str]) -> None:
-    """Raise if no file can be written at ``path``: the folder is missing or ``path`` is one."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist. Create it, or "
-            "name a file in another folder."
-        )
-    if target.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a folder. Name the file to write in it.")

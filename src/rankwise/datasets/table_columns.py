@@ -241,11 +241,7 @@ class Columns:
         )
 
 
-def read_frame(
-    frame: Any,
-    roles: Roles,
-    dtype: DTypeLike,
-) -> tuple[Columns, TableRows]:
+def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, TableRows]:
     """Columns of a frame of any library supported by narwhals, and their values.
 
     Raises

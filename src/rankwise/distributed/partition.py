@@ -14,7 +14,7 @@ from rankwise.distributed.planning import LANDMARKS, MEASURES, QUERIES, Plan, co
 from rankwise.distributed.rows_of_partition import naming_partition
 from rankwise.distributed.sums import GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import RowPart
+from rankwise.losses.squared_loss import RowPart
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares import gram, path_selection

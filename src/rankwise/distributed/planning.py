@@ -20,8 +20,7 @@ from sklearn.base import clone
 from rankwise.distributed.sums import Statistics
 from rankwise.equation import Equation, publish
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem
-from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.streamed import check_stream, dealt_folds
 from rankwise.rows.fit_data import FitData
@@ -249,9 +248,10 @@ def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
     job, penalties = replace(job, ranker=_described(job, statistics)), job.search.penalties
     if job.search.way == "fixed":
         grams = [total(folds) for folds in draws]
-        path = fit_from_grams(grams, job.design, job.problem, penalties)
+        path = fit_from_grams(grams, job.design, penalties, job.problem.intercept)
         return _finished(replace(job, path=path), None)
-    path, held = solve_folds(draws, job.n_folds, job.design, job.problem, penalties)
+    intercept = job.problem.intercept
+    path, held = solve_folds(draws, job.n_folds, job.design, penalties, intercept)
     read_outs = tuple(job.design.read_out(coefs) for coefs in held)
     return replace(job, stage=MEASURES, read_outs=read_outs, path=path)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import Problem
 from rankwise.metrics.measure import Measure
 from rankwise.rows.row_hash import LeastRows
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery

@@ -7,12 +7,14 @@ t is the largest float32 number with ``g(t) <= T``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.export.maps import Scaled
+from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
 Float32Array = NDArray[np.float32]
@@ -21,6 +23,14 @@ DOWN, UP = np.float32(-np.inf), np.float32(np.inf)
 SOLR_SLACK = np.float32(1e-6)
 _NEIGHBOURS = 3
 _INFINITE = np.int64(0x7F800000)  # number of inf if float32 numbers are counted from 0.0
+
+
+def move_before(scaled: tuple[Scaled, ...], tree: ScoreTree) -> ScoreTree:
+    """The tree with thresholds for the features before scaling, in float32."""
+    inner = np.flatnonzero(tree.feature >= 0)
+    threshold = tree.threshold.copy()
+    threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
+    return replace(tree, threshold=threshold)
 
 
 def floor_float32(values: Any) -> Float32Array:

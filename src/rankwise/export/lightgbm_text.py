@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import check_folder
 from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN, feature_names, replace_forbidden
 from rankwise.export.maps import ExportError, Trees
 from rankwise.export.own_model import own_model
@@ -27,7 +26,7 @@ from rankwise.export.tree_part import (
     separate_float32,
     trees_of,
 )
-from rankwise.runtime.output import write_file
+from rankwise.runtime.output import check_folder, write_file
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._version import __version__
-from rankwise.checks.rows import check_folder
 from rankwise.export.chains import chain_of
 from rankwise.export.feature_names import feature_names
 from rankwise.export.labels import class_chain
 from rankwise.export.maps import Chain, ExportError, Trees
 from rankwise.export.own_model import own_model
 from rankwise.prediction import innermost
-from rankwise.runtime.output import write_file
+from rankwise.runtime.output import check_folder, write_file
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import check_folder
 from rankwise.export.feature_names import feature_names
 from rankwise.export.maps import ExportError
 from rankwise.export.own_model import own_model
 from rankwise.export.parts import warn_of_missing
 from rankwise.export.tree_part import level_order, trees_of
 from rankwise.export.xgboost_trees import conditions, limit_conditions
-from rankwise.runtime.output import write_file
+from rankwise.runtime.output import check_folder, write_file
 from rankwise.trees.score_tree import ScoreTree
 
 

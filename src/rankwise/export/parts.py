@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.chains import chain_of
-from rankwise.export.float32 import floor_before
+from rankwise.export.float32 import move_before
 from rankwise.export.maps import Affine, Chain, ExportError, HiddenNodes, Scaled, Trees
 from rankwise.prediction import innermost
 from rankwise.trees.score_tree import ScoreTree
@@ -169,10 +169,7 @@ def _on_features(trees: Trees, scaled: tuple[Scaled, ...]) -> Trees:
                 f"column {column} has unordered categories, which trees of search engines cannot "
                 "split. Encode them as columns of 0 and 1, or use to_onnx."
             )
-        inner = np.flatnonzero(tree.feature >= 0)
-        threshold = tree.threshold.copy()
-        threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
-        out.append(replace(tree, threshold=threshold))
+        out.append(move_before(scaled, tree))
     return replace(trees, trees=tuple(out))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.chains import chain_of
-from rankwise.export.float32 import floor_before
+from rankwise.export.float32 import move_before
 from rankwise.export.maps import ExportError, Scaled, Trees
 from rankwise.export.parts import describe_model
 from rankwise.prediction import innermost
@@ -77,10 +77,7 @@ def _before_scaling(tree: ScoreTree, scaled: tuple[Scaled, ...]) -> ScoreTree:
             f"column {column} has unordered categories behind a scaler. Fit without the scaler, "
             "which trees do not need."
         )
-    inner = np.flatnonzero(tree.feature >= 0)
-    threshold = tree.threshold.copy()
-    threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
-    return replace(tree, threshold=threshold)
+    return move_before(scaled, tree)
 
 
 def separate_float32(thresholds: Float64Array) -> Float64Array:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import check_folder
 from rankwise.export.feature_names import feature_names
 from rankwise.export.maps import ExportError, Trees
 from rankwise.export.own_model import own_model
@@ -24,7 +23,7 @@ from rankwise.export.tree_part import (
     node_weights,
     trees_of,
 )
-from rankwise.runtime.output import write_file
+from rankwise.runtime.output import check_folder, write_file
 from rankwise.trees.score_tree import ScoreTree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.checks.rows import check_folder
 from rankwise.export.feature_names import (
     XGBOOST_FORBIDDEN,
     feature_names,
@@ -24,7 +23,7 @@ from rankwise.export.maps import Trees
 from rankwise.export.own_model import own_model
 from rankwise.export.tree_part import trees_of
 from rankwise.export.xgboost_trees import xgboost_tree
-from rankwise.runtime.output import write_file
+from rankwise.runtime.output import check_folder, write_file
 
 _VERSION = [3, 0, 0]
 

@@ -27,11 +27,13 @@ from rankwise.features.distances import absolute_distances_to, build_squared_dis
 from rankwise.features.kernel import Kernel
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import distinct_rows
+from rankwise.runtime.callers import callers_level
 from rankwise.typing import Float64Array, Matrix, densify, is_sparse
 
 __all__ = [
     "IgnoredParameterWarning",
     "Kernel",
+    "check_kernel_params",
     "default_gamma",
     "find_searched_gamma",
     "gamma_candidates",
@@ -139,11 +141,7 @@ def resolve_kernel(
             f"kernel must be one of {', '.join(KERNEL_NAMES)}, or a callable K(X, Z), got "
             f"{kernel!r}."
         )
-    if unknown := sorted(params.keys() - _PARAMS[kernel].keys()):
-        takes = ", ".join(_PARAMS[kernel]) or "none"
-        raise ValueError(
-            f"kernel_params of the {kernel} kernel: {takes}; got {', '.join(unknown)}. Drop it."
-        )
+    check_kernel_params(kernel, params)
     if kernel == "precomputed" and X.shape[0] != X.shape[1]:
         raise ValueError(
             f'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got {X.shape}.'
@@ -266,7 +264,7 @@ def warn_of_ignored_gamma(kernel: Any, gamma: Any) -> None:
         return
     what = "a callable kernel (pass it in kernel_params)" if callable(kernel) else f"{kernel=}"
     message = f"gamma has no effect with {what}."
-    warnings.warn(message, IgnoredParameterWarning, stacklevel=3)
+    warnings.warn(message, IgnoredParameterWarning, stacklevel=callers_level())
 
 
 def find_searched_gamma(kernel: Any, gamma: Any) -> Any:
@@ -296,6 +294,15 @@ def resolve_kernel_of_fit(
 
 
 # Checks and defaults ------------------------------------------------------------------------------
+
+
+def check_kernel_params(kernel: str, params: Mapping[str, Any] | None) -> None:
+    """Raise ValueError if a named kernel does not have one of the parameters."""
+    if unknown := sorted({*(params or {})} - _PARAMS[kernel].keys()):
+        takes = ", ".join(_PARAMS[kernel]) or "none"
+        raise ValueError(
+            f"kernel_params of the {kernel} kernel: {takes}; got {', '.join(unknown)}. Drop it."
+        )
 
 
 def _width(X: Matrix, kernel: str, gamma: Any, weight: Float64Array | None) -> float:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from sklearn.utils._param_validation import StrOptions
-
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss

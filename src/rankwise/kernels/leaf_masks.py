@@ -21,6 +21,7 @@ def number_leaves(indptr, feature, left, right, first, count):
     """
     for t in range(len(indptr) - 1):
         root = indptr[t]
+        # Children stand behind their parents: backwards, both are counted before the parent.
         for node in range(indptr[t + 1] - 1, root - 1, -1):
             if feature[node] < 0:
                 count[node] = 1
@@ -46,6 +47,7 @@ def read_columns(X, features, indptr, listed, out):
         column, start, end = features[j], indptr[j], indptr[j + 1]
         for i in range(n_rows):
             out[j, i] = X[i, column]
+        # Lanes beyond the last row are computed too, so they need a place that every list has.
         for i in range(n_rows, out.shape[1]):
             out[j, i] = 0.0
         if end > start:
@@ -58,7 +60,7 @@ def read_columns(X, features, indptr, listed, out):
                         low = middle + 1
                     else:
                         high = middle
-                if value != value:
+                if value != value:  # NaN, the only value unequal to itself
                     out[j, i] = end - start + 1
                 elif low < end and listed[low] == value:
                     out[j, i] = low - start
@@ -95,6 +97,8 @@ def add_open_leaves(
         for w in range((leaf_indptr[t + 1] - leaf_indptr[t] + word_size - 1) // word_size):
             for i in range(width):
                 bits[w, i] = every
+        # Three loops instead of one with a test of the kind, so that each compiles to vectors. They
+        # differ for NaN only: it is neither <= nor > the threshold, so the test itself sends it.
         for k in range(bounds[t, 0], bounds[t, 1]):
             values, cut, kept, opened = table[column[k]], threshold[k], mask[k], bits[word[k]]
             for i in range(width):
@@ -109,6 +113,7 @@ def add_open_leaves(
                 opened[i] &= every if goes_left[int(start + values[i])] else kept
         for i in range(len(out)):
             w = 0
+            # Some leaf is always open, which ends the loop.
             while bits[w, i] == 0:
                 w += 1
             leaf = leaf_indptr[t] + w * word_size + np.int64(trailing_zeros(bits[w, i]))

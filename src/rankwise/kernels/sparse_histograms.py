@@ -19,9 +19,10 @@ def write_entry_codes(values, features, cuts, indptr, out):
     for k in range(len(values)):
         value, start = np.float64(values[k]), indptr[features[k]]
         low, high = start, indptr[features[k] + 1]
-        if value != value:
+        if value != value:  # NaN has no place among the cuts
             out[k] = high - start + 1
             continue
+        # A value equal to a cut belongs below it, as in dense rows.
         while low < high:
             middle = (low + high) >> 1
             if cuts[middle] < value:
@@ -76,7 +77,7 @@ def add_leaf_values_of_entries(
     """
     for i in range(len(rows)):
         row, node = rows[i], 0
-        while feature[node] >= 0:
+        while feature[node] >= 0:  # leaves have the feature -1
             column = feature[node]
             low, end = indptr[row], indptr[row + 1]
             high = end

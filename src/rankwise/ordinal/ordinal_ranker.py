@@ -74,8 +74,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         tags.input_tags.sparse = True
         return tags
 
-    def _examine_fit(self, given: dict[str, Any]) -> None:
-        warn_of_constant_scores(self, given)
+    _examine_fit = warn_of_constant_scores
 
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Score that ranks the rows; higher is better.

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.checks.rows import check_weight
 from rankwise.datasets.table_columns import is_frame
 from rankwise.preferences.aggregation import AggregatedPairs
@@ -24,7 +24,6 @@ from rankwise.preferences.pair_likelihood import PairLikelihood
 from rankwise.preferences.read_comparisons import read_comparisons
 from rankwise.preferences.strength_model import StrengthModel
 from rankwise.preferences.win_graph import check_connected, check_tie_effect
-from rankwise.runtime.state import restore_on_error
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 ORDER_EFFECT, TIE_EFFECT = "order", "tie"
@@ -138,13 +137,9 @@ class PairwisePreferences(StrengthModel):
 
     _advice = "Drop covariates, pass ties='half', or, for strengths, alpha > 0."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **StrengthModel._parameter_constraints,
         "ties": [StrOptions(set(OUTCOME_MODELS))],
         "order_effect": ["boolean"],
-        "alpha": [NOT_NEGATIVE],
-        "covariance": [StrOptions({"sandwich", "information"})],
-        "reference": [str, None],
-        "tol": [POSITIVE],
-        "max_iter": [minimum(1)],
     }
 
     def __init__(
@@ -214,20 +209,19 @@ class PairwisePreferences(StrengthModel):
         )
         effects = [ORDER_EFFECT] if self.order_effect else []
         effects += [*games.covariate_names, *([TIE_EFFECT] if has_tie else [])]
-        with restore_on_error(self):
-            self._estimate(
-                games.items,
-                likelihood,
-                effects,
-                lambda theta: likelihood.scores(theta, pairs.row, pairs.outcome, games.weight),
-                likelihood.middle,
-                games.clusters,
-                (
-                    np.tile(np.arange(len(games)), 2),
-                    np.concatenate([games.first, games.second]),
-                    np.tile(games.weight, 2),
-                ),
-            )
+        self._estimate(
+            games.items,
+            likelihood,
+            effects,
+            lambda theta: likelihood.scores(theta, pairs.row, pairs.outcome, games.weight),
+            likelihood.middle,
+            games.clusters,
+            (
+                np.tile(np.arange(len(games)), 2),
+                np.concatenate([games.first, games.second]),
+                np.tile(games.weight, 2),
+            ),
+        )
         return self
 
     def predict_proba(self, X: ArrayLike, *, covariates: ArrayLike | None = None) -> Float64Array:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.datasets.table_columns import is_frame
 from rankwise.preferences.choice_likelihood import ChoiceLikelihood
 from rankwise.preferences.choice_sets import Choices
@@ -20,7 +20,6 @@ from rankwise.preferences.orders import Orders
 from rankwise.preferences.read_orders import read_orders
 from rankwise.preferences.strength_model import StrengthModel
 from rankwise.preferences.win_graph import check_connected
-from rankwise.runtime.state import restore_on_error
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
@@ -108,12 +107,8 @@ class PlackettLuce(StrengthModel):
 
     _advice = "Break some ties, or, for strengths, pass alpha > 0."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **StrengthModel._parameter_constraints,
         "unlisted": [StrOptions({"absent", "last"})],
-        "alpha": [NOT_NEGATIVE],
-        "covariance": [StrOptions({"sandwich", "information"})],
-        "reference": [str, None],
-        "tol": [POSITIVE],
-        "max_iter": [minimum(1)],
     }
 
     def __init__(
@@ -178,16 +173,15 @@ class PlackettLuce(StrengthModel):
             scores = likelihood.scores(theta, np.sqrt(orders.weight))
             return (scores.T @ scores).toarray()
 
-        with restore_on_error(self):
-            self._estimate(
-                orders.items,
-                likelihood,
-                [f"tie{size}" for size in choices.tie_sizes],
-                lambda theta: likelihood.scores(theta, orders.weight),
-                middle,
-                orders.clusters,
-                (orders.order, orders.item, orders.weight[orders.order]),
-            )
+        self._estimate(
+            orders.items,
+            likelihood,
+            [f"tie{size}" for size in choices.tie_sizes],
+            lambda theta: likelihood.scores(theta, orders.weight),
+            middle,
+            orders.clusters,
+            (orders.order, orders.item, orders.weight[orders.order]),
+        )
         return self
 
 

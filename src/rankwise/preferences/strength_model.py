@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
 from rankwise.persistence import Save
 from rankwise.preferences.sandwich import compute_cluster_middle, count_effective_clusters
 from rankwise.preferences.simultaneous_ranks import SimultaneousRanks, rank_simultaneously
@@ -46,6 +47,13 @@ class StrengthModel(Save, BaseEstimator):
         "degrees_of_freedom_": Number(finite=False, low=1),
     }
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [NOT_NEGATIVE],
+        "covariance": [StrOptions({"sandwich", "information"})],
+        "reference": [str, None],
+        "tol": [POSITIVE],
+        "max_iter": [minimum(1)],
+    }
     _advice: ClassVar[str]  # what to do if the likelihood has no maximum
     alpha: float
     covariance: str
@@ -163,12 +171,12 @@ class StrengthModel(Save, BaseEstimator):
         names = [*(f"strength of {item}" for item in items), *effects]
         _check_solution(solution, names, self._advice)
         covariance = solution.inverse
-        self.degrees_of_freedom_ = math.inf
+        degrees_of_freedom = math.inf
         if self.covariance == "sandwich":
             if clusters.shape[1]:
                 n_clusters = count_effective_clusters(clusters, *occurrences)
                 _warn_of_few(n_clusters)
-                self.degrees_of_freedom_ = max(n_clusters - 1.0, 1.0)
+                degrees_of_freedom = max(n_clusters - 1.0, 1.0)
                 inner = compute_cluster_middle(scores(solution.theta), clusters)
             else:
                 inner = middle(solution.theta)
@@ -178,9 +186,11 @@ class StrengthModel(Save, BaseEstimator):
             inner[places, places] += self.alpha
             covariance = solution.inverse @ inner @ solution.inverse
         by_model = _model_covariance(solution, likelihood, self.alpha)
+        # Attributes are set only now that nothing can raise, so a refused fit changes none.
         self._set_results(items, solution, covariance, by_model, effects)
         _, item, weight = occurrences
         self.n_comparisons_ = np.bincount(item, weight, len(items))
+        self.degrees_of_freedom_ = degrees_of_freedom
 
     def _set_results(
         self,

@@ -159,11 +159,12 @@ class BasisExpansionRanker(Ranker):
         rows = check_rows(self, X)
         # A user-defined kernel receives all rows at once.
         is_users = callable(getattr(self, "kernel", None))
-        size = rows.shape[0] if is_users else CHUNK_ROWS
-        starts = range(0, rows.shape[0], size)
-        n_threads, score = None if len(starts) > 1 else 1, self.expansion_.scores
-        parts = list(thread_imap(lambda lo: score(rows[lo : lo + size]), starts, n_threads))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        score = self.expansion_.scores
+        if is_users or rows.shape[0] <= CHUNK_ROWS:
+            return score(rows)
+        starts = range(0, rows.shape[0], CHUNK_ROWS)
+        parts = thread_imap(lambda lo: score(rows[lo : lo + CHUNK_ROWS]), starts)
+        return np.concatenate(list(parts))
 
     def score(
         self,

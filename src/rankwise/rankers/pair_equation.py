@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation, FeatureMap
+from rankwise.losses.laplacian import QUERY_WEIGHTS
+from rankwise.losses.pair_weights import PAIR_WEIGHTS
 from rankwise.losses.score_loss import AnyLoss
 from rankwise.rows.grouped_rows import GroupedRows
 from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver
@@ -19,6 +23,13 @@ from rankwise.tuning.penalty_search import Penalty
 
 # 10^-5, 10^-4.5, ..., 10^2.
 C_OF_PAIRS = Penalty("C", "C", 10.0 ** np.arange(-5, 2.5, 0.5))
+PAIR_CONSTRAINTS: dict[str, list[Any]] = {
+    "C": C_OF_PAIRS.constraint,
+    "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
+    "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+    "tol": [POSITIVE],
+    "max_iter": [minimum(1)],
+}
 # Fitted attributes that describe the solution of an iterative solver.
 SOLVER_STRUCTURE: dict[str, Rule] = {
     "n_iter_": Number("i", low=0),

@@ -131,4 +131,4 @@ def _fit_batch(
     with single_threaded_blas():
         for state, phi in zip(running, design.maps, strict=True):
             grams += design.draws(state.update(problem, phi, has_qid=has_qid))
-        return fit_from_grams(grams, design, problem, search.penalties)
+        return fit_from_grams(grams, design, search.penalties, loss.intercept)

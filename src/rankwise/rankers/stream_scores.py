@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import Problem
 from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
 from rankwise.metrics.default import RunningScore
 from rankwise.metrics.spec import list_specs

@@ -20,8 +20,7 @@ import numpy as np
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.equation import Equation
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem
-from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import LeastRows
@@ -141,7 +140,7 @@ class StreamPath:
         stream, problem = self.rows.checked, self.loss.on(self.rows)
         draws = _draw_grams(stream.chunks(), self.design, problem, 1, None, stream.n_known)
         grams = [total(folds) for folds in draws]
-        return fit_from_grams(grams, self.design, problem, self.penalties)
+        return fit_from_grams(grams, self.design, self.penalties, problem.intercept)
 
     def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, evaluated on validation rows."""
@@ -154,7 +153,7 @@ class StreamPath:
         stream, design, problem = self.rows.checked, self.design, self.loss.on(self.rows)
         folds, n_samples = stream_folds(stream, n_folds)
         draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds, n_samples)
-        fit, held = solve_folds(draws, n_folds, design, problem, self.penalties)
+        fit, held = solve_folds(draws, n_folds, design, self.penalties, problem.intercept)
         dtype = np.float64 if is_precise(n_samples, design.n_columns) else self.rows.X.dtype
         read_outs = [design.read_out(coefs, dtype) for coefs in held]
         whole = replace(problem, graph="all")  # a measure needs whole queries

@@ -82,7 +82,7 @@ class FiniteResults:
         # Last: scikit-learn wraps ``transform`` so that it may return frames.
         super().__init_subclass__(**kwargs)
 
-    def _examine_fit(self, given: dict[str, Any]) -> None:
+    def _examine_fit(self, given: dict[str, Any], /) -> None:
         """Look at the fitted model; ``given`` are the arguments of ``fit``."""
 
 

@@ -23,6 +23,18 @@ from typing import IO, Any, BinaryIO
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise if no file can be written at ``path``: the folder is missing or ``path`` is one."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist. Create it, or "
+            "name a file in another folder."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"path={str(path)!r} is a folder. Name the file to write in it.")
+
+
 @contextmanager
 def open_to_write(path: str | Path) -> Iterator[IO[bytes] | Any]:
     """Open a binary stream to ``path``, compressed according to its suffix.

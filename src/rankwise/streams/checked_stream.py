@@ -12,7 +12,7 @@ from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.queries import warn_unless_queries
 from rankwise.checks.rows import check_fit, check_weight
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import Problem
 from rankwise.metrics.default import default_score_name, is_graded
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import LeastRows

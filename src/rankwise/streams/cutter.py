@@ -1,7 +1,7 @@
 """Cut rows that arrive in arbitrary pieces in the same way as rows in memory.
 
-:meth:`rankwise.losses.problem.Problem.parts` cuts each fold into chunks of whole queries, and large
-queries into pieces. The cutter finds the same cuts in rows that come one piece after another,
+:meth:`rankwise.losses.squared_loss.Problem.parts` cuts each fold into chunks of whole queries, and
+large queries into pieces. The cutter finds the same cuts in rows that come one piece after another,
 holding no more than two chunks a fold and one query. Rows are copied: the caller may use its memory
 again.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem, RowPart
+from rankwise.losses.squared_loss import Problem, RowPart
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Int64Array, join_rows

@@ -112,10 +112,8 @@ class TextIndex:
         return self
 
     def __repr__(self) -> str:
-        return (
-            f"TextIndex({len(self)} documents, {len(self.vocabulary)} terms, "
-            f"fields {', '.join(self.fields)})"
-        )
+        fields = ", ".join(self.fields)
+        return f"TextIndex({len(self)} documents, {len(self.vocabulary)} terms, fields {fields})"
 
     def add(
         self, documents: Any, *, replace: bool = False, encoding: str | None = None
@@ -454,10 +452,8 @@ class TextIndex:
     def _from_stored(
         cls, stored: StoredIndex, folder: Path, analyzer: Callable[[str], Sequence[str]] | None
     ) -> TextIndex:
-        facts = stored.facts
-        analyzer = load_analyzer(facts, folder, analyzer)
-        index = cls(stored.fields, analyzer=analyzer)
-        index._is_default = facts["is_default"]
+        index = cls(stored.fields, analyzer=load_analyzer(stored.facts, folder, analyzer))
+        index._is_default = stored.facts["is_default"]
         index.doc_ids = stored.doc_ids
         index.vocabulary = {term: number for number, term in enumerate(stored.terms)}
         index._known = None

@@ -85,11 +85,12 @@ class ColumnTable:
         """
         nominal: dict[int, NDArray[Any]] = {}
         ordered: dict[int, NDArray[Any]] = {}
-        if categorical_features is None:
+        # An array has one dtype: its columns are nominal only if the argument names them.
+        is_plain = isinstance(X, np.ndarray) and _is_from_dtype(categorical_features)
+        if categorical_features is None or is_plain:
             return cls(nominal, ordered)
         frame = collect_frame(plain_frame(X))
         if frame is None:
-            # An array has one dtype: its columns are nominal only if the argument names them.
             if not _is_from_dtype(categorical_features) and np.ndim(_as_array(X)) == 2:
                 array = _as_array(X)
                 counted = _counted_rows(sample_weight, len(array))

@@ -20,6 +20,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_check
 import numpy as np
 
 from rankwise.checks.parameter_constraints import Interval, StrOptions
+from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
@@ -243,17 +244,19 @@ class PenaltySearch:
         parsed = parse("Misranking") if way == "lpo" else parsed
         return cls(penalty, way, penalties, parsed, measure, cv)
 
-    def check_measure(self, rows: FitData) -> None:
-        """Raise before fitting if the measure does not accept the targets."""
+    def check_measure(self, y: Float64Array, groups: QueryGroups, *, are_classes: bool) -> None:
+        """Raise before fitting if the measure does not accept the targets.
+
+        ``are_classes``: whether the targets are numbers of classes.
+        """
         if self.way in ("fixed", "lpo"):
             return
         if self.way == "val" and self.validation is not None:
-            rows = self.validation
-        y = rows.y
-        if rows.classes is not None and not self.measure.reads_labels:
+            y, groups = self.validation.y, self.validation.groups
+        if are_classes and not self.measure.reads_labels:
             y = np.maximum(y, 0.0)  # a class below all classes of the training rows has no gain
         try:
-            self.measure.per_query(y, np.zeros(len(y)), rows.groups)
+            self.measure.per_query(y, np.zeros(len(y)), groups)
         except ValueError as error:
             raise ValueError(
                 f"measure={self.measure_name!r}, which chooses {self.penalty.name}, does not "

@@ -283,8 +283,11 @@ def test_values_that_overflow_and_wrong_widths_are_named():
     for gamma in ([[1.0]], ["a"], [None, 1.0], [], [1.0, -1.0]):
         with pytest.raises(ValueError, match="gamma must be"):
             LSRRank(gamma=gamma).fit(X, y)
-    with pytest.warns(IgnoredParameterWarning, match="gamma has no effect with kernel='linear'"):
+    with pytest.warns(
+        IgnoredParameterWarning, match="gamma has no effect with kernel='linear'"
+    ) as caught:
         LSRRank("linear", gamma="grid").fit(X, y)
+    assert {warning.filename for warning in caught} == {__file__}
     with pytest.raises(ValueError, match="alpha > 0"):
         RankRLS("rbf", alpha=0.0, approximation="pcg").fit(X, y)
 

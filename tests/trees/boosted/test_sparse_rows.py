@@ -45,7 +45,7 @@ def both(rng, monkeypatch, weight=None):
     monkeypatch.setattr(sparse_rows, "MOST_STORED", 1.0)
     X, csr, g, h = mostly_zero(rng)
     order = rng.permutation(len(X))
-    dense = BinnedRows.of(OrderedRows(X, order), 20, 1, weight, N_CATEGORIES)
+    dense = bin_rows(OrderedRows(X, order), 20, 1, weight, N_CATEGORIES)
     found = bin_rows(OrderedRows(csr, order), 20, 2, weight, N_CATEGORIES)
     assert isinstance(found, SparseBinnedRows)
     return dense, found, g, h

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth_rules import GrowthRules
+from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.tree_ensemble import TreeEnsemble
@@ -39,7 +39,7 @@ def gradients(rng, holes=0.0, n=240):
 
 
 def make_grower(X, rules, n_threads=1):
-    return TreeGrower(BinnedRows.of(OrderedRows(X), 255), rules, n_threads)
+    return TreeGrower(bin_rows(OrderedRows(X), 255), rules, n_threads)
 
 
 def grown_and_by_hand(rng, holes, **given):
@@ -125,7 +125,7 @@ DRAWS = {"by_level": 0.5, "by_node": 0.5, "random_thresholds": True}
 @pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
 def test_drawn_columns_and_thresholds(growth, rng):
     X, g, h = gradients(rng, holes=0.2, n=1000)
-    binned = BinnedRows.of(OrderedRows(X), 255)
+    binned = bin_rows(OrderedRows(X), 255)
 
     def tree(seed, **draws):
         rules = GrowthRules(max_leaf_nodes=16, growth=growth, **draws)
@@ -198,7 +198,7 @@ def categories(rng, holes):
 def test_subsets_of_categories_are_the_best(given, holes, growth, rng):
     rules = GrowthRules(**{"max_leaf_nodes": 8, "min_samples_leaf": 4, "growth": growth, **given})
     X, g, h = categories(rng, holes)
-    binned = BinnedRows.of(OrderedRows(X), 255, n_categories=np.array([5, 6, 0, 0, 0]))
+    binned = bin_rows(OrderedRows(X), 255, n_categories=np.array([5, 6, 0, 0, 0]))
     grown = TreeGrower(binned, rules, 1).grow(g, h, 1.0)
     assert {0, 1} & set(grown.tree.feature.tolist())
     scores = np.zeros(len(X))
@@ -215,7 +215,7 @@ def test_subsets_of_categories_are_the_best(given, holes, growth, rng):
 def test_categories_without_rows_go_the_heavier_way(rng):
     X = np.repeat([[0.0], [1.0], [3.0]], [10, 10, 30], axis=0)
     g = np.repeat([1.0, -1.0, 1.0], [10, 10, 30])
-    binned = BinnedRows.of(OrderedRows(X), 255, n_categories=np.array([5]))
+    binned = bin_rows(OrderedRows(X), 255, n_categories=np.array([5]))
     rules = GrowthRules(2, min_samples_leaf=1)
     tree = TreeGrower(binned, rules, 1).grow(g, np.ones(50), 1.0).tree
     assert [side.tolist() for side in tree.members[0]] == [[1.0], [0.0, 2.0, 3.0, 4.0]]
@@ -227,7 +227,7 @@ def test_nodes_where_all_categories_are_missing(growth, rng):
     X = np.stack([np.repeat([np.nan, 1.0, 2.0], 40), rng.normal(size=120)], axis=1)
     g = np.repeat([2.0, -1.0, 1.0], 40) + rng.normal(size=120)
     rules = GrowthRules(12, min_samples_leaf=1, growth=growth)
-    binned = BinnedRows.of(OrderedRows(X), 255, n_categories=np.array([3, 0]))
+    binned = bin_rows(OrderedRows(X), 255, n_categories=np.array([3, 0]))
     scores = np.zeros(120)
     TreeGrower(binned, rules, 1).grow(g, np.ones(120), 1.0).add_to(scores)
     by_hand = TreeByHand(X, g, np.ones(120), rules, {0})

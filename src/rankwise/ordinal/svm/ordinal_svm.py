@@ -15,11 +15,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
+from rankwise.checks.parameter_constraints import Interval, StrOptions
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.kernel import Kernel

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit
+from rankwise.checks.parameter_constraints import Interval, StrOptions
 from rankwise.equation import Equation
 from rankwise.features.kernels import warn_of_ignored_gamma
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes

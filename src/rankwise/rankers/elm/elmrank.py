@@ -31,7 +31,7 @@ from rankwise.features.random_nodes import (
 )
 from rankwise.features.score_expansions import NodeExpansion
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import Problem
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.streamed import (
     check_folds,

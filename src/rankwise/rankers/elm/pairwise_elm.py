@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.equation import Equation
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight

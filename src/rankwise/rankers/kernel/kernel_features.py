@@ -24,10 +24,11 @@ from rankwise.features.kernels import (
     KERNEL_NAMES,
     MEDIAN_ROWS,
     NAMED_WIDTHS,
+    check_kernel_params,
     find_searched_gamma,
     gamma_candidates,
-    resolve_kernel,
     resolve_kernel_of_fit,
+    warn_of_ignored_gamma,
 )
 from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
@@ -167,8 +168,8 @@ class KernelFeatures(StreamedFeatures):
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """One design for each width, without storing its matrix."""
         if self.is_linear:
-            # Checks the parameters: a linear kernel has no width that the rows determine.
-            resolve_kernel("linear", rows.X[:1], self.gamma, self.kernel_params)
+            check_kernel_params("linear", self.kernel_params)
+            warn_of_ignored_gamma("linear", self.gamma)
             shift = np.zeros(rows.X.shape[1])
             if self.intercept and rows.X.shape[0] >= rows.X.shape[1]:
                 shift = far_means(rows.X[:CHUNK_ROWS])

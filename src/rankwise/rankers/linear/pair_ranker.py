@@ -13,17 +13,17 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils import check_random_state
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, Hidden, StrOptions, minimum
+from rankwise.checks.parameter_constraints import HasMethods, Hidden, StrOptions, minimum
 from rankwise.equation import Equation
-from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
+from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, check_pair_loss
-from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
+from rankwise.losses.pair_weights import PairWeight
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.pairwise_logistic import PairwiseLogistic
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import KERNEL_CONSTRAINTS, KernelFeatures
 from rankwise.rankers.linear.rank_lr import LogisticFeatures
-from rankwise.rankers.pair_equation import C_OF_PAIRS, SOLVER_STRUCTURE, pair_equation
+from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, pair_equation
 from rankwise.solvers.newton.hinge_newton import HingeNewton
 from rankwise.solvers.newton.pair_descent import PairDescent
 from rankwise.solvers.newton.score_newton import ScoreNewton
@@ -156,12 +156,8 @@ class PairRanker(BasisExpansionRanker):
         "features": KERNEL_CONSTRAINTS["kernel"],
         "solver": [StrOptions({"newton", "sgd"}), HasMethods(["path"])],
         **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name != "kernel"},
-        "C": C_OF_PAIRS.constraint,
-        "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
-        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+        **PAIR_CONSTRAINTS,
         "n_steps": [minimum(1)],
-        "tol": [POSITIVE],
-        "max_iter": [minimum(1)],
         "random_state": ["random_state"],
     }
 

@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
+from rankwise.checks.parameter_constraints import Options, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.score_expansions import ProductsExpansion
-from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.pair_weights import PairWeight
 from rankwise.losses.pairwise_logistic import PairwiseLogistic
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_equation import C_OF_PAIRS, SOLVER_STRUCTURE, pair_equation
+from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, pair_equation
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.least_squares.kernel_design import AnyDesign
@@ -221,14 +221,10 @@ class RankLR(BasisExpansionRanker):
     _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "C": C_OF_PAIRS.constraint,
+        **PAIR_CONSTRAINTS,
         "degree": [Options(Integral, {1, 2})],
         "solver": [StrOptions({"newton", "sgd"})],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
-        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_steps": [minimum(1)],
     }
 
     def __init__(

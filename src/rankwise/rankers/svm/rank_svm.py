@@ -12,17 +12,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
+from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.equation import Equation
-from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.pair_weights import PairWeight
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_equation import C_OF_PAIRS, SOLVER_STRUCTURE, pair_equation
+from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, pair_equation
 from rankwise.solvers.newton.hinge_newton import HingeNewton
 from rankwise.solvers.newton.score_newton import ScoreNewton
 from rankwise.structure.rules import Rule
@@ -155,13 +155,9 @@ class RankSVM(BasisExpansionRanker):
     _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "C": C_OF_PAIRS.constraint,
+        **PAIR_CONSTRAINTS,
         "loss": [StrOptions({"squared_hinge", "hinge"})],
-        "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "margin": [StrOptions({"unit", "difference"})],
-        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "tol": [POSITIVE],
-        "max_iter": [minimum(1)],
     }
 
     def __init__(

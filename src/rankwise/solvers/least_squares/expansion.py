@@ -25,8 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem
-from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import available_threads

@@ -5,7 +5,7 @@ workers. Cross-validation needs only the total minus a fold. No N x N matrix and
 formed, so memory does not depend on the number of rows.
 
 Rows in memory, of streams, of batches and of workers come as parts
-(:meth:`rankwise.losses.problem.Problem.parts`, :class:`rankwise.streams.cutter.Cutter`) to
+(:meth:`rankwise.losses.squared_loss.Problem.parts`, :class:`rankwise.streams.cutter.Cutter`) to
 :func:`accumulate`. Parts are multiplied on all cores and added in order. Rows that arrive in pieces
 therefore give a result bit-identical to rows in memory, on any number of threads.
 
@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankwise.losses.problem import Problem, RowPart, query_factor
+from rankwise.losses.squared_loss import Problem, RowPart, query_factor
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from rankwise.losses.problem import Problem
-from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.design import Design, draw_grams

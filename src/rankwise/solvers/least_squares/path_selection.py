@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Problem, RowPart
-from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.losses.squared_loss import Problem, RowPart, SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap
@@ -155,7 +154,7 @@ class LeastSquaresPath:
         if use_dual(problem, self.design):
             return self._dual_fit(problem, _dual_coefs(problem, self.design, self.penalties))
         grams = [total(folds) for folds in draw_grams(self.design, problem, None)]
-        return fit_from_grams(grams, self.design, problem, self.penalties)
+        return fit_from_grams(grams, self.design, self.penalties, problem.intercept)
 
     def _dual_fit(self, problem: Problem, coefs: Coefs) -> PathFit:
         if not problem.intercept:
@@ -179,7 +178,8 @@ class LeastSquaresPath:
                 held.append(_dual_coefs(part, design, self.penalties))
         else:
             draws = draw_grams(design, problem, folds)
-            fit, held = solve_folds(draws, len(folds), design, problem, self.penalties)
+            intercept = problem.intercept
+            fit, held = solve_folds(draws, len(folds), design, self.penalties, intercept)
         # Held-out scores only serve to choose C, so large float32 blocks are scored in float32.
         dtype = problem.X.dtype
         if is_precise(problem.X.shape[0], design.n_columns):
@@ -208,7 +208,7 @@ class LeastSquaresPath:
         else:
             grams = [total(folds) for folds in draw_grams(design, problem, None)]
             with _cancelling_columns():
-                paths = [eigen_path(solvable(gram, problem)) for gram in grams]
+                paths = [eigen_path(_solvable(gram, problem.intercept)) for gram in grams]
         centre, intercept = np.zeros(design.n_columns), Intercept()
         if problem.intercept:
             mean_row, mean_target, weight = weighted_means(problem)
@@ -230,20 +230,20 @@ class LeastSquaresPath:
         if is_dual:
             fit = self._dual_fit(problem, coefs)
         else:
-            fit = _gram_fit(grams, coefs, design, problem)
+            fit = _gram_fit(grams, coefs, design, problem.intercept)
         return [decompose(draw) for draw in range(len(paths))], intercept, fit
 
 
 def fit_from_grams(
-    grams: Sequence[Gram], design: Design, problem: Problem, penalties: Penalties
+    grams: Sequence[Gram], design: Design, penalties: Penalties, intercept: bool
 ) -> PathFit:
     """Solutions from the statistics of all rows, one per draw."""
-    coefs = [gram_coef(gram, problem, penalties) for gram in grams]
-    return _gram_fit(grams, coefs, design, problem)
+    coefs = [_gram_coef(gram, penalties, intercept) for gram in grams]
+    return _gram_fit(grams, coefs, design, intercept)
 
 
-def _gram_fit(grams: Sequence[Gram], coefs: Coefs, design: Design, problem: Problem) -> PathFit:
-    if not problem.intercept:
+def _gram_fit(grams: Sequence[Gram], coefs: Coefs, design: Design, intercept: bool) -> PathFit:
+    if not intercept:
         return PathFit(design, coefs)
     gram = grams[0]
     centre = gram.sums / gram.weight
@@ -267,8 +267,8 @@ def solve_folds(
     draws: Iterable[Sequence[Gram]],
     n_folds: int,
     design: Design,
-    problem: Problem,
     penalties: Penalties,
+    intercept: bool,
 ) -> tuple[PathFit, list[list[Float64Array]]]:
     """Solutions on all rows, and solutions without each fold, from the statistics of the folds."""
     final: list[Float64Array] = []
@@ -281,7 +281,7 @@ def solve_folds(
         def solve(fold: int, all_rows: Gram = all_rows, parts: Any = parts) -> Float64Array:
             # Fold -1 is none: the fit on all rows is one more task for the threads.
             part = all_rows if fold < 0 else all_rows - parts[fold]
-            return gram_coef(part, problem, penalties)
+            return _gram_coef(part, penalties, intercept)
 
         # Smaller systems are solved before a thread has started.
         n_threads = None if design.n_columns >= 64 else 1
@@ -289,15 +289,15 @@ def solve_folds(
         final.append(solutions[0])
         for number, solution in enumerate(solutions[1:]):
             held[number].append(solution)
-    return _gram_fit(grams, final, design, problem), held
+    return _gram_fit(grams, final, design, intercept), held
 
 
-def solvable(gram: Gram, problem: Problem) -> Gram:
+def _solvable(gram: Gram, intercept: bool) -> Gram:
     """The statistics, with the unpenalised intercept eliminated if the problem has one."""
-    return gram.centred() if problem.intercept else gram
+    return gram.centred() if intercept else gram
 
 
-def gram_coef(gram: Gram, problem: Problem, penalties: Penalties) -> Float64Array:
+def _gram_coef(gram: Gram, penalties: Penalties, intercept: bool) -> Float64Array:
     """Solutions for every penalty from the statistics, shape (n_values, n_columns).
 
     Raises
@@ -306,7 +306,7 @@ def gram_coef(gram: Gram, problem: Problem, penalties: Penalties) -> Float64Arra
         If the squares of columns far from zero cancel numerically.
     """
     with _cancelling_columns():
-        return path_coef(solvable(gram, problem), penalties.C(gram.pairs))
+        return path_coef(_solvable(gram, intercept), penalties.C(gram.pairs))
 
 
 @contextmanager

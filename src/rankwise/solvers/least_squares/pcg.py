@@ -23,8 +23,7 @@ import numpy as np
 from rankwise.features.kernel import Kernel
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import LaplacianFactor
-from rankwise.losses.problem import Problem
-from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import thread_imap

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwise.losses.problem import Problem, count_ordered_pairs, query_factor
+from rankwise.losses.squared_loss import Problem, count_ordered_pairs, query_factor
 from rankwise.structure.rules import Dictionary, Instance, Number, Rule, floats
 from rankwise.typing import Float64Array, FloatArray
 

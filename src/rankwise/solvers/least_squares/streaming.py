@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import Problem
 from rankwise.solvers.least_squares import gram
 from rankwise.solvers.least_squares.gram import BlockMap, accumulate
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery

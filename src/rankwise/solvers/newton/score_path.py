@@ -124,7 +124,7 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
             self.design.check_convex(self.rows.groups)
         else:
             check_squares(self._values, self.rows.groups)
-        return super().solve()
+        return self._solve(np.arange(len(self.rows.y)))
 
     def _scores(self, fit: ScoreFit[AnyLoss], X: Matrix) -> Float64Array:
         return self.design.scores(X, self.design.read_out([fit.coefs]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.features.binning import Binning, find_bins
+from rankwise.features.binning import Binning
 from rankwise.kernels.binning import write_codes
 from rankwise.kernels.boosted_trees import (
     BINS,
@@ -92,38 +92,6 @@ class BinnedRows:
         return self.columns.max(axis=1, initial=0) == self.binning.missing_code
 
     @classmethod
-    def of(
-        cls,
-        rows: OrderedRows,
-        max_bins: int,
-        n_threads: int | None = None,
-        weight: Float64Array | None = None,
-        n_categories: NDArray[Any] | None = None,
-    ) -> BinnedRows:
-        """Bin the columns and encode the rows in threads.
-
-        Parameters
-        ----------
-        rows : OrderedRows
-            If there are more than 200,000 rows, only every second, third, ... row is read to find
-            the cuts.
-        max_bins : int in [2, 255]
-            Maximum number of bins of a column; missing values have an additional bin.
-        n_threads : int, optional
-        weight : ndarray of shape (n_samples,), float64, optional
-            A weight counts as a number of repetitions. None: all 1.
-        n_categories : ndarray of shape (n_features,), int, optional
-            Number of categories of each column, at most 255, with codes ``0 ... n_categories - 1``;
-            0 for columns of numbers.
-
-        Notes
-        -----
-        Two bytes per value. O(n_samples n_features).
-        """
-        binning = find_row_bins(rows, max_bins, n_threads, weight, n_categories)
-        return cls.encode(rows, binning, n_threads, n_categories)
-
-    @classmethod
     def encode(
         cls,
         rows: OrderedRows,
@@ -192,22 +160,6 @@ class BinnedRows:
         add_leaf_values(
             scores, rows, self.columns, tree.feature, goes_left, tree.left, tree.right, tree.values
         )
-
-
-def find_row_bins(
-    rows: OrderedRows,
-    max_bins: int,
-    n_threads: int | None = None,
-    weight: Float64Array | None = None,
-    n_categories: NDArray[Any] | None = None,
-) -> Binning:
-    """Cuts of the columns; parameters of :meth:`BinnedRows.of`."""
-    sample = slice(None, None, sample_step(rows.n_rows))
-    order = np.arange(rows.n_rows) if rows.order is None else rows.order
-    # Rows are in the order of their content, so every k-th of them is the same sample for any
-    # order of the input.
-    sampled = None if weight is None else weight[sample]
-    return find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
 
 
 def sample_step(n_rows: int) -> int:

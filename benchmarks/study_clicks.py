@@ -1,6 +1,6 @@
 """What clicks are good for, where the truth is known: simulated users on synthetic queries.
 
-    python -m benchmarks.study_clicks [judgements] [coverage] [interleaving] [learning] [off_policy]
+    python -m benchmarks.study_clicks [judgements] [coverage] [interleaving] [off_policy]
 
 - "judgements": agreement with the truth of the order that each method gives to the documents that a
   log shows, as Kendall's tau and nDCG, mean over queries and seeds. 100 queries of 20 documents;
@@ -11,8 +11,6 @@
   2 and 5.
 - "interleaving": share of false rejections at level .05, with lists of equal and unequal length and
   with heavy users; lists that 80 % power needs, beside an A/B test of the clicks per list.
-- "learning": nDCG@10 on test queries of LambdaMART and ridge, trained on labels, on raw click rates
-  without weights, and on judgements with weights; "position": LambdaMART(position=) on impressions.
 - "off_policy": coverage and width of the intervals of the estimators.
 """
 
@@ -25,11 +23,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.stats import kendalltau
 
-from rankwise import LambdaMART, RankingData, RidgeRanker, evaluate
+from rankwise import RankingData, evaluate
 from rankwise.clicks import (
     ClickLog,
     ClickModel,
-    ClickRanker,
     interleave,
     interleaving_test,
     judgements,
@@ -39,7 +36,6 @@ from rankwise.clicks import (
 )
 from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
 from rankwise.clicks.summary import count_cells
-from rankwise.datasets import load_dataset
 
 # Nobody looks with certainty, so that no truth lies on the edge of its range.
 G = 0.9 * np.array(EXAMINATION)
@@ -247,56 +243,6 @@ def sensitivity(n: int = 20_000) -> None:
           f"{needed / ours:.0f} x")  # fmt: skip
 
 
-def study_learning(seeds: int = 2) -> None:
-    """Print nDCG@10 on test queries; the log comes from a ridge ranker of 1 % of the queries."""
-    columns = ("labels", "ctr", "weighted", "coec", "harvest", "known", "ips", "pbm", "position")
-    print("ranker      user   lists " + "".join(f"{name:>10s}" for name in columns))
-    fold = load_dataset("lambdarank", fold=1)
-    train, test = fold.train, fold.test
-    names = np.arange(len(train)).astype(str)
-    train = RankingData(train.X, train.y, train.qid, names)
-    start = train.queries(np.arange(max(2, train.n_queries // 100)))
-    logger = RidgeRanker().fit(start.X, start.y, qid=start.qid)
-    for key, ranker in (("lambdamart", LambdaMART(n_estimators=50)), ("ridge", RidgeRanker())):
-        for user in USERS:
-            for n in (1_000, 10_000, 100_000):
-                total = np.zeros(len(columns))
-                for seed in range(seeds):
-                    log = simulate_clicks(train, logger, USERS[user], n_sessions=n,
-                                          temperature=0.5, random_state=seed)  # fmt: skip
-                    values = list(
-                        learned(ranker, train, test, log, key == "lambdamart" and n < 50_000)
-                    )
-                    total += values
-                print(f"{key:11s} {user:6s} {n:6d}" + "".join(f"{v / seeds:10.4f}" for v in total),
-                      flush=True)  # fmt: skip
-
-
-def learned(ranker, train, test, log: ClickLog, by_position: bool) -> Iterator[float]:
-    """nDCG@10 of the ranker trained in every way."""
-
-    def measure(model) -> float:
-        return evaluate(test.y, model.predict(test.X), test.qid, "nDCG@10")["nDCG@10"]
-
-    yield measure(ranker.fit(train.X, train.y, qid=train.qid))
-    known = {"propensities": np.append(G, np.full(100, G[-1]))}
-    for method, options in (
-        ("ctr", {"weights": None}), ("ctr", {}), ("coec", {}), ("harvest", {}),
-        ("harvest", known), ("ips", {}), ("pbm", {}),
-    ):  # fmt: skip
-        try:
-            yield measure(ClickRanker(ranker, method=method, **options).fit(train, log))  # type: ignore[arg-type]
-        except ValueError:
-            yield np.nan
-    if not by_position:
-        yield np.nan
-        return
-    row = log.document.names[log.document.codes].astype(int)
-    yield measure(
-        ranker.fit(train.X[row], log.click.astype(float), qid=log.lists.code, position=log.place)
-    )
-
-
 def study_off_policy(n_simulations: int = 300) -> None:
     """Print coverage and mean width for lists of three of five documents, drawn by a softmax."""
     appeal, v = np.array([0.8, 0.6, 0.4, 0.2, 0.1]), np.array([0.9, 0.6, 0.3])
@@ -334,7 +280,6 @@ STUDIES = {
     "judgements": study_judgements,
     "coverage": study_coverage,
     "interleaving": study_interleaving,
-    "learning": study_learning,
     "off_policy": study_off_policy,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from rankwise import RankingData
 from rankwise.clicks import ClickLog, read_clicks, read_ubi, simulate_clicks
+from rankwise.clicks.log import encode_ids
 from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
 from rankwise.clicks.summary import PROBLEMS, count_cells, name_places, wilson_interval
 
@@ -596,3 +599,17 @@ def test_users_that_cannot_be_are_refused(change, message):
     data = RankingData(np.eye(2), np.array([0.0, 1]), np.array([1, 1]))
     with pytest.raises(ValueError, match=message):
         simulate_clicks(data, **({"ranker": [1.0, 0.0]} | change))
+
+
+@pytest.mark.parametrize("values", [["b", "a", "b", "c", "a"], [7, 3, 7, 2**40, 3]])
+def test_ids_in_chunks_have_the_codes_of_one_array(values):
+    """Arrow gives chunks for arrays of more than two gigabytes of text."""
+    whole = encode_ids(values, "query")
+    for cuts in ([2], [0, 1, 4], [5]):
+        ends = [0, *cuts, len(values)]
+        parts = [values[a:b] for a, b in itertools.pairwise(ends)]
+        chunked = encode_ids(pa.chunked_array(parts, type=pa.array(values).type), "query")
+        np.testing.assert_array_equal(chunked.codes, whole.codes)
+        assert chunked.values.to_pylist() == whole.values.to_pylist() == list(dict.fromkeys(values))
+    with pytest.raises(ValueError, match="query must not be missing, got None at row 2"):
+        encode_ids(pa.chunked_array([["a", "b"], [None, "c"]]), "query")

@@ -489,6 +489,18 @@ TABLE = [
         "clicks/test_judgement.py",
     ),
     Mutation(
+        "clicks/impression_rows.py",
+        "weight = np.concatenate([clicks, n - clicks])",
+        "weight = np.concatenate([clicks, n])",
+        "clicks/test_click_ranker.py",
+    ),
+    Mutation(
+        "clicks/shrinkage.py",
+        "return _share(self.exposure, self.strength)",
+        "return _share(self.exposure, self.trust)",
+        "clicks/test_click_ranker.py",
+    ),
+    Mutation(
         "preferences/win_graph.py",
         "ahead, behind = strong[winners[across]], strong[losers[across]]",
         "ahead, behind = strong[losers[across]], strong[winners[across]]",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from sklearn.base import BaseEstimator, clone
 
+from rankwise.clicks.impression_rows import group_impressions
 from rankwise.clicks.judgement import Judgements, Method, judgements
 from rankwise.datasets.data import RankingData
 from rankwise.prediction import rank, scores
@@ -26,33 +27,43 @@ class ClickRanker(BaseEstimator):
     ----------
     ranker : ranker, optional
         Unfitted ranker of rankwise; it is cloned. None: ``LambdaMART()``.
-    method : {"ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"}
+    method : {"ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn", "position"}
         Judgements to learn from, see :func:`judgements`. Its default there, "ctr", also orders
-        documents by where they were shown, which a ranker should not learn.
+        documents by where they were shown, which a ranker should not learn. "position": no
+        judgements, but impressions, for rankers whose ``fit`` takes ``position``.
     propensities : Propensities or array-like, optional
         Examination by place, for the methods "harvest" and "ips". None: harvested from the log.
     weights : {"trust", "impressions"} or None
-        Sample weights, see :meth:`Judgements.label`.
+        Sample weights, see :meth:`Judgements.label`. With ``method="position"``, "impressions" are
+        numbers of impressions; "trust" divides them by the lists of the query, so that the rows of
+        a query weigh as much as one list.
     shrinkage : float >= 0, "fit" or None
-        As in :func:`judgements`.
+        As in :func:`judgements`. Weights tell the ranker already how little rare pairs say, so that
+        the grades need not.
 
     Attributes
     ----------
     judgements_ : Judgements
+        Click rates if ``method="position"``.
     ranker_ : fitted ranker
     n_rows_ : int
-        Rows that were judged, and learnt from.
+        Rows that were judged, and learnt from; of ``method="position"``, the rows of impressions.
 
     Notes
     -----
-    With ``method="ips"``, ``weights="impressions"`` and ``shrinkage=0``, rankers of squared loss
-    are those of one row per impression with label click / examination: for points and for pairs,
-    the loss of equal rows is that of their mean, times their number, up to a constant. Closed forms
-    so remain exact for logs of any length.
+    With ``method="ips"``, ``weights="impressions"`` and ``shrinkage=0``, closed forms for squared
+    losses have the solution of one row per impression with label click / examination: for points
+    and pairs, the loss of equal rows is that of their mean, times their number, up to a constant.
 
-    In simulation (:doc:`/clicks_explained`), "coec" and "harvest" taught rankers more than raw
-    click rates did; whether they do for the users of a log, only a comparison on judgements or an
-    interleaved experiment can tell.
+    With ``method="position"``, the impressions of a pair at a place are one row with label 1 and
+    one with label 0, as heavy as there were impressions with and without a click. The number of
+    rows is bounded by that of pairs times places, however long the log. Documents are compared with
+    all that were shown for the query, not only with those of the same list. With
+    ``weights="impressions"``, the pairwise losses of LambdaMART are those of one row per impression
+    and one group per query. Losses of measures count ranks and need "trust".
+
+    :doc:`/clicks_explained` compares the methods on simulated users. Which of them serves the users
+    of a log, only judgements or an interleaved experiment can tell.
 
     Examples
     --------
@@ -72,10 +83,10 @@ class ClickRanker(BaseEstimator):
         self,
         ranker: Any = None,
         *,
-        method: Method = "coec",
+        method: Method | Literal["position"] = "coec",
         propensities: Any = None,
         weights: Literal["trust", "impressions"] | None = "trust",
-        shrinkage: float | Literal["fit"] | None = None,
+        shrinkage: float | Literal["fit"] | None = 0.0,
     ) -> None:
         if weights not in WEIGHTS:
             raise ValueError(f"weights must be 'trust', 'impressions' or None, got {weights!r}.")
@@ -83,8 +94,13 @@ class ClickRanker(BaseEstimator):
             raise ValueError(
                 f"propensities are for the methods 'harvest' and 'ips', got method={method!r}."
             )
+        if method == "position" and weights is None:
+            raise ValueError(
+                "weights must be 'trust' or 'impressions' for method='position', whose rows stand "
+                "for many impressions, got None."
+            )
         self.ranker = ranker
-        self.method: Method = method
+        self.method: Method | Literal["position"] = method
         self.propensities = propensities
         self.weights: Literal["trust", "impressions"] | None = weights
         self.shrinkage: float | Literal["fit"] | None = shrinkage
@@ -109,23 +125,31 @@ class ClickRanker(BaseEstimator):
         ValueError
             If the log cannot support the method, or shows no row of ``data``.
         """
-        self.judgements_: Judgements = judgements(
-            log, self.method, propensities=self.propensities, shrinkage=self.shrinkage
-        )
-        rows = self.judgements_.label(data, self.weights)
+        rows, offered = self._rows(data, log)
         self.n_rows_ = len(rows)
-        offered: dict[str, Any] = {"qid": rows.qid}
-        if self.weights is not None:
-            offered["sample_weight"] = rows.sample_weight
         ranker: Any = LambdaMART() if self.ranker is None else clone(self.ranker)
-        taken = fit_with(ranker, rows.X, rows.y, offered, None)
-        if self.weights is not None and "sample_weight" not in taken:
-            raise ValueError(
-                f"{type(ranker).__name__} takes no sample_weight. Pass weights=None, or another "
-                "ranker."
-            )
+        taken = fit_with(ranker, rows.X, rows.y, {"qid": rows.qid, **offered}, None)
+        for name in offered:
+            if name not in taken:
+                fix = "Use LambdaMART" if name == "position" else "Pass weights=None"
+                raise ValueError(
+                    f"{type(ranker).__name__} takes no {name}. {fix}, or another ranker."
+                )
         self.ranker_ = ranker
         return self
+
+    def _rows(self, data: RankingData, log: ClickLog) -> tuple[RankingData, dict[str, Any]]:
+        """Rows to learn from, and what ``fit`` of the ranker takes beside them."""
+        if self.method == "position":
+            self.judgements_: Judgements = judgements(log)
+            rows, place = group_impressions(data, log, self.weights == "trust")
+            return rows, {"sample_weight": rows.sample_weight, "position": place}
+        method = cast("Method", self.method)
+        self.judgements_ = judgements(
+            log, method, propensities=self.propensities, shrinkage=self.shrinkage
+        )
+        rows = self.judgements_.label(data, self.weights)
+        return rows, {} if self.weights is None else {"sample_weight": rows.sample_weight}
 
     def predict(self, X: FrameLike, qid: ArrayLike | None = None) -> Float64Array:
         """Score of every row; higher ranks higher."""

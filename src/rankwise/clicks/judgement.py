@@ -235,7 +235,7 @@ def judgements(
           given g;
         - "ips": mean of click / g_k, for the examination g of each place (Joachims et al. 2017);
           the prior is normal, and kappa its precision. Intervals are those of raw rates, by Poisson
-          clicks of the same mean and variance;
+          clicks of the same mean and variance, and weights those of the same with a gamma prior;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
     propensities : Propensities or array-like of shape (n_places,), optional
         Examination g by place, for "harvest" and "ips". None: ``propensities(log, "harvest")``.
@@ -244,7 +244,7 @@ def judgements(
         0: raw rates. "fit": mu and kappa by maximum marginal likelihood. None: 0 for "ctr", else
         "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
         bad (:doc:`/clicks_explained`). Weights come from the fitted prior in either case; those of
-        a given kappa > 0 from that.
+        a given kappa > 0 from that, but for "ips".
     grades : int >= 2, optional
         Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
         probability of at least ``certainty``.
@@ -426,12 +426,7 @@ def _strengths(fitted: float, shrinkage: Any) -> tuple[float, float]:
 
 
 def _ips(
-    log: ClickLog,
-    cells: Cells,
-    n: Float64Array,
-    given: Any,
-    shrinkage: Any,
-    notes: list[str],
+    log: ClickLog, cells: Cells, n: Float64Array, given: Any, shrinkage: Any, notes: list[str]
 ) -> WeightedClicksPosterior:
     """Mean of click / examination, with the binomial variance at a smoothed rate."""
     g = examination_of(log, given)[cells.slot]
@@ -454,7 +449,10 @@ def _ips(
     least = float(g.min())
     if least < 0.05:
         notes.append(f"clicks weigh up to {1 / least:.0f} impressions: examination {least:.3f}")
-    return WeightedClicksPosterior(value, se, mu, *_strengths(fitted, shrinkage), exposure)
+    strength = fit_gamma_poisson(value * exposure, exposure)[1]
+    return WeightedClicksPosterior(
+        value, se, mu, *_strengths(fitted, shrinkage), exposure, strength
+    )
 
 
 def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:

@@ -333,10 +333,9 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
     ValueError
         If an id is missing, or is neither text nor a whole number.
     """
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
     try:
-        arrow = pa.array(values)
+        # Also arrays become chunks, if their texts are too many for one.
+        arrow = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError):
         arrow = pa.nulls(len(values))
     if may_be_empty and arrow.null_count and _is_text(arrow.type):
@@ -345,8 +344,11 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
     if is_plain and arrow.null_count == 0:
         encoded = arrow.dictionary_encode()
     else:
-        listed = values.to_pylist() if isinstance(values, pa.Array) else values
+        is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+        listed = values.to_pylist() if is_arrow else values
         encoded = pa.array(id_texts(listed, name), pa.string()).dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     distinct = encoded.dictionary
     empty = pc.index(distinct, "").as_py() if _is_text(distinct.type) else -1

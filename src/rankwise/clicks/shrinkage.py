@@ -190,10 +190,19 @@ class WeightedClicksPosterior(NormalPosterior):
     """Means of weighted clicks; ``exposure`` is that of Poisson clicks of the same variance.
 
     Few weighted clicks are skewed, so that normal intervals of them are too short. Quantiles are
-    those of the raw rate, since a normal prior is no better than the symmetry it assumes.
+    those of the raw rate, since a normal prior is no better than the symmetry it assumes. Weights
+    are those of the Poisson clicks with a gamma prior of strength ``strength``: the standard errors
+    are small where nothing was clicked, so that weights of the normal prior would teach a ranker
+    that rarely shown documents are bad for certain.
     """
 
     exposure: Float64Array
+    strength: float
+
+    @property
+    def weight(self) -> Float64Array:
+        """``E / (E + strength)``, whatever was clicked."""
+        return _share(self.exposure, self.strength)
 
     def quantile(self, p: float) -> Float64Array:
         """See :class:`Posterior`."""

@@ -10,16 +10,19 @@ References
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankwise.clicks.acceleration import LEAST, Maximum, maximize
-from rankwise.clicks.summary import Cells, find_components
-from rankwise.kernels.click_cells import hash_cells, mark_different, run_em_step
+from rankwise.clicks.summary import Cells, find_components, group_rows
+from rankwise.kernels.click_cells import collect_patterns, run_em_step
 from rankwise.typing import Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from rankwise.clicks.log import ClickLog
 
 # Patterns whose standard errors are computed at a time: their rows of the covariance are dense.
 PATTERNS_AT_A_TIME = 1 << 16
@@ -46,38 +49,36 @@ class Patterns(NamedTuple):
     n: Float64Array
     clicks: Float64Array
     times: Float64Array
-    code: Int64Array
+    code: NDArray[np.int32]
+
+    @property
+    def cells(self) -> Cells:
+        """Cells of one pair of each pattern, in place of the number of the pair its pattern."""
+        pattern = np.repeat(np.arange(len(self.times)), np.diff(self.indptr))
+        return Cells(pattern, self.slot, self.n, self.clicks)
+
+    @property
+    def n_impressions(self) -> float:
+        """Sum of the weights of all cells of all pairs."""
+        return float((np.repeat(self.times, np.diff(self.indptr)) * self.n).sum())
 
 
-def find_patterns(cells: Cells, n_pairs: int) -> Patterns:
-    """Merge pairs with equal cells, whose attraction is equal.
+def find_patterns(log: ClickLog, slot: NDArray[np.int32]) -> Patterns:
+    """Sum rows by pair and slot, and merge pairs with equal cells, whose attraction is equal.
 
     Most pairs of a long log were shown once: they have two patterns per place.
     """
-    indptr = np.searchsorted(cells.pair, np.arange(n_pairs + 1))
-    slot, n, clicks = cells.slot, cells.n, cells.clicks
-    number = np.empty(n_pairs, dtype=np.uint64)
-    hash_cells(indptr, slot, n, clicks, number)
-    encoded = pa.array(number).dictionary_encode()
-    code = encoded.indices.to_numpy().astype(np.int64)
-    first = np.full(len(encoded.dictionary), n_pairs)
-    np.minimum.at(first, code, np.arange(n_pairs))
-    different = np.empty(n_pairs, dtype=bool)
-    if mark_different(indptr, slot, n, clicks, first[code], different):
-        # Another pair has the same hash: such pairs get patterns of their own.
-        own = np.flatnonzero(different)
-        code[own] = len(first) + np.arange(len(own))
-        first = np.append(first, own)
-    sizes = np.diff(indptr)[first]
-    starts = np.append(0, np.cumsum(sizes))
-    at = np.arange(starts[-1]) + np.repeat(indptr[first] - starts[:-1], sizes)
-    times = np.bincount(code, minlength=len(first)).astype(np.float64)
-    return Patterns(starts, slot[at], n[at], clicks[at], times, code)
+    indptr, order = group_rows(log)
+    code = np.empty(len(indptr) - 1, dtype=np.int32)
+    weight = np.empty(0) if log.weight is None else log.weight
+    n_slots = int(slot.max()) + 1
+    starts, *cells = collect_patterns(indptr, order, slot, log.click, weight, n_slots, code)
+    times = np.bincount(code, minlength=len(starts) - 1).astype(np.float64)
+    return Patterns(starts, cells[0], cells[1], cells[2], times, code)
 
 
 def fit_cells(
-    cells: Cells,
-    n_pairs: int,
+    patterns: Patterns,
     n_slots: int,
     prior: tuple[float, float],
     *,
@@ -86,7 +87,6 @@ def fit_cells(
     accelerate: bool,
 ) -> CellFit:
     """Maximise the penalised likelihood from the prior mean; all slots must be shown."""
-    patterns = find_patterns(cells, n_pairs)
     indptr, slot, n, clicks, times, code = patterns
     pseudo, n_attractions = np.array(prior), len(patterns.times)
 
@@ -101,10 +101,11 @@ def fit_cells(
 
     start = np.full(n_attractions + n_slots, prior[0] / prior[1])
     # A gain of 1e-8 an impression is far below what chance makes of the likelihood.
-    best = maximize(step, start, tol=tol * cells.n.sum(), max_iter=max_iter, accelerate=accelerate)
+    gain = tol * patterns.n_impressions
+    best = maximize(step, start, tol=gain, max_iter=max_iter, accelerate=accelerate)
     top = best.x[n_attractions]
     attraction, examination = best.x[:n_attractions] * top, best.x[n_attractions:] / top
-    linked = next(part - 1 for part in find_components(cells, n_slots) if 1 in part)
+    linked = next(part - 1 for part in find_components(patterns.cells, n_slots) if 1 in part)
     a_se, g_se = _standard_errors(patterns, attraction, examination, linked, prior)
     return CellFit(attraction[code], examination, a_se[code], g_se, best)
 

@@ -288,11 +288,18 @@ def _number(column: Any, name: str) -> Any:
     """A column of numbers; missing values are NaN, which the log refuses by row."""
     if column is None:
         return None
+    kind = getattr(column, "type", None)
+    if kind is not None and not column.null_count and _is_whole(kind):
+        return np.asarray(column)  # as it is: half the memory of floating-point numbers
     try:
         values = pc.cast(column if not isinstance(column, list) else pa.array(column), pa.float64())
     except (pa.ArrowException, TypeError) as error:
         raise ValueError(f"{name} must hold numbers: {error}.") from None
     return np.asarray(values)
+
+
+def _is_whole(kind: Any) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_boolean(kind)
 
 
 _CLICKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}

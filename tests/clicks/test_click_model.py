@@ -68,7 +68,9 @@ def test_fifty_plain_steps_equal_the_naive_twin(model):
     log = small_log()
     by_last = model == "ubm"
     attraction, examination = naive_em(log, by_last, 50)
-    fitted = ClickModel(model, prior=PRIOR, tol=0.0, max_iter=50, accelerate=False).fit(log)
+    fitted = ClickModel(
+        model, prior=PRIOR, joint_prior=True, tol=0.0, max_iter=50, accelerate=False
+    ).fit(log)
     value, chances = 0.0, []
     for session in sessions_of(log):
         last = 0
@@ -269,6 +271,38 @@ def test_weights_are_repetitions():
         a, b = ClickModel(name).fit(repeated), ClickModel(name).fit(weighted)
         np.testing.assert_allclose(a.log_likelihood_, b.log_likelihood_, rtol=1e-6)
         np.testing.assert_allclose(a.predict_proba(log), b.predict_proba(log), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["pbm", "ubm"])
+def test_attractions_are_the_most_likely_ones_given_examinations(name):
+    log = small_log(9, n_sessions=200)
+    model = ClickModel(name, prior=PRIOR).fit(log)
+    slots = [
+        (place, last) if name == "ubm" else (place,)
+        for session in sessions_of(log)
+        for place, last in places_and_last_clicks(session)
+    ]
+    g = np.array([model.examination_[(s[0] - 1, *s[1:])] for s in slots])
+
+    def objective(a):
+        p = np.clip(a[log.pairs.code] * g, 1e-12, 1 - 1e-12)
+        value = np.where(log.click, np.log(p), np.log1p(-p)).sum()
+        return value + (PRIOR[0] * np.log(a) + (PRIOR[1] - PRIOR[0]) * np.log1p(-a)).sum()
+
+    best = objective(model.attractiveness_)
+    for pair in range(len(model.attractiveness_)):
+        for factor in (0.99, 1.01):
+            other = model.attractiveness_.copy()
+            other[pair] *= factor
+            assert objective(other) < best
+
+
+def places_and_last_clicks(session):
+    """Place of every row, and that of the last click above it."""
+    last = 0
+    for _, place, click in session:
+        yield place, last
+        last = place if click else last
 
 
 def test_a_known_user_is_found_again():

@@ -354,23 +354,24 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
     ValueError
         If an id is missing, or is neither text nor a whole number.
     """
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
     try:
-        arrow = pa.array(values)
+        arrow = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError):
         arrow = pa.nulls(len(values))
     if may_be_empty and arrow.null_count and _is_text(arrow.type):
         arrow = pc.fill_null(arrow, "")
     is_plain = pa.types.is_integer(arrow.type) or _is_text(arrow.type)
-    if arrow.type in (pa.int32(), pa.int64()) and arrow.null_count == 0 and len(arrow) > MANY_ROWS:
+    is_plain = is_plain and not arrow.null_count
+    if is_plain and arrow.type in (pa.int32(), pa.int64()) and len(arrow) > MANY_ROWS:
         codes = np.empty(len(arrow), dtype=np.int32)
         keys = encode_keys(arrow.to_numpy(), 1, np.empty(0, dtype=np.int32), codes)
         return Ids(codes, pa.array(keys.astype(arrow.type.to_pandas_dtype())))
-    if is_plain and arrow.null_count == 0:
+    if is_plain:
         encoded = arrow.dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):  # of more text than one array holds
+            encoded = encoded.unify_dictionaries().combine_chunks()
     else:
-        listed = values.to_pylist() if isinstance(values, pa.Array) else values
+        listed = values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else values
         encoded = pa.array(id_texts(listed, name), pa.string()).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     distinct = encoded.dictionary

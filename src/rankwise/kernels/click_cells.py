@@ -170,8 +170,8 @@ def run_em_step(
 ):
     """Write the parameters after one step of EM; return the objective before it.
 
-    The objective is the log-likelihood of all cells, plus ``prior[0] log v + (prior[1] - prior[0])
-    log(1 - v)`` for every parameter v: ``prior[0]`` clicks in ``prior[1]`` impressions each.
+    The objective is the log-likelihood of all cells, plus ``c log v + (n - c) log(1 - v)`` for
+    every parameter v that is given c clicks in n impressions beforehand.
 
     Parameters
     ----------
@@ -181,7 +181,8 @@ def run_em_step(
     n, clicks : ndarray of shape (n_cells,), float64
     times : ndarray of shape (n_pairs,), float64
         Number of pairs that have these cells.
-    prior : ndarray of shape (2,), float64
+    prior : ndarray of shape (2, 2), float64
+        Clicks and impressions given to every attraction, and to every examination.
     attraction : ndarray of shape (n_pairs,), float64, in (0, 1)
     examination : ndarray of shape (n_slots,), float64, in (0, 1)
     new_attraction : ndarray of shape (n_pairs,), float64
@@ -189,15 +190,14 @@ def run_em_step(
     totals : ndarray of shape (2, n_slots), float64
         Output: new examinations are ``totals[0] / totals[1]``.
     """
-    totals[0, :] = prior[0]
-    totals[1, :] = prior[1]
+    totals[0, :], totals[1, :] = prior[1, 0], prior[1, 1]
     value = 0.0
     for s in range(len(examination)):
-        value += _log_prior(examination[s], prior)
+        value += _log_prior(examination[s], prior[1])
     for p in range(len(attraction)):
         a, m = attraction[p], times[p]
-        value += m * _log_prior(a, prior)
-        attracted, shown = prior[0], prior[1]
+        value += m * _log_prior(a, prior[0])
+        attracted, shown = prior[0, 0], prior[0, 1]
         for i in range(indptr[p], indptr[p + 1]):
             s = slot[i]
             g = examination[s]
@@ -214,6 +214,26 @@ def run_em_step(
             totals[1, s] += m * n[i]
         new_attraction[p] = attracted / shown
     return value
+
+
+@njit
+def maximize_attractions(indptr, slot, n, clicks, prior, examination, attraction):
+    """Write the attraction of each pair that is most likely if the examinations are known.
+
+    The derivative falls from plus to minus infinity, so that bisection finds its root.
+    """
+    for p in range(len(attraction)):
+        low, high = 0.0, 1.0
+        for i in range(indptr[p], indptr[p + 1]):
+            high = min(high, 1.0 / examination[slot[i]])
+        for _ in range(50):
+            a = (low + high) / 2.0
+            slope = prior[0] / a - (prior[1] - prior[0]) / (1.0 - a)
+            for i in range(indptr[p], indptr[p + 1]):
+                g = examination[slot[i]]
+                slope += clicks[i] / a - (n[i] - clicks[i]) * g / max(1.0 - a * g, 1e-300)
+            low, high = (a, high) if slope > 0.0 else (low, a)
+        attraction[p] = (low + high) / 2.0
 
 
 @njit

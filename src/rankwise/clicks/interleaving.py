@@ -78,7 +78,8 @@ def interleave(
     method : {"team_draft", "balanced", "debiased"}
         - "team_draft": in every round, the systems pick their best document left, in random order;
           a click counts for the system that picked the document (Radlinski et al. 2008; of several
-          systems Schuth et al. 2014);
+          systems Schuth et al. 2014). A round in which all systems pick the same documents in the
+          same order counts for none: its clicks say nothing of which is better;
         - "balanced": the systems alternate, one coin decides who is first; a click counts for the
           system that ranks the document higher (Joachims 2003). Lists that differ by a shift
           mislead it;
@@ -140,7 +141,7 @@ def interleave(
         depth = min(map(len, ranked))
         if method == "team_draft":
             merged, teams = _draft([r[:depth] for r in ranked], rng)
-            worth = [[float(t == i) for i in range(len(runs))] for t in teams]
+            worth = [[float(t == i) for i in range(len(runs))] for t in teams]  # -1: none
         else:
             merged, worth = _balance([r[:depth] for r in ranked], method, k, examination, rng)
             # A click of a debiased list has a worth to both: the larger one names no winner.
@@ -189,6 +190,9 @@ def _draft(ranked: list[list[str]], rng: np.random.Generator) -> tuple[list[str]
     left = [0] * len(ranked)  # first document of each system that may still be free
     total = len(set().union(*ranked))
     while len(merged) < total:
+        # The list is the same for every order of the teams, so that their names would be noise.
+        free = [[d for d in r if d not in placed][: len(ranked)] for r in ranked]
+        shared = all(documents == free[0] for documents in free)
         for team in rng.permutation(len(ranked)).tolist():
             documents = ranked[team]
             while left[team] < len(documents) and documents[left[team]] in placed:
@@ -197,7 +201,7 @@ def _draft(ranked: list[list[str]], rng: np.random.Generator) -> tuple[list[str]
                 document = documents[left[team]]
                 placed.add(document)
                 merged.append(document)
-                teams.append(team)
+                teams.append(-1 if shared else team)
     return merged, teams
 
 

@@ -1,14 +1,12 @@
 """What clicks are good for, where the truth is known: simulated users on synthetic queries.
 
-    python -m benchmarks.study_clicks [judgements] [coverage] [interleaving] [learning] [off_policy]
+    python -m benchmarks.study_clicks [judgements] [interleaving] [learning] [off_policy]
 
 - "judgements": agreement with the truth of the order that each method gives to the documents that a
   log shows, as Kendall's tau and nDCG, mean over queries and seeds. 100 queries of 20 documents;
   the logging ranker is fixed ("fixed": the same list always, but for one list in ten) or varied.
   "rule" is that of OpenSearch's judgements: clicks over impressions times the click rate of the
   best rank at which the document was ever shown.
-- "coverage": share of 95 % intervals that hold the truth, and mean error of examination at places
-  2 and 5.
 - "interleaving": share of false rejections at level .05, with lists of equal and unequal length and
   with heavy users; lists that 80 % power needs, beside an A/B test of the clicks per list, in which
   users see one system each. Users have 5 lists on average, habits of their own, and queries click
@@ -36,7 +34,6 @@ from rankwise.clicks import (
     interleaving_test,
     judgements,
     off_policy,
-    propensities,
     simulate_clicks,
 )
 from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
@@ -137,53 +134,6 @@ def agreement(data: RankingData, row: np.ndarray, grade: np.ndarray) -> tuple[fl
     return float(np.nanmean(taus)), float(ndcg)
 
 
-def study_coverage(n_simulations: int = 100) -> None:
-    """Print the share of intervals that hold the truth."""
-    print(f"{n_simulations} simulations a line")
-    print(
-        "lists   harvest  (error at 2, 5)     em       (error at 2, 5)    a of pbm  a of dbn  ctr"
-    )
-    for n in (1_000, 5_000, 20_000):
-        found: dict[str, list[float]] = {}
-        for seed in range(n_simulations):
-            data = queries(seed, n_queries=40)
-            log = record(data, "pbm", n, True, seed)
-            truth = np.array(EXAMINATION)
-            for method in ("harvest", "em"):
-                g = propensities(log, method)  # type: ignore[arg-type]
-                inside = (g.low <= truth) & (truth <= g.high)
-                found.setdefault(method, []).append(inside[1:].mean())
-                found.setdefault(f"{method} 2", []).append(g.examination[1] - truth[1])
-                found.setdefault(f"{method} 5", []).append(g.examination[4] - truth[4])
-            row = log.document.names[log.pairs.document].astype(int)
-            for name, scale, seen in (("pbm", 0.9, log), ("dbn", 1.0, None)):
-                seen = seen or record(data, "dbn", n, True, seed)
-                model = ClickModel(name).fit(seen)  # type: ignore[arg-type]
-                row = seen.document.names[seen.pairs.document].astype(int)
-                a = scale * attractiveness_of(data.y)[row]
-                off = np.abs(model.attractiveness_ - a) <= 1.96 * model.attractiveness_se_
-                found.setdefault(name, []).append(off.mean())
-            found.setdefault("ctr", []).append(rate_coverage(seed, n))
-        m = {name: float(np.nanmean(values)) for name, values in found.items()}
-        print(f"{n:6d}  {m['harvest']:.3f}  ({m['harvest 2']:+.4f} {m['harvest 5']:+.4f})   "
-              f"{m['em']:.3f}  ({m['em 2']:+.4f} {m['em 5']:+.4f})   {m['pbm']:.3f}  "
-              f"{m['dbn']:.3f}  {m['ctr']:.3f}", flush=True)  # fmt: skip
-
-
-def rate_coverage(seed: int, n: int) -> float:
-    """Share of intervals of click rates that hold rates drawn from a beta distribution."""
-    rng = np.random.default_rng(seed)
-    rate = rng.beta(1, 5, size=400)
-    document = rng.integers(400, size=n * 10)
-    log = ClickLog.from_columns(
-        np.zeros(len(document), int), document, np.ones(len(document), int),
-        rng.random(len(document)) < rate[document],
-    )  # fmt: skip
-    judged = judgements(log, shrinkage="fit")
-    truth = rate[judged.doc_ids.astype(int)]
-    return float(((judged.low <= truth) & (truth <= judged.high)).mean())
-
-
 def interleaved_log(
     rng: np.random.Generator, a: list[dict], b: list[dict], appeal: np.ndarray, user: np.ndarray
 ) -> ClickLog:
@@ -207,11 +157,15 @@ def as_scores(order: np.ndarray) -> dict[str, float]:
     return {str(document): -float(place) for place, document in enumerate(order)}
 
 
+# Lengths of the two lists, and whether users are as unequal as a Pareto distribution makes them.
+NULL_EXPERIMENTS = ((1, 1, False), (10, 20, False), (3, 3, True))
+
+
 def study_interleaving(n_simulations: int = 2000, n: int = 200) -> None:
     """Print error rates of equal systems, and lists needed beside an A/B test."""
     print(f"{n_simulations} null experiments of {n} lists a line")
     print("lists              p-value    p exact   interval   at any time")
-    for size_a, size_b, heavy in ((1, 1, False), (10, 20, False), (3, 3, True)):
+    for size_a, size_b, heavy in NULL_EXPERIMENTS:
         rng = np.random.default_rng([size_a, size_b])
         appeal = np.full((n, 21), 0.6)
         wrong = np.zeros(4)
@@ -346,7 +300,6 @@ def study_off_policy(n_simulations: int = 300) -> None:
 
 STUDIES = {
     "judgements": study_judgements,
-    "coverage": study_coverage,
     "interleaving": study_interleaving,
     "learning": study_learning,
     "off_policy": study_off_policy,

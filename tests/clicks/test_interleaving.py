@@ -15,10 +15,18 @@ def ranked(*documents):
 
 
 def naive_draft(a, b, coins):
-    """Team draft of two lists: one coin for each round; no team if both pick the same documents."""
+    """Team draft of two lists: one coin for each round; no team if both pick the same documents.
+
+    Rounds end where one of the orders leaves a team without a document; the rest follows by rank.
+    """
     merged, teams = [], []
     coins = iter(coins)
-    while {*a, *b} - {*merged}:
+    while True:
+        left = [[d for d in r if d not in merged] for r in (a, b)]
+        if not all(left) or any(not set(left[i]) - {left[1 - i][0]} for i in (0, 1)):
+            rest = [d for pair in zip(a, b, strict=True) for d in pair if d not in merged]
+            rest = list(dict.fromkeys(rest))
+            return merged + rest, teams + [""] * len(rest)
         order = "ab" if next(coins) else "ba"
         left = [[d for d in r if d not in merged] for r in (a, b)]
         order = order if left[0][:2] != left[1][:2] else "  "
@@ -53,8 +61,8 @@ def test_credit_ends_with_the_shorter_list():
     for seed in range(20):
         merged = interleave(ranked("x", "y"), ranked("y", "z", "u", "v"), random_state=seed)
         credited = merged.doc_ids[merged.team != ""]
-        assert set(credited.tolist()) == {"x", "y", "z"}
-        assert merged.doc_ids[merged.team == ""].tolist() == ["u", "v"]
+        assert set(credited.tolist()) == {"x", "y"}
+        assert merged.doc_ids[merged.team == ""].tolist() == ["z", "u", "v"]
         assert not merged.credit[merged.team == ""].any()
 
 
@@ -82,6 +90,19 @@ def test_rounds_that_all_orders_fill_alike_have_no_team():
     same = interleave(*[ranked(*"xyz")] * 3, random_state=0)
     assert same.doc_ids.tolist() == list("xyz")
     assert not same.credit.any()
+
+
+@pytest.mark.parametrize("lists", [("xyz", "wxy"), ("xyzu", "zwvx"), ("xyz", "uxw", "yzx")])
+def test_teams_get_the_same_places_if_lists_overlap(lists):
+    """A shifted list is used up before the other one, whose rest must not count."""
+    rng = np.random.default_rng(0)
+    n, looks = 3000, np.zeros((3000, len(lists)))
+    for i in range(n):
+        merged = interleave(*[ranked(*documents) for documents in lists], random_state=rng)
+        looks[i] = (merged.credit / merged.place[:, None]).sum(axis=0)
+    difference = looks[:, 1:] - looks[:, :1]
+    error = difference.std(axis=0) / np.sqrt(n)
+    assert (np.abs(difference.mean(axis=0)) < 4 * error + 1e-12).all()
 
 
 def test_three_systems_draft():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from rankwise.clicks import ClickLog, ClickModel
@@ -96,3 +97,13 @@ def test_likelihoods_are_summed_in_parts(monkeypatch, name):
     again = ClickModel(name).fit(log)
     assert again.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-12)
     np.testing.assert_allclose(again.examination_, whole.examination_, rtol=1e-12)
+
+
+def test_ids_may_come_in_chunks():
+    """More than 2 GB of text is no single array."""
+    texts = pa.chunked_array([["b", "a"], ["a", "", None, "c"]])
+    ids = log_module.encode_ids(texts, "arm", may_be_empty=True)
+    assert ids.codes.tolist() == [0, 1, 1, 2, 2, 3]
+    assert ids.names.tolist() == ["b", "a", "", "c"]
+    with pytest.raises(ValueError, match="query must not be missing, got '' at row 3"):
+        log_module.encode_ids(texts, "query")

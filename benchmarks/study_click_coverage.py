@@ -69,7 +69,7 @@ def cover(user: str, log: ClickLog, truth: tuple[np.ndarray, np.ndarray]) -> lis
     return found
 
 
-def main(n_simulations: int = 100) -> None:
+def main(n_simulations: int = 50) -> None:
     """Print a line per user and size."""
     warnings.simplefilter("ignore", UserWarning)
     print(f"{n_simulations} simulations a line")

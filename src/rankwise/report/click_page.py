@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from rankwise.report.axes import panels, style
 from rankwise.report.colours import light
@@ -142,6 +143,7 @@ def _draw_panel(axes: Any, place: Any, value: Any, low: Any, high: Any) -> None:
     axes.plot(place[known], value[known], "o", color=light("ink"), markersize=4)
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("place")
+    axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
     style(axes)
 
 

@@ -63,7 +63,9 @@ def test_wrong_files_are_refused(tmp_path, text, message):
 def test_times_are_seconds(tmp_path):
     moments = ["1970-01-01T00:00:10Z", "1970-01-01T01:00:20+0100", "1970-01-01 00:00:30"]
     table = pd.DataFrame({"q": ["a"] * 3, "doc": [1, 2, 3], "place": [1, 2, 3], "click": 0})
-    for time in (moments, [10, 20, 30], pd.to_datetime([10, 20, 30], unit="s")):
+    seconds = pd.to_datetime([10, 20, 30], unit="s")
+    zoned = seconds.tz_localize("UTC").tz_convert("Asia/Tokyo")
+    for time in (moments, [10, 20, 30], seconds, zoned):
         log = read_clicks(table.assign(time=time))
         np.testing.assert_array_equal(log.time, [10.0, 20.0, 30.0])
 

@@ -243,7 +243,10 @@ def _check_extra(extra: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def _arrow(column: nw.Series[Any]) -> Any:
-    """A column as Arrow array; objects of several types as a list."""
+    """A column as Arrow array; objects of several types as a list; times without a zone are UTC."""
+    if isinstance(column.dtype, nw.Datetime) and column.dtype.time_zone:
+        # Arrow warns about zones of pandas.
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     try:
         return column.to_arrow()
     except (pa.ArrowException, TypeError):

@@ -1,16 +1,16 @@
 """What clicks are good for, where the truth is known: simulated users on synthetic queries.
 
-    python -m benchmarks.study_clicks [judgements] [coverage] [interleaving] [off_policy]
+    python -m benchmarks.study_clicks [judgements] [interleaving] [off_policy]
 
 - "judgements": agreement with the truth of the order that each method gives to the documents that a
   log shows, as Kendall's tau and nDCG, mean over queries and seeds. 100 queries of 20 documents;
   the logging ranker is fixed ("fixed": the same list always, but for one list in ten) or varied.
   "rule" is that of OpenSearch's judgements: clicks over impressions times the click rate of the
   best rank at which the document was ever shown.
-- "coverage": share of 95 % intervals that hold the truth, and mean error of examination at places
-  2 and 5.
 - "interleaving": share of false rejections at level .05, with lists of equal and unequal length and
-  with heavy users; lists that 80 % power needs, beside an A/B test of the clicks per list.
+  with heavy users; lists that 80 % power needs, beside an A/B test of the clicks per list, in which
+  users see one system each. Users have 5 lists on average, habits of their own, and queries click
+  rates of their own: "swap": two neighbours change places; "shuffled": all ten documents move.
 - "off_policy": coverage and width of the intervals of the estimators.
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -31,7 +31,6 @@ from rankwise.clicks import (
     interleaving_test,
     judgements,
     off_policy,
-    propensities,
     simulate_clicks,
 )
 from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
@@ -131,68 +130,17 @@ def agreement(data: RankingData, row: np.ndarray, grade: np.ndarray) -> tuple[fl
     return float(np.nanmean(taus)), float(ndcg)
 
 
-def study_coverage(n_simulations: int = 100) -> None:
-    """Print the share of intervals that hold the truth."""
-    print(f"{n_simulations} simulations a line")
-    print(
-        "lists   harvest  (error at 2, 5)     em       (error at 2, 5)    a of pbm  a of dbn  ctr"
-    )
-    for n in (1_000, 5_000, 20_000):
-        found: dict[str, list[float]] = {}
-        for seed in range(n_simulations):
-            data = queries(seed, n_queries=40)
-            log = record(data, "pbm", n, True, seed)
-            truth = np.array(EXAMINATION)
-            for method in ("harvest", "em"):
-                g = propensities(log, method)  # type: ignore[arg-type]
-                inside = (g.low <= truth) & (truth <= g.high)
-                found.setdefault(method, []).append(inside[1:].mean())
-                found.setdefault(f"{method} 2", []).append(g.examination[1] - truth[1])
-                found.setdefault(f"{method} 5", []).append(g.examination[4] - truth[4])
-            row = log.document.names[log.pairs.document].astype(int)
-            for name, scale, seen in (("pbm", 0.9, log), ("dbn", 1.0, None)):
-                seen = seen or record(data, "dbn", n, True, seed)
-                model = ClickModel(name).fit(seen)  # type: ignore[arg-type]
-                row = seen.document.names[seen.pairs.document].astype(int)
-                a = scale * attractiveness_of(data.y)[row]
-                off = np.abs(model.attractiveness_ - a) <= 1.96 * model.attractiveness_se_
-                found.setdefault(name, []).append(off.mean())
-            found.setdefault("ctr", []).append(rate_coverage(seed, n))
-        m = {name: float(np.nanmean(values)) for name, values in found.items()}
-        print(f"{n:6d}  {m['harvest']:.3f}  ({m['harvest 2']:+.4f} {m['harvest 5']:+.4f})   "
-              f"{m['em']:.3f}  ({m['em 2']:+.4f} {m['em 5']:+.4f})   {m['pbm']:.3f}  "
-              f"{m['dbn']:.3f}  {m['ctr']:.3f}", flush=True)  # fmt: skip
-
-
-def rate_coverage(seed: int, n: int) -> float:
-    """Share of intervals of click rates that hold rates drawn from a beta distribution."""
-    rng = np.random.default_rng(seed)
-    rate = rng.beta(1, 5, size=400)
-    document = rng.integers(400, size=n * 10)
-    log = ClickLog.from_columns(
-        np.zeros(len(document), int), document, np.ones(len(document), int),
-        rng.random(len(document)) < rate[document],
-    )  # fmt: skip
-    judged = judgements(log, shrinkage="fit")
-    truth = rate[judged.doc_ids.astype(int)]
-    return float(((judged.low <= truth) & (truth <= judged.high)).mean())
-
-
 def interleaved_log(
-    rng: np.random.Generator,
-    a: dict[str, float],
-    b: dict[str, float],
-    n: int,
-    appeal: Callable[[str], float],
-    heavy: bool,
+    rng: np.random.Generator, a: list[dict], b: list[dict], appeal: np.ndarray, user: np.ndarray
 ) -> ClickLog:
-    """Team drafts for n lists of users with habits of their own, who click position-based."""
-    user = np.minimum(rng.pareto(0.8, size=n).astype(int), 99) if heavy else rng.integers(n, size=n)
-    habit = rng.beta(2, 2, size=n)
-    queries = [str(number) for number in range(n)]
-    merged = interleave(dict.fromkeys(queries, a), dict.fromkeys(queries, b), random_state=rng)
+    """Team drafts of the lists of two systems, one for each entry of ``user``; position-based."""
+    queries = [str(number) for number in range(len(user))]
+    habit = rng.beta(2, 2, size=user.max() + 1)[user]
+    merged = interleave(
+        dict(zip(queries, a, strict=True)), dict(zip(queries, b, strict=True)), random_state=rng
+    )
     session = merged.qid.astype(int)
-    chance = np.array([appeal(d) for d in merged.doc_ids.tolist()]) * habit[user[session]]
+    chance = appeal[session, [int(d) for d in merged.doc_ids]] * habit[session]
     chance *= G[np.minimum(merged.place, len(G)) - 1]
     return ClickLog.from_columns(
         np.zeros(len(merged), int), merged.doc_ids, merged.place,
@@ -200,46 +148,66 @@ def interleaved_log(
     )  # fmt: skip
 
 
+def as_scores(order: np.ndarray) -> dict[str, float]:
+    """Scores of documents in an order."""
+    return {str(document): -float(place) for place, document in enumerate(order)}
+
+
+# Lengths of the two lists, and whether users are as unequal as a Pareto distribution makes them.
+NULL_EXPERIMENTS = ((1, 1, False), (10, 20, False), (3, 3, True))
+
+
 def study_interleaving(n_simulations: int = 2000, n: int = 200) -> None:
     """Print error rates of equal systems, and lists needed beside an A/B test."""
     print(f"{n_simulations} null experiments of {n} lists a line")
-    print("lists             sign flips   interval   at any time")
-    for size_a, size_b, heavy in ((1, 1, False), (10, 20, False), (3, 3, True)):
+    print("lists              p-value    p exact   interval   at any time")
+    for size_a, size_b, heavy in NULL_EXPERIMENTS:
         rng = np.random.default_rng([size_a, size_b])
-        wrong = np.zeros(3)
+        appeal = np.full((n, 21), 0.6)
+        wrong = np.zeros(4)
         for _ in range(n_simulations):
-            b = {f"d{i}": -float(i) for i in rng.permutation(size_b)}
-            best = sorted(b, key=lambda d: -b[d])[:size_a]
-            log = interleaved_log(rng, {d: b[d] for d in best}, b, n, lambda d: 0.6, heavy)
-            test = interleaving_test(log, n_resamples=199)
-            wrong += (test.p_value <= 0.05, not test.low <= 0 <= test.high,
+            # Other documents in another order; all are alike.
+            drawn = rng.permutation(size_b + 1)
+            a, b = as_scores(drawn[-size_a:]), as_scores(drawn[:size_b])
+            user = rng.integers(n, size=n)
+            if heavy:
+                user = np.minimum(rng.pareto(0.8, size=n).astype(int), 99)
+            log = interleaved_log(rng, [a] * n, [b] * n, appeal, user)
+            test = interleaving_test(log, n_resamples=999)
+            wrong += (test.p_value <= 0.05, test.p_exact <= 0.05,
+                      not test.low <= 0 <= test.high,
                       not test.sequential_low <= 0 <= test.sequential_high)  # fmt: skip
         name = f"{size_a}:{size_b}" + " heavy users" * heavy
-        shares = "   ".join(f"{share:9.4f}" for share in wrong / n_simulations)
+        shares = "   ".join(f"{share:8.4f}" for share in wrong / n_simulations)
         print(f"{name:17s} {shares}", flush=True)
-    sensitivity()
+    for name, order in (
+        ("swap at the top", [1, 0, *range(2, 10)]),
+        ("swap at 3 and 4", [0, 1, 3, 2, *range(4, 10)]),
+        ("shuffled", [3, 1, 5, 0, 7, 2, 9, 4, 8, 6]),
+    ):
+        sensitivity(name, np.array(order))
 
 
-def sensitivity(n: int = 20_000) -> None:
+def sensitivity(name: str, order: np.ndarray, n_users: int = 8_000) -> None:
     """Lists that 80 % power needs, by interleaving and by an A/B test of clicks per list."""
     rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(n_users), rng.geometric(0.2, size=n_users))
+    n = len(user)
     rate = np.linspace(0.6, 0.05, 10)
-    names = [f"d{i}" for i in range(10)]
-    a = {d: 10.0 - i for i, d in enumerate(names)}
-    order = [3, 1, 5, 0, 7, 2, 9, 4, 8, 6]  # the other system is worse
-    b = {names[j]: 10.0 - i for i, j in enumerate(order)}
-    log = interleaved_log(rng, a, b, n, lambda d: rate[int(d[1:])], False)
-    test = interleaving_test(log)
-    habit = rng.beta(2, 2, size=(2, n))
-    clicks = [
-        (rng.random((n, 10)) < rate[list(o)] * G * habit[i][:, None]).sum(axis=1)
-        for i, o in enumerate((range(10), order))
-    ]
-    truth = float((rate * G).sum() - (rate[order] * G).sum()) / 2
-    z2 = (1.96 + 0.8416) ** 2
-    needed = z2 * 2 * (np.var(clicks[0]) + np.var(clicks[1])) / truth**2
+    query = rng.uniform(0.2, 1.6, size=n)
+    appeal = query[:, None] * rate
+    a, b = (as_scores(documents) for documents in (np.arange(10), order))
+    test = interleaving_test(interleaved_log(rng, [a] * n, [b] * n, appeal, user), n_resamples=1)
+    habit = rng.beta(2, 2, size=n_users)[user]
+    # The true difference of clicks a list: its estimate would be noise for small ones.
+    truth = 0.5 * 0.9 * float((rate * G).sum() - (rate[order] * G).sum())
+    variance = 0.0
+    for documents in (np.arange(10), order):
+        clicks = (rng.random((n, 10)) < appeal[:, documents] * G * habit[:, None]).sum(axis=1)
+        variance += (np.bincount(user, clicks - clicks.mean()) ** 2).sum() / n
+    needed = (1.96 + 0.8416) ** 2 * 2 * variance / truth**2
     ours = test.lists_needed(test.delta)
-    print(f"a worse order: interleaving needs {ours} lists, an A/B test {needed:.0f}: "
+    print(f"{name}: interleaving needs {ours} lists, an A/B test {needed:.0f}: "
           f"{needed / ours:.0f} x")  # fmt: skip
 
 
@@ -278,7 +246,6 @@ def study_off_policy(n_simulations: int = 300) -> None:
 
 STUDIES = {
     "judgements": study_judgements,
-    "coverage": study_coverage,
     "interleaving": study_interleaving,
     "off_policy": study_off_policy,
 }

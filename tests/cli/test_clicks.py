@@ -65,6 +65,23 @@ def test_judge(rankwise, log_file, tmp_path):
     assert grades["a"] > grades["b"]
 
 
+@pytest.mark.parametrize("command", ["summary", "judge"])
+def test_reports_of_click_logs(rankwise, log_file, tmp_path, command):
+    report = tmp_path / "new" / "clicks.html"
+    options = ["--out", tmp_path / "judged.csv"] if command == "judge" else []
+    run = rankwise("clicks", command, log_file, *options, "--report", report)
+    assert run.code == 0, run.err
+    assert run.out.splitlines()[-1] == str(report)
+    page = report.read_text("utf-8")
+    assert f"rankwise clicks {command} " in page
+    assert ('id="judgements"' in page) == (command == "judge")
+    again = rankwise("clicks", command, log_file, *options, "--report", report, "--json")
+    assert again.json["report"] == str(report)
+    run = rankwise("clicks", command, log_file, *options, "--report", tmp_path)
+    assert run.code == 2
+    assert "--report must name a file" in run.err
+
+
 def test_judge_with_propensities_and_shrinkage(rankwise, log_file, tmp_path):
     log, out = read_clicks(log_file), tmp_path / "judged.csv"
     for text, value in (("fit", "fit"), ("3.5", 3.5)):

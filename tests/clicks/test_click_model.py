@@ -68,7 +68,9 @@ def test_fifty_plain_steps_equal_the_naive_twin(model):
     log = small_log()
     by_last = model == "ubm"
     attraction, examination = naive_em(log, by_last, 50)
-    fitted = ClickModel(model, prior=PRIOR, tol=0.0, max_iter=50, accelerate=False).fit(log)
+    fitted = ClickModel(
+        model, prior=PRIOR, joint_prior=True, tol=0.0, max_iter=50, accelerate=False
+    ).fit(log)
     value, chances = 0.0, []
     for session in sessions_of(log):
         last = 0
@@ -215,17 +217,43 @@ def test_unconditional_chances_of_the_user_browsing_model():
 
 def test_equal_lists_are_merged_and_different_ones_are_not():
     log = small_log(5, n_sessions=500, n_queries=2, n_documents=3, n_places=3)
-    chains = collapse_lists(log)
+    chains, classes = collapse_lists(log)
     naive = {}
     for session in sessions_of(log):
         key = tuple((pair, click) for pair, _, click in session)
         naive[key] = naive.get(key, 0) + 1
     found = {}
-    for k, weight in enumerate(chains.weight):
+    pair = classes.first[chains.pair]
+    np.testing.assert_array_equal(chains.weight[0], chains.weight[1])
+    for k, weight in enumerate(chains.weight[0]):
         rows = slice(chains.indptr[k], chains.indptr[k + 1])
-        key = zip(chains.pair[rows].tolist(), chains.click[rows].tolist(), strict=True)
+        key = zip(pair[rows].tolist(), chains.click[rows].tolist(), strict=True)
         found[tuple(key)] = weight
     assert found == naive
+
+
+def test_queries_searched_once_differ_by_name_only():
+    """Weights that differ beyond the sixth digit keep such lists apart."""
+    rng = np.random.default_rng(8)
+    query = np.append(np.arange(80), rng.integers(80, 84, size=20))
+    place = np.tile([1, 2, 3], 100)
+    click = rng.random(300) < 0.4 / place
+    log, apart = (
+        ClickLog.from_columns(
+            np.repeat(query, 3), np.tile([0, 1, 2], 100), place, click,
+            session=np.repeat(np.arange(100), 3), weight=1 + size * np.repeat(np.arange(100), 3),
+        )
+        for size in (0.0, 1e-9)
+    )  # fmt: skip
+    patterns = {tuple(row) for row in click.reshape(100, 3)[:80].tolist()}
+    chains, classes = collapse_lists(log)
+    assert classes.times.sum() == len(log.pairs.query)
+    assert len(classes.first) == 3 * (len(patterns) + len(np.unique(query[80:])))
+    assert chains.weight[1].sum() == 100
+    assert len(collapse_lists(apart)[1].first) == len(log.pairs.query)
+    a, b = (ClickModel("dbn", tol=1e-13).fit(each) for each in (log, apart))
+    for name in ("attractiveness_", "attractiveness_se_", "satisfaction_", "continuation_"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-5)
 
 
 def test_weights_are_repetitions():
@@ -243,6 +271,38 @@ def test_weights_are_repetitions():
         a, b = ClickModel(name).fit(repeated), ClickModel(name).fit(weighted)
         np.testing.assert_allclose(a.log_likelihood_, b.log_likelihood_, rtol=1e-6)
         np.testing.assert_allclose(a.predict_proba(log), b.predict_proba(log), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["pbm", "ubm"])
+def test_attractions_are_the_most_likely_ones_given_examinations(name):
+    log = small_log(9, n_sessions=200)
+    model = ClickModel(name, prior=PRIOR).fit(log)
+    slots = [
+        (place, last) if name == "ubm" else (place,)
+        for session in sessions_of(log)
+        for place, last in places_and_last_clicks(session)
+    ]
+    g = np.array([model.examination_[(s[0] - 1, *s[1:])] for s in slots])
+
+    def objective(a):
+        p = np.clip(a[log.pairs.code] * g, 1e-12, 1 - 1e-12)
+        value = np.where(log.click, np.log(p), np.log1p(-p)).sum()
+        return value + (PRIOR[0] * np.log(a) + (PRIOR[1] - PRIOR[0]) * np.log1p(-a)).sum()
+
+    best = objective(model.attractiveness_)
+    for pair in range(len(model.attractiveness_)):
+        for factor in (0.99, 1.01):
+            other = model.attractiveness_.copy()
+            other[pair] *= factor
+            assert objective(other) < best
+
+
+def places_and_last_clicks(session):
+    """Place of every row, and that of the last click above it."""
+    last = 0
+    for _, place, click in session:
+        yield place, last
+        last = place if click else last
 
 
 def test_a_known_user_is_found_again():

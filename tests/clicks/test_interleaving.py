@@ -15,11 +15,25 @@ def ranked(*documents):
 
 
 def naive_draft(a, b, coins):
-    """Team draft of two lists: one coin for each round."""
+    """Team draft of two lists: one coin for each round; no team if both pick the same documents.
+
+    Rounds end where one of the orders leaves a team without a document; the rest follows by rank.
+    """
     merged, teams = [], []
     coins = iter(coins)
-    while {*a, *b} - {*merged}:
+    while True:
+        left = [[d for d in r if d not in merged] for r in (a, b)]
+        if not all(left) or any(not set(left[i]) - {left[1 - i][0]} for i in (0, 1)):
+            rest = [d for pair in zip(a, b, strict=True) for d in pair if d not in merged]
+            rest = list(dict.fromkeys(rest))
+            return merged + rest, teams + [""] * len(rest)
         order = "ab" if next(coins) else "ba"
+        left = [[d for d in r if d not in merged] for r in (a, b)]
+        order = order if left[0][:2] != left[1][:2] else "  "
+        if order == "  ":
+            teams += [""] * len(left[0][:2])
+            merged += left[0][:2]
+            continue
         for team in order:
             free = [d for d in (a if team == "a" else b) if d not in merged]
             if free:
@@ -29,10 +43,10 @@ def naive_draft(a, b, coins):
 
 
 def test_every_team_draft_is_one_of_the_coins():
-    a, b = list("xyzuv"), list("yvwxz")
+    a, b = list("pqxyzuv"), list("pqyvwxz")
     possible = {
         (tuple(merged), tuple(teams))
-        for coins in itertools.product([0, 1], repeat=6)
+        for coins in itertools.product([0, 1], repeat=7)
         for merged, teams in [naive_draft(a, b, coins)]
     }
     seen = set()
@@ -47,23 +61,48 @@ def test_credit_ends_with_the_shorter_list():
     for seed in range(20):
         merged = interleave(ranked("x", "y"), ranked("y", "z", "u", "v"), random_state=seed)
         credited = merged.doc_ids[merged.team != ""]
-        assert set(credited.tolist()) == {"x", "y", "z"}
-        assert merged.doc_ids[merged.team == ""].tolist() == ["u", "v"]
+        assert set(credited.tolist()) == {"x", "y"}
+        assert merged.doc_ids[merged.team == ""].tolist() == ["z", "u", "v"]
         assert not merged.credit[merged.team == ""].any()
 
 
-def test_teams_of_equal_lists_get_the_same_places():
-    """A list of 1 against itself, and 10 documents against the same 10 and 10 more."""
-    for a, b in ((1, 1), (10, 20)):
-        lists = ranked(*[f"d{i:02}" for i in range(a)]), ranked(*[f"d{i:02}" for i in range(b)])
-        wins = np.zeros(b)
+def test_teams_get_the_same_places():
+    """One document against another, and 10 documents against others and 10 more."""
+    for size, more in ((1, 0), (10, 10)):
+        lists = [ranked(*[f"{name}{i:02}" for i in range(size + more * k)])
+                 for k, name in enumerate("xy")]  # fmt: skip
+        wins = np.zeros(2 * size + more)
         n = 2000
         rng = np.random.default_rng(0)
         for _ in range(n):
             merged = interleave(*lists, random_state=rng)
             wins += (merged.team == "a").astype(float) - (merged.team == "b")
-        assert (np.abs(wins[:a]) < 4 * np.sqrt(n)).all()
-        assert not wins[a:].any()
+        assert (np.abs(wins[: 2 * size]) < 4 * np.sqrt(n)).all()
+        assert not wins[2 * size :].any()
+
+
+def test_rounds_that_all_orders_fill_alike_have_no_team():
+    """Their credit would be a coin: the mean over teams of the same list is 0."""
+    merged = interleave(ranked(*"xyzuv"), ranked(*"xyuzv"), random_state=0)
+    assert merged.team[:2].tolist() == ["", ""]
+    assert sorted(merged.team[2:4].tolist()) == ["a", "b"]
+    assert not merged.credit[:2].any()
+    same = interleave(*[ranked(*"xyz")] * 3, random_state=0)
+    assert same.doc_ids.tolist() == list("xyz")
+    assert not same.credit.any()
+
+
+@pytest.mark.parametrize("lists", [("xyz", "wxy"), ("xyzu", "zwvx"), ("xyz", "uxw", "yzx")])
+def test_teams_get_the_same_places_if_lists_overlap(lists):
+    """A shifted list is used up before the other one, whose rest must not count."""
+    rng = np.random.default_rng(0)
+    n, looks = 3000, np.zeros((3000, len(lists)))
+    for i in range(n):
+        merged = interleave(*[ranked(*documents) for documents in lists], random_state=rng)
+        looks[i] = (merged.credit / merged.place[:, None]).sum(axis=0)
+    difference = looks[:, 1:] - looks[:, :1]
+    error = difference.std(axis=0) / np.sqrt(n)
+    assert (np.abs(difference.mean(axis=0)) < 4 * error + 1e-12).all()
 
 
 def test_three_systems_draft():
@@ -238,7 +277,7 @@ def test_units_by_definition():
     test = interleaving_test(log)
     assert (test.wins, test.losses, test.ties) == (2, 1, 1)
     # User u has +2, w has -1: of the four sign flips of (2, 1), all are as extreme as 1.
-    assert test.p_value == 1.0
+    assert (test.p_value, test.p_exact) == (0.75, 1.0)  # two are more extreme, two as extreme
     credit = [[0.5, 0], [1, 0], [0, 1], [0, 3]]
     assert interleaving_test(log, credit=credit).delta == pytest.approx((0.5 + 1 - 3) / 4)
 

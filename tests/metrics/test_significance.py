@@ -96,6 +96,12 @@ def test_exact_randomisation_equals_enumeration(tenths, alternative):
     }[alternative]
     p = sign_flip_p_values(differences[:, None], alternative=alternative)
     assert p[0] == pytest.approx(extreme.mean(), abs=1e-15)
+    tied = abs(sums) == abs(observed) if alternative == "two-sided" else sums == observed
+    p = sign_flip_p_values(differences[:, None], alternative=alternative, mid_p=True)
+    if observed or alternative != "two-sided":
+        assert p[0] == pytest.approx(extreme.mean() - tied.mean() / 2, abs=1e-15)
+    else:
+        assert p[0] == 1.0
 
 
 def test_drawn_randomisation_agrees_with_the_exact_one_and_with_scipy(rng):
@@ -123,6 +129,18 @@ def test_drawn_p_value_counts_the_observed_flip(rng):
     d = np.full(400, 1.0)
     p = sign_flip_p_values(np.column_stack([d, -d]), n_resamples=99, alternative="greater")
     assert p.tolist() == [0.01, 1.0]
+    p = sign_flip_p_values(
+        np.column_stack([d, -d]), n_resamples=99, alternative="greater", mid_p=True
+    )
+    assert p.tolist() == [0.005, 0.995]
+
+
+def test_drawn_mid_p_is_that_of_the_sign_test():
+    d = np.append(np.ones(30), -np.ones(20))
+    p = sign_flip_p_values(d[:, None], n_resamples=100_000, mid_p=True)[0]
+    binomial = stats.binom(50, 0.5)
+    expected = 2 * binomial.sf(30) + binomial.pmf(30)
+    assert p == pytest.approx(expected, abs=5 * math.sqrt(expected / 100_000))
 
 
 def test_randomisation_of_many_systems_is_that_of_each(rng):

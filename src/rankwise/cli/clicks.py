@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,14 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 Level = Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.html",
+        help="Write a self-contained page: click rate and examination by place with intervals, "
+        f"problems of the log and, of 'judge', the judgements. {MISSING_FOLDERS}",
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help=f"File to write. {MISSING_FOLDERS}")]
 RandomState = Annotated[int, typer.Option(help="Seed.")]
 SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec", ".trec": "trec"}
@@ -34,20 +43,45 @@ SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec", ".trec": "tr
 
 @app.command("summary")
 @reads_log
-def summary(log: Any, level: Level = 0.95, json: Json = False) -> None:
+def summary(
+    log: Any,
+    context: typer.Context,
+    report: Report = None,
+    level: Level = 0.95,
+    json: Json = False,
+) -> None:
     """Show click rates by place, problems of the log, and what it can identify."""
+    if report is not None:
+        check_target(report, "--report")
     with waiting("Reading"):
         found = log.summary(level=level)
+        _write_report(log, report, context, level=level)
     if json:
-        print_json(found.to_dict())
-    else:
-        typer.echo(str(found))
+        print_json(found.to_dict() | _name_report(report))
+        return
+    typer.echo(str(found))
+    if report is not None:
+        typer.echo(str(report))
+
+
+def _write_report(log: Any, report: Path | None, context: typer.Context, **options: Any) -> None:
+    if report is not None:
+        from rankwise.report import write_click_report
+
+        command = shlex.join(["rankwise", *context.obj])
+        make_folder(report)
+        write_click_report(log, report, command=command, **options)
+
+
+def _name_report(report: Path | None) -> dict[str, str]:
+    return {} if report is None else {"report": str(report)}
 
 
 @app.command("judge")
 @reads_log
 def judge(
     log: Any,
+    context: typer.Context,
     out: Out,
     method: Annotated[
         str, typer.Option(help="Method: ctr, coec, harvest, ips, pbm, ubm, sdbn or dbn.")
@@ -80,6 +114,7 @@ def judge(
     index: Annotated[
         str, typer.Option(help="With --to elasticsearch: name of the index.")
     ] = "documents",
+    report: Report = None,
     level: Level = 0.95,
     json: Json = False,
 ) -> None:
@@ -88,6 +123,8 @@ def judge(
     Grades come with weights, for training, and intervals, for people.
     """
     check_target(out, "--out")
+    if report is not None:
+        check_target(report, "--report")
     chosen = to or SUFFIXES.get(out.suffix, "csv")
     options: Any = {"grades": grades, "level": level}
     if propensities is not None:
@@ -102,8 +139,10 @@ def judge(
         judged = judgements(log, method, **options)  # type: ignore[arg-type]
         make_folder(out)
         judged.write(out, chosen, index=index)  # type: ignore[arg-type]
+        _write_report(log, report, context, judged=judged, level=level)
     facts = {"out": str(out), "format": chosen, "method": method, "pairs": len(judged)}
     facts |= {"mu": judged.mu, "kappa": judged.kappa, "notes": judged.notes}
+    facts |= _name_report(report)
     if json:
         print_json(facts)
         return
@@ -123,6 +162,8 @@ def judge(
     print_table(names, rows, right=names[2:])
     for note in judged.notes:
         say(f"note: {note}")
+    if report is not None:
+        typer.echo(str(report))
 
 
 def _number(option: str, text: str) -> float:

@@ -33,14 +33,21 @@ class Maximum(NamedTuple):
 
 
 def maximize(
-    step: Step, x: Float64Array, *, tol: float, max_iter: int, accelerate: bool = True
+    step: Step,
+    x: Float64Array,
+    *,
+    tol: float,
+    max_iter: int,
+    accelerate: bool = True,
+    times: Float64Array | float = 1.0,
 ) -> Maximum:
     """Run EM until a step gains less than ``tol``, or ``max_iter`` steps.
 
     Without ``accelerate``, plain EM. Extrapolated points that lower the objective are given up, so
-    the objective never falls.
+    the objective never falls. In the length of a step, a parameter that stands for ``times`` equal
+    ones counts as often.
     """
-    n_steps, before = 0, -np.inf
+    n_steps, before, root = 0, -np.inf, np.sqrt(times)
     value = before
     while n_steps < max_iter:
         first, value = step(x)
@@ -53,18 +60,22 @@ def maximize(
             continue
         second, _ = step(first)
         change = first - x
-        bend = second - first - change
+        bend = second - first
+        bend -= change
         n_steps += 1
         # At least a plain double step; a straight path has no length at which it turns.
-        ratio = float(np.linalg.norm(change)) / max(float(np.linalg.norm(bend)), 1e-300)
+        ratio = float(np.linalg.norm(root * change))
+        ratio /= max(float(np.linalg.norm(root * bend)), 1e-300)
         length = min(max(ratio, 1.0), LONGEST)
-        far = _clip(x + 2 * length * change + length**2 * bend)
-        behind, far_value = step(far)
+        # In place: long logs have millions of parameters.
+        far = change
+        far *= 2 * length
+        far += x
+        bend *= length**2
+        far += bend
+        del first, change, bend
+        behind, far_value = step(np.clip(far, LEAST, 1.0 - LEAST, out=far))
         n_steps += 1
         # One EM step from the extrapolated point smooths it: its objective can only be higher.
         x = behind if far_value >= value else second
     return Maximum(x, value, n_steps, False)
-
-
-def _clip(x: Float64Array) -> Float64Array:
-    return np.clip(x, LEAST, 1.0 - LEAST)

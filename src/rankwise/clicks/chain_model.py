@@ -11,12 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from rankwise.clicks.acceleration import maximize
-from rankwise.kernels.click_cells import mark_different
-from rankwise.kernels.click_chains import hash_lists, run_chain_step
+from rankwise.kernels.click_chains import (
+    count_examined,
+    number_lists,
+    run_chain_step,
+    spread_classes,
+)
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -35,93 +38,121 @@ class ChainFit(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Distinct lists with their clicks, and how often each occurred."""
+    """Distinct lists with their clicks; pairs that must have equal parameters are one class."""
 
     indptr: Int64Array
-    pair: Int64Array
+    pair: NDArray[np.int32]  # class of the pair of each row
     click: NDArray[np.bool_]
-    weight: Float64Array
+    weight: Float64Array  # of shape (2, n_lists), see run_chain_step
+
+
+class Classes(NamedTuple):
+    """Classes of pairs: of each pair, a pair of each class, and the number of its pairs."""
+
+    code: NDArray[np.int32]
+    first: Int64Array
+    times: Float64Array
 
 
 def fit_sdbn(log: ClickLog, prior: tuple[float, float]) -> ChainFit:
     """Closed form: everything down to the last click was examined, the last click satisfied."""
-    indptr, code = log.lists
-    n_pairs, pair, w = len(log.pairs.query), log.pairs.code, log.counts
-    position = np.arange(len(log))
-    last = np.full(len(indptr) - 1, -1)
-    clicked = np.flatnonzero(log.click)
-    np.maximum.at(last, code[clicked], clicked)
-    # A list without clicks was examined as a whole.
-    seen = (position <= last[code]) | (last[code] < 0)
-    final = position == last[code]
-    n_seen = np.bincount(pair[seen], w[seen], n_pairs) + prior[1]
-    n_clicked = np.bincount(pair[log.click], w[log.click], n_pairs)
-    attraction = (n_clicked + prior[0]) / n_seen
-    satisfied = np.bincount(pair[final], w[final], n_pairs)
-    satisfaction = (satisfied + prior[0]) / (n_clicked + prior[1])
-    se = np.sqrt(attraction * (1 - attraction) / n_seen)
-    return ChainFit(attraction, satisfaction, 1.0, se, 0, True)
+    weight = np.empty(0) if log.weight is None else log.weight
+    rows = (log.lists.indptr, log.pairs.code, log.click, weight)
+    attraction, satisfaction, n_seen = _divide_counts(*rows, len(log.pairs.query), prior)
+    se = attraction * (1 - attraction)
+    se /= n_seen
+    return ChainFit(attraction, satisfaction, 1.0, np.sqrt(se, out=se), 0, True)
+
+
+def _divide_counts(
+    indptr: Int64Array,
+    pair: NDArray[np.int32],
+    click: NDArray[np.bool_],
+    weight: Float64Array,
+    n_pairs: int,
+    prior: tuple[float, float],
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Attraction and satisfaction of the SDBN, and the examined impressions with the prior's."""
+    n_seen, n_clicked, satisfied = np.zeros((3, n_pairs))
+    count_examined(indptr, pair, click, weight, n_seen, n_clicked, satisfied)
+    n_seen += prior[1]
+    satisfied += prior[0]
+    satisfied /= n_clicked + prior[1]
+    n_clicked += prior[0]
+    n_clicked /= n_seen
+    return n_clicked, satisfied, n_seen
 
 
 def fit_dbn(
     log: ClickLog, prior: tuple[float, float], *, tol: float, max_iter: int, accelerate: bool
 ) -> ChainFit:
     """EM by forward-backward over distinct lists with clicks; the start is the SDBN."""
-    chains = collapse_lists(log)
-    n_pairs = len(log.pairs.query)
-    scores = np.zeros(n_pairs)
+    chains, classes = collapse_lists(log)
+    n = len(classes.first)
+    scores = np.zeros(n)
+    # A parameter counts as often in the prior as there are pairs that share it.
+    times = np.concatenate([classes.times, classes.times, [1.0]])
 
     def step(x: Float64Array) -> tuple[Float64Array, float]:
-        attracted = np.empty((2, n_pairs))
-        satisfied = np.empty((2, n_pairs))
+        attracted = np.empty((2, n))
+        satisfied = np.empty((2, n))
         for totals in (attracted, satisfied):
             totals[0], totals[1] = prior
         scores[:] = 0.0
         value, went_on, could = run_chain_step(
-            *chains, x[:n_pairs], x[n_pairs : 2 * n_pairs], x[-1], attracted, satisfied, scores
+            *chains, x[:n], x[n : 2 * n], x[-1], attracted, satisfied, scores
         )
-        new = np.concatenate([attracted[0] / attracted[1], satisfied[0] / satisfied[1], [0.0]])
+        new = np.empty(2 * n + 1)
+        np.divide(attracted[0], attracted[1], out=new[:n])
+        np.divide(satisfied[0], satisfied[1], out=new[n:-1])
         new[-1] = (went_on + prior[0]) / (could + prior[1])
-        value += prior[0] * np.log(x).sum() + (prior[1] - prior[0]) * np.log1p(-x).sum()
-        return np.clip(new, 1e-9, 1 - 1e-9), value
+        value += prior[0] * float(times @ np.log(x))
+        value += (prior[1] - prior[0]) * float(times @ np.log1p(-x))
+        return np.clip(new, 1e-9, 1 - 1e-9, out=new), value
 
-    begin = fit_sdbn(log, prior)
-    x = np.concatenate([begin.attraction, begin.satisfaction, [0.9]])
-    best = maximize(step, x, tol=tol * log.counts.sum(), max_iter=max_iter, accelerate=accelerate)
+    weight = np.repeat(chains.weight[0], np.diff(chains.indptr))
+    begin = _divide_counts(chains.indptr, chains.pair, chains.click, weight, n, prior)
+    x = np.concatenate([*begin[:2], [0.9]])
+    gain = tol * float(log.counts.sum())
+    best = maximize(step, x, tol=gain, max_iter=max_iter, accelerate=accelerate, times=times)
     step(best.x)
-    attraction, satisfaction = best.x[:n_pairs], best.x[n_pairs:-1]
+    attraction, satisfaction = best.x[:n], best.x[n:-1]
     information = scores + prior[1] / (attraction * (1 - attraction))
     return ChainFit(
-        attraction,
-        satisfaction,
+        attraction[classes.code],
+        satisfaction[classes.code],
         float(best.x[-1]),
-        1 / np.sqrt(information),
+        (1 / np.sqrt(information))[classes.code],
         best.n_steps,
         best.converged,
     )
 
 
-def collapse_lists(log: ClickLog) -> Chains:
-    """Merge lists with the same pairs, order and clicks; weights of rows are averaged by list."""
-    indptr = log.lists.indptr
-    pair = log.pairs.code.astype(np.int64)
-    sizes = np.diff(indptr)
-    weight = np.ones(len(sizes))
+def collapse_lists(log: ClickLog) -> tuple[Chains, Classes]:
+    """Merge lists with the same pairs, order and clicks; weights of rows are averaged by list.
+
+    The pairs of a query that was searched once are in no other list. Such lists differ by the names
+    of their pairs only, so that one of them stands for all that have its clicks.
+    """
+    indptr, pair = log.lists.indptr, log.pairs.code
+    n_lists, n_pairs = len(indptr) - 1, len(log.pairs.query)
+    weight = np.ones(n_lists)
     if log.weight is not None:
-        weight = np.add.reduceat(log.weight, indptr[:-1]) / sizes
-    number = np.empty(len(sizes), dtype=np.uint64)
-    hash_lists(indptr, pair, log.click, number)
-    encoded = pa.array(number).dictionary_encode()
-    code = encoded.indices.to_numpy().astype(np.int64)
-    first = np.full(len(encoded.dictionary), len(sizes))
-    np.minimum.at(first, code, np.arange(len(sizes)))
-    different = np.empty(len(sizes), dtype=bool)
-    if mark_different(indptr, pair, log.click, log.click, first[code], different):
-        own = np.flatnonzero(different)
-        code[own] = len(first) + np.arange(len(own))
-        first = np.append(first, own)
-    total = np.bincount(code, weight, len(first))
-    sizes = sizes[first]
+        weight = np.add.reduceat(log.weight, indptr[:-1]) / np.diff(indptr)
+    query = log.query.codes[indptr[:-1]]
+    alone = np.bincount(query)[query] == 1
+    code = np.empty(n_lists, dtype=np.int32)
+    first = number_lists(indptr, pair, log.click, weight, alone, code)
+    sizes = np.diff(indptr)[first]
     starts = np.append(0, np.cumsum(sizes))
     rows = np.arange(starts[-1]) + np.repeat(indptr[first] - starts[:-1], sizes)
-    return Chains(starts, pair[rows], log.click[rows], total)
+    used = np.zeros(n_pairs, dtype=bool)
+    used[pair[rows]] = True
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    class_of = np.empty(n_pairs, dtype=np.int32)
+    spread_classes(indptr, pair, code, first, number, class_of)
+    total = np.bincount(code, weight, len(first))
+    weights = np.stack([np.where(alone[first], weight[first], total), total])
+    times = np.bincount(class_of).astype(np.float64)
+    chains = Chains(starts, number[pair[rows]], log.click[rows], weights)
+    return chains, Classes(class_of, np.flatnonzero(used), times)

@@ -6,6 +6,8 @@ References
   asymptotic confidence sequences", Annals of Statistics 52, 2024.
 - Chapelle, Joachims, Radlinski and Yue, "Large-scale validation and analysis of interleaved
   search evaluation", TOIS 30, 2012.
+- Fagerland, Lydersen and Laake, "The McNemar test for binary matched-pairs data: mid-p and
+  asymptotic are better than exact conditional", BMC Medical Research Methodology 13, 2013.
 - Bell and McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage
   samples", Survey Methodology 28, 2002.
 """
@@ -15,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -45,7 +47,11 @@ class InterleavingTest:
     low, high : float
         Interval of ``delta`` (t, by users), for one look at the data.
     p_value : float
-        Of the hypothesis that the systems are alike, by flipping signs of whole users.
+        Of the hypothesis that the systems are alike, by flipping signs of whole users; flips as
+        extreme as the log count half (mid-p).
+    p_exact : float
+        The same with such flips counted whole: it is below the level at most as often as the level
+        says, but less often where most users have one credited click.
     wins, losses, ties : int
         Lists on which the first system has more, fewer, or as many credited clicks.
     n_lists, n_users : int
@@ -66,6 +72,7 @@ class InterleavingTest:
     low: float
     high: float
     p_value: float
+    p_exact: float
     wins: int
     losses: int
     ties: int
@@ -201,15 +208,26 @@ def interleaving_test(
     # The sequence is one of many users; as t widens the normal for few, it is widened, too.
     wide = time_uniform_half_width(effective, level, horizon) * math.sqrt(effective)
     wide = max(wide * t / float(ndtri((1 + level) / 2)), t)
-    p_value = float(
-        sign_flip_p_values(sums[:, None], n_resamples=n_resamples, random_state=random_state)[0]
+    p_mid, p_exact = (
+        float(
+            sign_flip_p_values(
+                sums[:, None], n_resamples=n_resamples, random_state=seed, mid_p=mid
+            )[0]
+        )
+        for mid, seed in zip((True, False), _same_seeds(random_state), strict=True)
     )
     return InterleavingTest(
-        names, delta, delta - t * se, delta + t * se, p_value,
+        names, delta, delta - t * se, delta + t * se, p_mid, p_exact,
         int((difference > 0).sum()), int((difference < 0).sum()), int((difference == 0).sum()),
         n_lists, n_users, delta - wide * se, delta + wide * se, level, se**2 * n_lists,
         effective, _notes(weight, effective),
     )  # fmt: skip
+
+
+def _same_seeds(random_state: int | np.random.Generator | None) -> tuple[Any, Any]:
+    """Two equal seeds, so that both p-values see the same flips."""
+    seed = np.random.default_rng(random_state).integers(2**63)
+    return seed, seed
 
 
 def _worth(

@@ -13,6 +13,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -78,7 +79,8 @@ def interleave(
     method : {"team_draft", "balanced", "debiased"}
         - "team_draft": in every round, the systems pick their best document left, in random order;
           a click counts for the system that picked the document (Radlinski et al. 2008; of several
-          systems Schuth et al. 2014);
+          systems Schuth et al. 2014). A round in which all systems pick the same documents in the
+          same order counts for none: its clicks say nothing of which is better;
         - "balanced": the systems alternate, one coin decides who is first; a click counts for the
           system that ranks the document higher (Joachims 2003). Lists that differ by a shift
           mislead it;
@@ -107,8 +109,9 @@ def interleave(
     Notes
     -----
     A longer list would win by its length: below the shorter list, only the longer one has something
-    to be clicked. So all lists are cut to the shortest one before they compete; what is left
-    follows below, without credit.
+    to be clicked. So all lists are cut to the shortest one before they compete, and a draft ends
+    with the last round in which every system is sure to find a document; what is left follows
+    below, without credit.
 
     Examples
     --------
@@ -140,7 +143,7 @@ def interleave(
         depth = min(map(len, ranked))
         if method == "team_draft":
             merged, teams = _draft([r[:depth] for r in ranked], rng)
-            worth = [[float(t == i) for i in range(len(runs))] for t in teams]
+            worth = [[float(t == i) for i in range(len(runs))] for t in teams]  # -1: none
         else:
             merged, worth = _balance([r[:depth] for r in ranked], method, k, examination, rng)
             # A click of a debiased list has a worth to both: the larger one names no winner.
@@ -182,23 +185,35 @@ def _check_queries(lists: list[dict[str, list[str]]], systems: tuple[str, ...]) 
 
 
 def _draft(ranked: list[list[str]], rng: np.random.Generator) -> tuple[list[str], list[int]]:
-    """Documents in the order of the draft, and the team that picked each."""
+    """Documents in the order of the draft, and the team that picked each; -1 for none.
+
+    It ends where a system could come away from a round without a document, since the others would
+    win by what they have left.
+    """
     merged: list[str] = []
     teams: list[int] = []
     placed: set[str] = set()
-    left = [0] * len(ranked)  # first document of each system that may still be free
-    total = len(set().union(*ranked))
-    while len(merged) < total:
-        for team in rng.permutation(len(ranked)).tolist():
+    n = len(ranked)
+    left = [0] * n  # first document of each system that may still be free
+    while True:
+        free = [_find_free(ranked[i], left[i], placed, n) for i in range(n)]
+        heads = {documents[0] for documents in free if documents}
+        if len(heads) < n and min(map(len, free)) < n:
+            return merged, teams
+        # The list is the same for every order of the teams, so that their names would be noise.
+        shared = all(documents == free[0] for documents in free)
+        for team in rng.permutation(n).tolist():
             documents = ranked[team]
-            while left[team] < len(documents) and documents[left[team]] in placed:
+            while documents[left[team]] in placed:
                 left[team] += 1
-            if left[team] < len(documents):
-                document = documents[left[team]]
-                placed.add(document)
-                merged.append(document)
-                teams.append(team)
-    return merged, teams
+            placed.add(documents[left[team]])
+            merged.append(documents[left[team]])
+            teams.append(-1 if shared else team)
+
+
+def _find_free(documents: list[str], start: int, placed: set[str], n: int) -> list[str]:
+    """The first n documents of a list that are not placed; all above ``start`` are."""
+    return list(islice((d for d in islice(documents, start, None) if d not in placed), n))
 
 
 def _balance(

@@ -7,7 +7,7 @@ codes, so that ten million rows take less than half a gigabyte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
-from rankwise.clicks.log_rows import arrange_rows, encode_numbers
+from rankwise.clicks.log_rows import MANY_ROWS, arrange_rows, encode_numbers
+from rankwise.kernels.click_codes import encode_keys
 from rankwise.runtime.column_values import convert_to_values, text_array
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -32,6 +33,8 @@ Codes = NDArray[np.int32]
 
 # Ids and times that were taken for places would fill the memory with tables of places.
 MOST_PLACES = 10_000
+# Rows of which temporary columns are made at a time.
+ROWS_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class Ids:
         """Number of ids that rows have."""
         return int(np.count_nonzero(np.bincount(self.codes)))
 
-    def take(self, rows: NDArray[Any]) -> Ids:
+    def take(self, rows: NDArray[Any] | slice) -> Ids:
         """Select rows; all ids are kept, so codes stay comparable."""
         return Ids(self.codes[rows], self.values)
 
@@ -109,7 +112,7 @@ class ClickLog:
     credit : ndarray of shape (n_rows, n_systems), float64, or None
         What a click is worth to each interleaved system, in the order of ``systems``.
     systems : tuple of str
-    source : ndarray of shape (n_rows,), int64
+    source : ndarray of shape (n_rows,), int32
         Row of the input from which each row comes.
     n_source : int
         Number of rows of the input.
@@ -129,7 +132,7 @@ class ClickLog:
     arm: Ids | None = None
     credit: Float64Array | None = None
     systems: tuple[str, ...] = ()
-    source: Int64Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    source: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     n_source: int = 0
     problems: dict[str, int] = field(default_factory=dict)
 
@@ -225,7 +228,7 @@ class ClickLog:
             None if arm is None else encode_ids(arm, "arm", may_be_empty=True),
             _check_credits(credits),
             tuple(credit or ()),
-            np.arange(n),
+            np.arange(n, dtype=np.int32),
             n,
             found,
         )
@@ -245,10 +248,17 @@ class ClickLog:
     def pairs(self) -> Pairs:
         """Distinct pairs of query and document, in order of their first row."""
         n_documents = len(self.document)
-        keys = self.query.codes.astype(np.int64) * n_documents + self.document.codes
-        code, distinct = encode_numbers(keys)
-        query, document = np.divmod(distinct, n_documents)
-        return Pairs(code, query.astype(np.int32), document.astype(np.int32))
+        if len(self) < MANY_ROWS:
+            keys = self.query.codes.astype(np.int64) * n_documents + self.document.codes
+            code, distinct = encode_numbers(keys)
+        else:
+            code = np.empty(len(self), dtype=np.int32)
+            distinct = encode_keys(self.query.codes, n_documents, self.document.codes, code)
+        query, document = np.empty((2, len(distinct)), dtype=np.int32)
+        for start in range(0, len(distinct), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            query[rows], document[rows] = np.divmod(distinct[rows], n_documents)
+        return Pairs(code, query, document)
 
     @cached_property
     def lists(self) -> Lists:
@@ -274,7 +284,7 @@ class ClickLog:
     @property
     def counts(self) -> Float64Array:
         """Weight of every row; 1 without weights."""
-        return np.ones(len(self)) if self.weight is None else self.weight
+        return np.broadcast_to(1.0, len(self)) if self.weight is None else self.weight
 
     @property
     def clusters(self) -> Int64Array:
@@ -290,7 +300,18 @@ class ClickLog:
                 "column of sessions."
             )
 
-    def take(self, rows: NDArray[Any]) -> ClickLog:
+    def parts(self) -> Iterator[tuple[slice, ClickLog]]:
+        """Views of about a million rows, in whole lists, with the slice of their rows."""
+        start, n = 0, len(self)
+        while start < n:
+            end = min(start + ROWS_AT_A_TIME, n)
+            if self.session is not None:
+                end = int(self.lists.indptr[np.searchsorted(self.lists.indptr, end)])
+            rows = slice(start, end)
+            yield rows, self.take(rows)
+            start = end
+
+    def take(self, rows: NDArray[Any] | slice) -> ClickLog:
         """Select rows, as of one arm; ids keep their codes, and problems are kept."""
 
         def pick(column: Any) -> Any:
@@ -334,20 +355,23 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
         If an id is missing, or is neither text nor a whole number.
     """
     try:
-        # Also arrays become chunks, if their texts are too many for one.
         arrow = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError):
         arrow = pa.nulls(len(values))
     if may_be_empty and arrow.null_count and _is_text(arrow.type):
         arrow = pc.fill_null(arrow, "")
     is_plain = pa.types.is_integer(arrow.type) or _is_text(arrow.type)
-    if is_plain and arrow.null_count == 0:
+    is_plain = is_plain and not arrow.null_count
+    if is_plain and arrow.type in (pa.int32(), pa.int64()) and len(arrow) > MANY_ROWS:
+        codes = np.empty(len(arrow), dtype=np.int32)
+        keys = encode_keys(arrow.to_numpy(), 1, np.empty(0, dtype=np.int32), codes)
+        return Ids(codes, pa.array(keys.astype(arrow.type.to_pandas_dtype())))
+    if is_plain:
         encoded = arrow.dictionary_encode()
     else:
-        is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
-        listed = values.to_pylist() if is_arrow else values
+        listed = values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else values
         encoded = pa.array(id_texts(listed, name), pa.string()).dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
+    if isinstance(encoded, pa.ChunkedArray):  # also of an array with too much text for one
         encoded = encoded.unify_dictionaries().combine_chunks()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     distinct = encoded.dictionary
@@ -368,7 +392,9 @@ def _check_places(place: ArrayLike, first: int | None, problems: dict[str, int])
     if first not in (None, 0, 1):
         raise ValueError(f"first_place must be 0, 1 or None, got {first!r}.")
     least = 0 if first is None else first
-    bad = ~((values >= least) & (values <= MOST_PLACES) & (values == np.floor(values)))
+    bad = ~((values >= least) & (values <= MOST_PLACES))
+    if values.dtype.kind == "f":
+        bad |= values != np.floor(values)
     if bad.any():
         row = int(bad.argmax())
         raise RowError(

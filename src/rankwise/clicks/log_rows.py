@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rankwise.kernels.click_codes import count_repeats
 from rankwise.typing import Int64Array
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 # Sessions and users with more lists than this are reported: programs, or an id that many share.
 MANY_LISTS = 1000
+# From here on, kernels code ids: below, compiling them takes longer than their work.
+MANY_ROWS = 1 << 17
 
 
 def arrange_rows(log: ClickLog) -> ClickLog:
@@ -66,7 +69,7 @@ def _split_by_user(log: ClickLog) -> ClickLog:
 def _split_by_time(log: ClickLog) -> ClickLog:
     """Make the pages of a query that a session shows repeatedly sessions of their own."""
     session, time = log.session, log.time
-    if session is None or time is None:
+    if session is None or time is None or not _may_repeat(log):
         return log
     code, distinct = encode_numbers(_keys_of_documents(log))
     if len(distinct) == len(log):
@@ -105,6 +108,15 @@ def _split(session: Ids, key: Int64Array) -> Ids:
     return replace(session, codes=code, values=pa.array(names))
 
 
+def _may_repeat(log: ClickLog) -> bool:
+    """Whether a list may hold a document twice; for sure, if sessions are contiguous."""
+    assert log.session is not None
+    # A key for every row takes as much memory as all else; logs are mostly written by session.
+    if len(log) < MANY_ROWS or not _are_sorted(log.session.codes):
+        return True
+    return count_repeats(log.session.codes, log.pairs.code, len(log.pairs.query)) > 0
+
+
 def _keys_of_documents(log: ClickLog) -> Int64Array:
     assert log.session is not None
     return log.session.codes.astype(np.int64) * len(log.pairs.query) + log.pairs.code
@@ -112,6 +124,8 @@ def _keys_of_documents(log: ClickLog) -> Int64Array:
 
 def _merge_repeats(log: ClickLog) -> ClickLog:
     """Keep one row of each document in a list: the first one that was clicked, if any was."""
+    if not _may_repeat(log):
+        return log
     code, distinct = encode_numbers(_keys_of_documents(log))
     if len(distinct) == len(log):
         return log

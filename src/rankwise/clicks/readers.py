@@ -243,7 +243,10 @@ def _check_extra(extra: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def _arrow(column: nw.Series[Any]) -> Any:
-    """A column as Arrow array; objects of several types as a list."""
+    """A column as Arrow array; objects of several types as a list; times without a zone are UTC."""
+    if isinstance(column.dtype, nw.Datetime) and column.dtype.time_zone:
+        # Arrow warns about zones of pandas.
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     try:
         return column.to_arrow()
     except (pa.ArrowException, TypeError):
@@ -288,11 +291,18 @@ def _number(column: Any, name: str) -> Any:
     """A column of numbers; missing values are NaN, which the log refuses by row."""
     if column is None:
         return None
+    kind = getattr(column, "type", None)
+    if kind is not None and not column.null_count and _is_whole(kind):
+        return np.asarray(column)  # as it is: half the memory of floating-point numbers
     try:
         values = pc.cast(column if not isinstance(column, list) else pa.array(column), pa.float64())
     except (pa.ArrowException, TypeError) as error:
         raise ValueError(f"{name} must hold numbers: {error}.") from None
     return np.asarray(values)
+
+
+def _is_whole(kind: Any) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_boolean(kind)
 
 
 _CLICKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
@@ -376,6 +386,7 @@ def _read_wide(source: Any, given: dict[str, Any]) -> ClickLog:
     n, width = len(columns["query"]), len(docs)
     shown = np.empty((n, width), dtype=object)
     clicked = np.empty((n, width))
+    n_lost = 0
     for j in range(width):
         shown[:, j] = columns[docs[j]].to_pylist()
         filled = np.array([value not in (None, "") for value in shown[:, j]])
@@ -384,15 +395,29 @@ def _read_wide(source: Any, given: dict[str, Any]) -> ClickLog:
             raise RowError(f"{docs[j]} follows an empty {docs[j - 1]}", row, ". Close the gap.")
         shown[~filled, j] = ""
         values = _chunk(columns[clicks[j]])
-        values = values.take(pa.array(np.flatnonzero(filled)))
-        clicked[filled, j] = _click_values(values)
+        n_lost += _count_clicks(values.filter(pa.array(~filled)))
+        nothing = pa.scalar("0" if _holds_text(values) else 0).cast(values.type)
+        clicked[:, j] = _click_values(pc.if_else(pa.array(filled), values, nothing))
     row, place = np.nonzero(shown != "")
+    if not len(row):
+        raise ValueError(f"all cells of {', '.join(docs)} are empty: no list shows a document.")
     rest = {role: columns[role] for role in columns if role in ROLES and role != "query"}
     rest = {role: _chunk(column).take(pa.array(row)) for role, column in rest.items()}
     rest.setdefault("session", pa.array(row))
     rest |= {"query": _chunk(columns["query"]).take(pa.array(row))}
     rest |= {"doc": pa.array(shown[row, place].tolist()), "place": pa.array(place + 1)}
-    return _make_log(rest | {"click": pa.array(clicked[row, place])}, 1)
+    log = _make_log(rest | {"click": pa.array(clicked[row, place])}, 1)
+    lost = {
+        "clicks_without_impression": n_lost,
+        "searches_without_impressions": n - len(np.unique(row)),
+    }
+    log.problems.update({name: count for name, count in lost.items() if count})
+    return log
+
+
+def _count_clicks(values: Any) -> int:
+    """Number of clicks among cells beside empty cells of documents; anything else is none."""
+    return sum(_CLICKS.get(str(value).strip().lower(), 0.0) == 1 for value in values.to_pylist())
 
 
 def _chunk(column: Any) -> Any:
@@ -407,8 +432,8 @@ def _read_yandex(path: Path) -> ClickLog:
     """Lines of searches (Q) and of clicks (C)."""
     rows: list[tuple[str, str, str, int, float, str]] = []  # query, document, search, place, …
     row_of: dict[tuple[str, str], int] = {}  # session and document: the row last shown
-    problems = dict.fromkeys(("clicks_without_impression", "unread_lines"), 0)
-    clicked: list[int] = []
+    problems = dict.fromkeys(("clicks_without_impression", "repeated_clicks", "unread_lines"), 0)
+    clicked: set[int] = set()
     for number, line in enumerate(read_text(path).decode("utf-8").split("\n"), 1):
         words = line.rstrip("\r").split("\t")
         if len(words) >= 6 and words[2] == "Q":
@@ -419,14 +444,15 @@ def _read_yandex(path: Path) -> ClickLog:
         elif len(words) == 4 and words[2] == "C":
             row = row_of.get((words[0], words[3]))
             problems["clicks_without_impression"] += row is None
-            clicked += [] if row is None else [row]
+            problems["repeated_clicks"] += row in clicked
+            clicked |= set() if row is None else {row}
         elif line.strip():
             problems["unread_lines"] += 1
     if not rows:
         raise ValueError("there is no line 'session TAB time TAB Q TAB query TAB region TAB …'.")
     query, document, search, place, time, session = map(list, zip(*rows, strict=True))
     click = np.zeros(len(rows))
-    click[clicked] = 1
+    click[list(clicked)] = 1
     found = {name: count for name, count in problems.items() if count}
     return ClickLog.from_columns(
         query, document, np.array(place), click, session=search, user=session, time=np.array(time),

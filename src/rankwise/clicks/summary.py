@@ -26,7 +26,7 @@ from rankwise.metrics.statistics.stratified import check_level
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
-    from rankwise.clicks.log import ClickLog
+    from rankwise.clicks.log import ClickLog, Codes
 
 # Every count of ``ClickLog.problems``: what it counts, and what was done about it.
 PROBLEMS = {
@@ -70,12 +70,11 @@ class Cells(NamedTuple):
     clicks: Float64Array
 
 
-def count_cells(log: ClickLog, slot: Int64Array | None = None) -> Cells:
+def count_cells(log: ClickLog, slot: Codes | None = None) -> Cells:
     """Sum weights and clicks by pair and slot; None: by place, slot 0 is place 1. O(rows)."""
-    slot = log.place.astype(np.int64) - 1 if slot is None else slot
+    slot = log.place - np.int32(1) if slot is None else slot
     n_pairs, n_rows = len(log.pairs.query), len(log)
-    indptr, order = np.zeros(n_pairs + 1, dtype=np.int64), np.empty(n_rows, dtype=np.int32)
-    order_by_pair(log.pairs.code, indptr, order)
+    indptr, order = group_rows(log)
     cuts = np.empty(n_pairs + 1, dtype=np.int64)
     n_slots = int(slot.max()) + 1
     most = min(n_rows, n_pairs * n_slots)
@@ -85,6 +84,14 @@ def count_cells(log: ClickLog, slot: Int64Array | None = None) -> Cells:
     pair = np.repeat(np.arange(n_pairs), np.diff(cuts))
     end = len(pair)
     return Cells(pair, cell_slot[:end].copy(), n[:end].copy(), clicks[:end].copy())
+
+
+def group_rows(log: ClickLog) -> tuple[Codes, Codes]:
+    """Rows of each pair: those of pair p are ``order[indptr[p]:indptr[p + 1]]``."""
+    indptr = np.zeros(len(log.pairs.query) + 1, dtype=np.int32)
+    order = np.empty(len(log), dtype=np.int32)
+    order_by_pair(log.pairs.code, indptr, order)
+    return indptr, order
 
 
 def find_components(cells: Cells, n_slots: int) -> list[Int64Array]:

@@ -33,9 +33,9 @@ def sum_cells(indptr, order, slot, click, weight, n_slots, out_indptr, out_slot,
 
     Parameters
     ----------
-    indptr, order : ndarray of int64
+    indptr, order : ndarray of int32
         Rows of each pair.
-    slot, click : ndarray of shape (n_rows,), int64 and bool
+    slot, click : ndarray of shape (n_rows,), int32 and bool
     weight : ndarray of shape (n_rows,) or (0,), float64
         Empty: all weights are 1.
     n_slots : int
@@ -48,23 +48,8 @@ def sum_cells(indptr, order, slot, click, weight, n_slots, out_indptr, out_slot,
     end = 0
     out_indptr[0] = 0
     for p in range(len(indptr) - 1):
-        n_touched = 0
-        for j in range(indptr[p], indptr[p + 1]):
-            i = order[j]
-            w = weight[i] if len(weight) else 1.0
-            s = slot[i]
-            if w > 0.0:
-                if n[s] == 0.0:
-                    # Slots are few and mostly ascend, so that insertion keeps them sorted.
-                    k = n_touched
-                    while k > 0 and touched[k - 1] > s:
-                        touched[k] = touched[k - 1]
-                        k -= 1
-                    touched[k] = s
-                    n_touched += 1
-                n[s] += w
-                if click[i]:
-                    clicks[s] += w
+        rows = order[indptr[p] : indptr[p + 1]]
+        n_touched = _sum_rows(rows, slot, click, weight, n, clicks, touched)
         for k in range(n_touched):
             s = touched[k]
             out_slot[end], out_n[end], out_clicks[end] = s, n[s], clicks[s]
@@ -74,33 +59,109 @@ def sum_cells(indptr, order, slot, click, weight, n_slots, out_indptr, out_slot,
 
 
 @njit
-def hash_cells(indptr, slot, n, clicks, out):
-    """Write a number for the cells of each pair; equal cells have equal numbers."""
-    for p in range(len(out)):
-        h = np.uint64(14695981039346656037)
-        for i in range(indptr[p], indptr[p + 1]):
-            for part in (slot[i], np.int64(n[i] * 1024.0), np.int64(clicks[i] * 1024.0)):
-                h = (h ^ np.uint64(part)) * np.uint64(1099511628211)
-                h ^= h >> np.uint64(29)
-        out[p] = h
+def _sum_rows(rows, slot, click, weight, n, clicks, touched):
+    """Add rows to the sums of their slots; write these slots, sorted, and return their number."""
+    n_touched = 0
+    for i in rows:
+        w = weight[i] if len(weight) else 1.0
+        s = slot[i]
+        if w > 0.0:
+            if n[s] == 0.0:
+                # Slots are few and mostly ascend, so that insertion keeps them sorted.
+                k = n_touched
+                while k > 0 and touched[k - 1] > s:
+                    touched[k] = touched[k - 1]
+                    k -= 1
+                touched[k] = s
+                n_touched += 1
+            n[s] += w
+            if click[i]:
+                clicks[s] += w
+    return n_touched
 
 
 @njit
-def mark_different(indptr, slot, n, clicks, first, different):
-    """Mark pairs whose cells differ from those of the pair ``first[p]``; return their number."""
-    count = 0
-    for p in range(len(first)):
-        f = first[p]
-        shift = indptr[f] - indptr[p]
-        wrong = indptr[p + 1] - indptr[p] != indptr[f + 1] - indptr[f]
-        if not wrong:
-            for i in range(indptr[p], indptr[p + 1]):
-                j = i + shift
-                if slot[i] != slot[j] or n[i] != n[j] or clicks[i] != clicks[j]:
-                    wrong = True
-        different[p] = wrong
-        count += wrong
-    return count
+def collect_patterns(indptr, order, slot, click, weight, n_slots, code):
+    """Distinct sets of cells; the cells of all pairs never are in memory at a time.
+
+    Parameters
+    ----------
+    indptr, order, slot, click, weight, n_slots
+        As in :func:`sum_cells`.
+    code : ndarray of shape (n_pairs,), int32
+        Output: pattern of each pair, numbered by first appearance.
+
+    Returns
+    -------
+    starts : ndarray of shape (n_patterns + 1,), int64
+    slot : ndarray of shape (n_cells,), int64
+    n, clicks : ndarray of shape (n_cells,), float64
+    """
+    n, clicks = np.zeros(n_slots), np.zeros(n_slots)
+    touched = np.empty(n_slots, np.int64)
+    bits, count = 12, 0
+    table = np.full(1 << bits, -1, np.int32)
+    hashes = np.empty(1 << (bits - 1), np.uint64)
+    starts = np.zeros((1 << (bits - 1)) + 1, np.int64)
+    out_slot, out_n, out_clicks = np.empty(n_slots, np.int64), np.empty(n_slots), np.empty(n_slots)
+    for p in range(len(code)):
+        size = _sum_rows(order[indptr[p] : indptr[p + 1]], slot, click, weight, n, clicks, touched)
+        h = np.uint64(14695981039346656037)
+        for s in touched[:size]:
+            for part in (s, np.int64(n[s] * 1024.0), np.int64(clicks[s] * 1024.0)):
+                h = (h ^ np.uint64(part)) * np.uint64(1099511628211)
+                h ^= h >> np.uint64(29)
+        at = np.int64(h >> np.uint64(64 - bits))
+        while table[at] >= 0:
+            start, end = starts[table[at]], starts[table[at] + 1]
+            same = hashes[table[at]] == h and end - start == size
+            for k in range(size if same else 0):
+                i, s = start + k, touched[k]
+                same &= out_slot[i] == s and out_n[i] == n[s] and out_clicks[i] == clicks[s]
+            if same:
+                break
+            at = (at + 1) & (len(table) - 1)
+        code[p] = count if table[at] < 0 else table[at]
+        if table[at] < 0:
+            end = starts[count] + size
+            while end > len(out_slot):
+                out_slot, out_n, out_clicks = _double(out_slot), _double(out_n), _double(out_clicks)
+            for k in range(size):
+                i, s = starts[count] + k, touched[k]
+                out_slot[i], out_n[i], out_clicks[i] = s, n[s], clicks[s]
+            table[at], hashes[count], starts[count + 1] = count, h, end
+            count += 1
+        if count == len(hashes):  # the table is half full
+            bits += 1
+            hashes, starts = _double(hashes), _double(starts)
+            table = _place_hashes(hashes[:count], bits)
+        for s in touched[:size]:
+            n[s] = clicks[s] = 0.0
+    end = starts[count]
+    return (
+        starts[: count + 1].copy(), out_slot[:end].copy(), out_n[:end].copy(),
+        out_clicks[:end].copy(),
+    )  # fmt: skip
+
+
+@njit
+def _place_hashes(hashes, bits):
+    """Table of the numbers of distinct hashes, at their uppermost bits or below."""
+    table = np.full(1 << bits, -1, np.int32)
+    for c in range(len(hashes)):
+        at = np.int64(hashes[c] >> np.uint64(64 - bits))
+        while table[at] >= 0:
+            at = (at + 1) & (len(table) - 1)
+        table[at] = c
+    return table
+
+
+@njit
+def _double(values):
+    """Copy into an array of twice the length."""
+    out = np.empty(2 * len(values), values.dtype)
+    out[: len(values)] = values
+    return out
 
 
 @njit
@@ -109,8 +170,8 @@ def run_em_step(
 ):
     """Write the parameters after one step of EM; return the objective before it.
 
-    The objective is the log-likelihood of all cells, plus ``prior[0] log v + (prior[1] - prior[0])
-    log(1 - v)`` for every parameter v: ``prior[0]`` clicks in ``prior[1]`` impressions each.
+    The objective is the log-likelihood of all cells, plus ``c log v + (n - c) log(1 - v)`` for
+    every parameter v that is given c clicks in n impressions beforehand.
 
     Parameters
     ----------
@@ -120,7 +181,8 @@ def run_em_step(
     n, clicks : ndarray of shape (n_cells,), float64
     times : ndarray of shape (n_pairs,), float64
         Number of pairs that have these cells.
-    prior : ndarray of shape (2,), float64
+    prior : ndarray of shape (2, 2), float64
+        Clicks and impressions given to every attraction, and to every examination.
     attraction : ndarray of shape (n_pairs,), float64, in (0, 1)
     examination : ndarray of shape (n_slots,), float64, in (0, 1)
     new_attraction : ndarray of shape (n_pairs,), float64
@@ -128,15 +190,14 @@ def run_em_step(
     totals : ndarray of shape (2, n_slots), float64
         Output: new examinations are ``totals[0] / totals[1]``.
     """
-    totals[0, :] = prior[0]
-    totals[1, :] = prior[1]
+    totals[0, :], totals[1, :] = prior[1, 0], prior[1, 1]
     value = 0.0
     for s in range(len(examination)):
-        value += _log_prior(examination[s], prior)
+        value += _log_prior(examination[s], prior[1])
     for p in range(len(attraction)):
         a, m = attraction[p], times[p]
-        value += m * _log_prior(a, prior)
-        attracted, shown = prior[0], prior[1]
+        value += m * _log_prior(a, prior[0])
+        attracted, shown = prior[0, 0], prior[0, 1]
         for i in range(indptr[p], indptr[p + 1]):
             s = slot[i]
             g = examination[s]
@@ -153,6 +214,26 @@ def run_em_step(
             totals[1, s] += m * n[i]
         new_attraction[p] = attracted / shown
     return value
+
+
+@njit
+def maximize_attractions(indptr, slot, n, clicks, prior, examination, attraction):
+    """Write the attraction of each pair that is most likely if the examinations are known.
+
+    The derivative falls from plus to minus infinity, so that bisection finds its root.
+    """
+    for p in range(len(attraction)):
+        low, high = 0.0, 1.0
+        for i in range(indptr[p], indptr[p + 1]):
+            high = min(high, 1.0 / examination[slot[i]])
+        for _ in range(50):
+            a = (low + high) / 2.0
+            slope = prior[0] / a - (prior[1] - prior[0]) / (1.0 - a)
+            for i in range(indptr[p], indptr[p + 1]):
+                g = examination[slot[i]]
+                slope += clicks[i] / a - (n[i] - clicks[i]) * g / max(1.0 - a * g, 1e-300)
+            low, high = (a, high) if slope > 0.0 else (low, a)
+        attraction[p] = (low + high) / 2.0
 
 
 @njit

@@ -21,14 +21,104 @@ from rankwise.runtime.jit import njit
 
 
 @njit
-def hash_lists(indptr, pair, click, out):
-    """Write a number for the pairs and clicks of each list; equal lists have equal numbers."""
-    for q in range(len(out)):
-        h = np.uint64(14695981039346656037)
+def number_lists(indptr, pair, click, weight, alone, code):
+    """Write the number of each list, the same for equal lists; return the first list of each.
+
+    Lists with the same pairs and clicks are equal. Of a list that is ``alone``, no pair is in
+    another list: it is equal to such lists with the same clicks and weight.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_lists + 1,), int64
+    pair, click : ndarray of shape (n_rows,), int32 and bool
+    weight : ndarray of shape (n_lists,), float64
+    alone : ndarray of shape (n_lists,), bool
+    code : ndarray of shape (n_lists,), int32
+        Output.
+
+    Returns
+    -------
+    ndarray of shape (n_distinct,), int64
+    """
+    bits, count = 12, 0
+    table = np.full(1 << bits, -1, np.int32)
+    first = np.empty(1 << (bits - 1), np.int64)
+    for q in range(len(code)):
+        at = _find_list(table, first, bits, q, indptr, pair, click, weight, alone)
+        code[q] = count if table[at] < 0 else table[at]
+        if table[at] < 0:
+            table[at], first[count] = count, q
+            count += 1
+        if count == len(first):  # the table is half full
+            bits += 1
+            grown = np.empty(2 * count, np.int64)
+            grown[:count] = first
+            first = grown
+            table = np.full(1 << bits, -1, np.int32)
+            for c in range(count):
+                at = _find_list(table, first, bits, first[c], indptr, pair, click, weight, alone)
+                table[at] = c
+    return first[:count].copy()
+
+
+@njit
+def _find_list(table, first, bits, q, indptr, pair, click, weight, alone):
+    """Slot of a list equal to list q in a table that is at most half full, or a free slot."""
+    start, size = indptr[q], indptr[q + 1] - indptr[q]
+    h = np.uint64(14695981039346656037)
+    for k in range(size):
+        i = start + k
+        h = (h ^ np.uint64(click[i] if alone[q] else 2 * np.int64(pair[i]) + click[i])) * np.uint64(
+            1099511628211
+        )
+        h ^= h >> np.uint64(29)
+    h = (h ^ np.uint64(size)) * np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64(h >> np.uint64(64 - bits))
+    while table[at] >= 0:
+        f = first[table[at]]
+        same = alone[f] == alone[q] and indptr[f + 1] - indptr[f] == size
+        same &= not alone[q] or weight[f] == weight[q]
+        for k in range(size if same else 0):
+            i, j = start + k, indptr[f] + k
+            same &= click[i] == click[j] and (alone[q] or pair[i] == pair[j])
+        if same:
+            break
+        at = (at + 1) & (len(table) - 1)
+    return at
+
+
+@njit
+def spread_classes(indptr, pair, code, first, class_of_first, out):
+    """Write the class of every pair: that of the pair at the same row of the first equal list."""
+    for q in range(len(code)):
+        shift = indptr[first[code[q]]] - indptr[q]
         for i in range(indptr[q], indptr[q + 1]):
-            h = (h ^ np.uint64(2 * pair[i] + click[i])) * np.uint64(1099511628211)
-            h ^= h >> np.uint64(29)
-        out[q] = h
+            out[pair[i]] = class_of_first[pair[i + shift]]
+
+
+@njit
+def count_examined(indptr, pair, click, weight, seen, clicked, satisfied):
+    """Add the rows down to the last click of each list, all if there is none, by pair.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_rows,) or (0,), float64
+        Empty: all weights are 1.
+    seen, clicked, satisfied : ndarray of shape (n_pairs,), float64
+        Output: examined rows, clicks, and last clicks.
+    """
+    for q in range(len(indptr) - 1):
+        last = indptr[q] - 1
+        for i in range(indptr[q], indptr[q + 1]):
+            if click[i]:
+                last = i
+        end = last + 1 if last >= indptr[q] else indptr[q + 1]
+        for i in range(indptr[q], end):
+            w = weight[i] if len(weight) else 1.0
+            seen[pair[i]] += w
+            if click[i]:
+                clicked[pair[i]] += w
+                satisfied[pair[i]] += w if i == last else 0.0
 
 
 @njit
@@ -42,7 +132,9 @@ def run_chain_step(
     indptr : ndarray of shape (n_lists + 1,), int64
     pair, click : ndarray of shape (n_rows,), int64 and bool
         Rows of a list in order of their places.
-    weight : ndarray of shape (n_lists,), float64
+    weight : ndarray of shape (2, n_lists), float64
+        Weight in the counts of pairs; and in the likelihood and in the counts of going on, where a
+        list also stands for equal ones of other pairs.
     attraction, satisfaction : ndarray of shape (n_pairs,), float64, in (0, 1)
     gamma : float
         Probability of going on, in (0, 1].
@@ -62,7 +154,7 @@ def run_chain_step(
     silent = np.ones(longest + 1)
     value, went_on, could_go_on = 0.0, 0.0, 0.0
     for q in range(len(indptr) - 1):
-        start, end, w = indptr[q], indptr[q + 1], weight[q]
+        start, end, w, m = indptr[q], indptr[q + 1], weight[0, q], weight[1, q]
         last = start - 1
         for i in range(start, end):
             if click[i]:
@@ -77,41 +169,41 @@ def run_chain_step(
             a = attraction[p]
             on = gamma
             if click[i]:
-                value += w * math.log(a)
+                value += m * math.log(a)
                 on *= 1.0 - satisfaction[p]
                 satisfied[1, p] += w
             else:
-                value += w * math.log1p(-a)
-            value += w * math.log(on)
+                value += m * math.log1p(-a)
+            value += m * math.log(on)
             _count(p, a, 1.0 if click[i] else 0.0, 1.0, w, attracted, scores)
-            went_on += w
-            could_go_on += w
+            went_on += m
+            could_go_on += m
         examined = 1.0  # probability that the row below the last click is examined
         if last >= start:
             p = pair[last]
-            value += w * math.log(attraction[p])
+            value += m * math.log(attraction[p])
             _count(p, attraction[p], 1.0, 1.0, w, attracted, scores)
             if last + 1 < end:
                 s, below = satisfaction[p], silent[last + 1 - start]
                 on = (1.0 - s) * gamma * below
                 total = s + (1.0 - s) * (1.0 - gamma) + on
-                value += w * math.log(total)
+                value += m * math.log(total)
                 satisfied[0, p] += w * s / total
                 satisfied[1, p] += w
                 examined = on / total
-                went_on += w * examined
-                could_go_on += w * (1.0 - s / total)
+                went_on += m * examined
+                could_go_on += m * (1.0 - s / total)
         elif end > start:
-            value += w * math.log(silent[0])
+            value += m * math.log(silent[0])
         for i in range(last + 1, end):
             p = pair[i]
             _count(p, attraction[p], 0.0, examined, w, attracted, scores)
             if i + 1 < end:
                 on = gamma * silent[i + 1 - start]
                 on /= 1.0 - gamma + on
-                could_go_on += w * examined
+                could_go_on += m * examined
                 examined *= on
-                went_on += w * examined
+                went_on += m * examined
     return value, went_on, could_go_on
 
 

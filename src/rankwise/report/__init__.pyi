@@ -1,4 +1,5 @@
 from .calibration_plot import plot_calibration as plot_calibration
+from .click_page import write_click_report as write_click_report
 from .explanation_plots import plot_contributions as plot_contributions
 from .feature_effect_plot import plot_feature_effect as plot_feature_effect
 from .html import write_report as write_report

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._arguments import split_list
+from rankwise.cli._errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class ColumnOptions:
     """Values of the column options; None if an option is not given.
 
     ``score_columns`` has no option: entries ``column:NAME`` among the rankers name these columns.
+    ``unjudged`` is an option of the commands that evaluate.
     """
 
     label: str | None = None
@@ -27,6 +29,7 @@ class ColumnOptions:
     sep: str | None = None
     one_query: bool = False
     score_columns: tuple[str, ...] = ()
+    unjudged: float | str | None = None
 
     @property
     def words(self) -> dict[str, Any]:
@@ -40,6 +43,8 @@ class ColumnOptions:
             given["sep"] = "\t"
         if self.score_columns:
             given["score_columns"] = self.score_columns
+        if self.unjudged is not None:
+            given["unjudged"] = self.unjudged
         return given
 
     @property
@@ -50,6 +55,15 @@ class ColumnOptions:
 
 _NAMED = ("label", "qid", "features", "doc_id", "sep")
 NO_COLUMNS = ColumnOptions()
+
+Unjudged = Annotated[
+    str | None,
+    typer.Option(
+        metavar="missing|LABEL",
+        help="Label of rows of DATA without a judgement, such as -1, or 'missing' for empty cells. "
+        "They are ranked as not relevant, but not learnt from; notes say what they could change.",
+    ),
+]
 
 _DEFAULTS = vars(NO_COLUMNS)
 _OPTIONS = {
@@ -94,6 +108,18 @@ _OPTIONS = {
         typer.Option("--one-query", help="Treat all rows as one query if files name none."),
     ],
 }
+
+
+def read_unjudged(text: str | None) -> float | str | None:
+    """Label of unjudged rows, a word or a number."""
+    if text is None or text == "missing":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"--unjudged must be 'missing' or a label such as -1, got {text!r}."
+        ) from None
 
 
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ from rankwise.cli._boards import (
     exit_if_worse,
     show_board,
 )
-from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._named_entries import columns_of, read_systems
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
@@ -121,6 +121,7 @@ def evaluate(
     fail_if: FailIfOption = None,
     margin: Margin = None,
     wide: Wide = False,
+    unjudged: Unjudged = None,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -137,6 +138,7 @@ def evaluate(
     from rankwise.selection import evaluate_systems
 
     wanted = read_measures(measures, preset)
+    columns = replace(columns, unjudged=read_unjudged(unjudged))
     found, against = read_systems(scores, systems, baseline)
     others = [name for name, system in found.items() if not isinstance(system, Run)]
     if all_queries and others:
@@ -287,7 +289,8 @@ def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     from rankwise.datasets.readers.judgements import read_judgements
 
     files: list[Any] = expand_patterns(data)
-    if not columns.options and all(Path(path).is_file() for path in files):
+    is_plain = not columns.options and columns.unjudged is None
+    if is_plain and all(Path(path).is_file() for path in files):
         return read_judgements(files)
     table = _quietly(load_table, data, columns=columns)
     if table.doc_ids is None:

@@ -19,6 +19,7 @@ from rankwise.metrics.tie_order import ScoredRows, refuse_ties_without_ids, tie_
 from rankwise.metrics.undefined_means import warn_of_undefined
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
+from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
     from rankwise.datasets.data import RankingData
@@ -78,9 +79,10 @@ def evaluate(
         They count in the ideal (ideal gain, number of relevant rows) but are not part of the
         ranking; their scores are not read. None: every row has a score.
     judged : array-like of shape (n_samples,), bool, optional
-        False for rows without a judgement; see :func:`rankwise.datasets.judge`. Required by Bpref,
-        infAP, Judged, Unjudged, RBPResidual and ``judged_only=True``; other measures take the rows
-        as they are.
+        False for rows without a judgement, whose label may be NaN; see
+        :func:`rankwise.datasets.judge`. Required by Bpref, infAP, Judged, Unjudged, RBPResidual and
+        ``judged_only=True``; other measures of the top of the ranking take NaN as not relevant, and
+        the result shows how many of the rows that each of them reads are unjudged.
     pooled : array-like of shape (n_samples,), bool, optional
         True for rows that were to be judged, with or without a judgement, which infAP tells from
         others. None: the judged rows.
@@ -148,27 +150,50 @@ def evaluate(
             f"y and scores must have the same length, got {len(y)} and {len(scores)}. "
             "Pass one label and one score per row."
         )
+    known, chosen = _judgement_masks(judged, pooled, len(y))
+    if known is not None:
+        y = _grade_unjudged(y, known, parsed)
     if retrieved is not None:
         scores = _with_missing(scores, retrieved, parsed)
     if any(measure.reads_from_top for measure in parsed.values()):
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
-    rows = ScoredRows(
-        y, scores, groups, retrieved is not None, *_judgement_masks(judged, pooled, len(y))
-    )
+    rows = ScoredRows(y, scores, groups, retrieved is not None, known, chosen)
     if doc_ids is None:
         refuse_ties_without_ids(parsed, rows, preset)
-    per_query = {}
-    for by_id in (False, True):
-        chosen = {s: m for s, m in parsed.items() if by_id == (tie_rule(m) == "docid")}
-        if chosen:
-            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
-            per_query |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
-    per_query = {spec: per_query[spec] for spec in parsed}
+    per_query = _values_per_query(parsed, rows, doc_ids)
     warn_of_ties(_left_to_preset(parsed, preset), per_query, rows)
     warn_of_undefined(parsed, per_query, y)
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
-    return EvaluationResult(means, per_query, groups.ids, parsed)
+    unjudged = _unjudged_shares(parsed, rows, doc_ids)
+    return EvaluationResult(means, per_query, groups.ids, parsed, unjudged)
+
+
+def _values_per_query(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, Float64Array]:
+    """Values of every measure, of rows in the order that its rule for ties expects."""
+    found = {}
+    for by_id in (False, True):
+        chosen = {s: m for s, m in measures.items() if by_id == (tie_rule(m) == "docid")}
+        if chosen:
+            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
+            found |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
+    return {spec: found[spec] for spec in measures}
+
+
+def _unjudged_shares(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, float]:
+    """Mean share of unjudged rows among those that each measure reads as not relevant."""
+    if rows.judged is None:
+        return {}
+    from rankwise.metrics.ranking.judged import find_unjudged_share  # loads numba
+
+    beside = {spec: find_unjudged_share(measure) for spec, measure in measures.items()}
+    known: dict[str, Measure] = {spec: m for spec, m in beside.items() if m is not None}
+    values = _values_per_query(known, rows, doc_ids)
+    return {spec: measure.aggregate(values[spec]) for spec, measure in known.items()}
 
 
 def _left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[str, Measure]:
@@ -266,6 +291,23 @@ def _judgement_masks(
             "in the pool."
         )
     return known, chosen
+
+
+def _grade_unjudged(
+    y: NDArray[Any], judged: NDArray[np.bool_], measures: dict[str, Measure]
+) -> NDArray[Any]:
+    """Labels with 0 for unjudged rows that have none."""
+    absent = ~judged & np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    if not absent.any():
+        return y
+    for spec, measure in measures.items():
+        if not measure.reads_from_top:
+            raise ValueError(
+                f"measure {spec!r} compares the labels of all rows, but {int(absent.sum())} rows "
+                "are unjudged. Leave them out (RankingData.only_judged), or use a measure of the "
+                "top of the ranking, such as nDCG@10."
+            )
+    return np.where(absent, 0.0, y)
 
 
 def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:

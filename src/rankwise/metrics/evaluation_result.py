@@ -46,11 +46,15 @@ class EvaluationResult(MeanValues):
         Query ids in order of first appearance.
     measures : dict of str to Measure
         Measure with its full convention for each string.
+    unjudged : dict of str to float
+        Share of unjudged rows among those that a measure reads and takes as not relevant, mean over
+        queries. Empty if it is not known which rows are judged, without measures that do so.
     """
 
     per_query: dict[str, Float64Array] = field(repr=False)
     qids: NDArray[Any] = field(repr=False)
     measures: dict[str, Measure] = field(repr=False)
+    unjudged: dict[str, float] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         width = max([len(spec) for spec in self.means], default=0)
@@ -60,6 +64,8 @@ class EvaluationResult(MeanValues):
             note = f"  (without {_queries(skipped)})" if skipped else ""
             if skipped and skipped == len(self.qids):
                 note = f"  (no query counts, since {why_undefined(self.measures[spec])})"
+            if self.unjudged.get(spec):
+                note += f"  ({self.unjudged[spec]:.1%} unjudged)"
             full = str(self.measures[spec])
             lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
         return "\n".join(line.rstrip() for line in lines)

@@ -62,7 +62,10 @@ def unpack_rows(given: Given) -> Given:
             raise TypeError("scores are missing: evaluate(data, scores, measures).")
         measures = _measures(given, given.qid)
         doc_ids = y.doc_ids if given.doc_ids is None else given.doc_ids
-        return given._replace(y=y.y, qid=y.groups, measures=measures, doc_ids=doc_ids)
+        judged = y.judged if given.judged is None else given.judged
+        return given._replace(
+            y=y.y, qid=y.groups, measures=measures, doc_ids=doc_ids, judged=judged
+        )
     if scores is None:
         raise TypeError("scores are missing: evaluate(y, scores, qid, measures).")
     return given

@@ -107,6 +107,14 @@ def evaluate(
             "and differences.",
         ),
     ] = None,
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES",
+            help="With --judge: texts of the documents (JSON lines, TREC documents, or lines with "
+            "tabs). Also prints the bias of the machine by their length in words.",
+        ),
+    ] = None,
     judge_next: Annotated[
         int | None,
         typer.Option(
@@ -155,8 +163,10 @@ def evaluate(
         _refuse_beside(
             "--judge", given | {"--baseline": baseline, "--judge-next": judge_next}, others
         )
-        _show_judged(found, _judgments(data, columns), judge, wanted, preset, json)
+        _show_judged(found, _judgments(data, columns), judge, documents, wanted, preset, json)
         return
+    if documents:
+        raise UsageError("--documents needs the judgements of a machine. Add --judge QRELS.")
     if judge_next is not None:
         _refuse_beside("--judge-next", given, others)
         if not several:
@@ -236,20 +246,37 @@ def _show_judged(
     systems: dict[str, Any],
     human: Qrels | RankingData,
     machine: list[str],
+    documents: list[str] | None,
     wanted: dict[str, Any],
     preset: str | None,
     json: bool,
 ) -> None:
-    """Show means of systems by human and machine judgements."""
+    """Show means of systems by human and machine judgements, and the bias by length."""
     from rankwise.cli._files import expand_patterns
-    from rankwise.selection import evaluate_with_judge
+    from rankwise.selection import bias_by_length, evaluate_with_judge
 
     files: list[Any] = expand_patterns(machine)
     found = evaluate_with_judge(systems, human, files, list(wanted), preset=preset)
+    of_length = None
+    if documents:
+        of_length = bias_by_length(human, files, _count_words(expand_patterns(documents)))
     if json:
-        print_json(found.to_dict())
-    else:
-        typer.echo(str(found))
+        print_json(found.to_dict() | ({"bias_by_length": of_length.to_dict()} if of_length else {}))
+        return
+    typer.echo(str(found))
+    if of_length is not None:
+        typer.echo(f"\nBias of the machine by length in words:\n\n{of_length}")
+
+
+def _count_words(files: list[str]) -> dict[str, int]:
+    """Number of words of every document; at least 1."""
+    from rankwise.text.documents import iterate_documents
+
+    return {
+        name: max(sum(len(text.split()) for text in texts), 1)
+        for file in files
+        for name, texts in iterate_documents(Path(file), ("text",))
+    }
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:

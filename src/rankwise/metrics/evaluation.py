@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64, order_keeping_float64
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation_result import EvaluationResult
-from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows
+from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows, unpack_run
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.tie_order import ScoredRows, refuse_ties_without_ids, tie_rule, warn_of_ties
@@ -43,6 +43,7 @@ def evaluate(
     judged: ArrayLike | None = None,
     pooled: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    judge: Any = None,
 ) -> EvaluationResult:
     """Evaluate scores against labels, per query and on average.
 
@@ -89,6 +90,12 @@ def evaluate(
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Required if y or predicted labels are text, unless one of them
         is an ordered categorical.
+    judge : judgements, optional
+        For a run: judgements of a machine, such as a language model, on the queries that people
+        judged and on more; the queries of the people must be a random sample of all. The means are
+        then prediction-powered estimates, whose intervals (``powered`` of the result) hold whatever
+        the errors of the machine are. Every query must count for the measures; the default is
+        nDCG(empty=0)@10. :func:`rankwise.selection.evaluate_with_judge` also compares systems.
 
     Returns
     -------
@@ -131,9 +138,10 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    y, scores, qid, measures, doc_ids, retrieved, judged, pooled = unpack_rows(
-        Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
-    )
+    arguments = Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
+    if judge is not None:
+        return _evaluate_with_judge(arguments, judge, preset)
+    y, scores, qid, measures, doc_ids, retrieved, judged, pooled = unpack_rows(arguments)
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = convert_to_values(y), convert_to_values(scores)
@@ -167,6 +175,14 @@ def evaluate(
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     unjudged = _unjudged_shares(parsed, rows, doc_ids)
     return EvaluationResult(means, per_query, groups.ids, parsed, unjudged)
+
+
+def _evaluate_with_judge(given: Given, machine: Any, preset: str | None) -> EvaluationResult:
+    from rankwise.metrics.machine_judge import DEFAULT_MEASURE, evaluate_with_machine
+
+    run, human, measures = unpack_run(given)
+    specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
+    return evaluate_with_machine(run, human, machine, specs, preset)
 
 
 def _values_per_query(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
 from rankwise.cli._arguments import split_list
 from rankwise.cli._errors import UsageError
+from rankwise.cli._option_groups import add_options
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,6 @@ Unjudged = Annotated[
     ),
 ]
 
-_DEFAULTS = vars(NO_COLUMNS)
 _OPTIONS = {
     "label": Annotated[
         str | None,
@@ -127,24 +125,4 @@ def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
 
     The command receives their values as its parameter ``columns``.
     """
-    signature = inspect.signature(command, eval_str=True)
-    shown: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        if parameter.name != "columns":
-            shown.append(parameter)
-            continue
-        shown += [
-            parameter.replace(name=name, annotation=option, default=_DEFAULTS[name])
-            for name, option in _OPTIONS.items()
-        ]
-
-    signature = signature.replace(parameters=shown)
-
-    @wraps(command)
-    def run(*arguments: Any, **given: Any) -> Any:
-        words = signature.bind(*arguments, **given).arguments
-        columns = {name: words.pop(name) for name in _OPTIONS if name in words}
-        return command(**words, columns=ColumnOptions(**columns))
-
-    vars(run)["__signature__"] = signature
-    return run
+    return add_options("columns", _OPTIONS, ColumnOptions)(command)

@@ -33,6 +33,7 @@ def leaderboard(
     cluster: str | None = None,
     ignore: str | Sequence[str] = (),
     sep: str | None = None,
+    decimal: str | None = None,
     greater_is_better: bool = True,
     missing: str | float = "refuse",
     baseline: str | None = None,
@@ -77,6 +78,9 @@ def leaderboard(
         Columns to leave out, such as numbers of parameters in a wide table.
     sep : str of length 1, optional
         Separator of a text file; None: the most frequent in its first line.
+    decimal : {".", ","}, optional
+        Decimal mark of numbers that are text. None: the point; of files that are separated by
+        semicolons the comma, if numbers have commas that can be nothing else.
     greater_is_better : bool
         Whether larger scores are better.
     missing : {"refuse", "drop", "pairs"} or float
@@ -136,7 +140,9 @@ def leaderboard(
     names = ScoreColumns(
         system, _listed(unit), _listed(score), run, stratum, cluster, _listed(ignore) or ()
     )
-    table = read_score_table(scores, names, sep)
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    table = read_score_table(scores, names, sep, decimal)
     systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
     settings.check_baseline("systems", systems)
     table, notes = _fill(table, missing)
@@ -245,7 +251,7 @@ def _board(
 ) -> Leaderboard:
     """Leaderboard with one fold per stratum."""
     strata = np.array(table.strata or [_ALL] * len(table.units), dtype=object)
-    folds = list(dict.fromkeys(strata.tolist()))
+    folds = sorted(set(strata.tolist()))
     members = {fold: np.flatnonzero(strata == fold) for fold in folds}
     units = np.array(table.units, dtype=object)
     infos = [

@@ -44,8 +44,8 @@ def sign_flip_p_values(
     Returns
     -------
     ndarray of shape (n_systems,), float64
-        p-values; 1 if all differences are 0, NaN if a column holds none. The value of a column does
-        not depend on the other columns.
+        p-values, whatever the order of the queries; 1 if all differences are 0, NaN if a column
+        holds none. The value of a column does not depend on the other columns.
 
     Notes
     -----
@@ -102,14 +102,17 @@ def _drawn(
 ) -> Float64Array:
     rng = np.random.default_rng(random_state)
     n = len(values)
+    # Flips of |d| are as likely as flips of d; sorted, they do not depend on the order of queries.
+    sizes = np.sort(np.abs(values), axis=0)
+    total = sizes.sum(axis=0)
     observed = values.sum(axis=0)
-    threshold = (np.abs(observed) if two_sided else observed) - TIE * np.abs(values).sum(axis=0)
+    threshold = (np.abs(observed) if two_sided else observed) - TIE * total
     n_extreme = np.zeros(values.shape[1], dtype=np.int64)
     per_chunk = max(1, CHUNK // n)
     for start in range(0, n_resamples, per_chunk):
         n_flips = min(per_chunk, n_resamples - start)
         random_bytes = rng.integers(0, 256, size=(n_flips, -(-n // 8)), dtype=np.uint8)
         kept = np.unpackbits(random_bytes, axis=1, count=n).astype(np.float64)
-        sums = 2.0 * (kept @ values) - observed
+        sums = 2.0 * (kept @ sizes) - total
         n_extreme += ((np.abs(sums) if two_sided else sums) >= threshold).sum(axis=0)
     return np.asarray((1.0 + n_extreme) / (1.0 + n_resamples), dtype=np.float64)

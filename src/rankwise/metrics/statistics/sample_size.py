@@ -12,7 +12,11 @@ from scipy.stats import nct, t
 
 from rankwise.checks.frames import numbers_of, wrap_frame
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
-from rankwise.metrics.statistics.stratified import check_columns, check_level
+from rankwise.metrics.statistics.stratified import (
+    check_columns,
+    check_level,
+    order_by_values,
+)
 from rankwise.typing import ArrayLike, Float64Array
 
 _MOST_QUERIES = 10_000_000
@@ -260,13 +264,14 @@ def _columns(pilot: Mapping[str, ArrayLike]) -> Float64Array:
             "pilot must map at least two systems to their values per query, got "
             f"{type(pilot).__name__ if not isinstance(pilot, Mapping) else list(pilot)}."
         )
-    arrays = [np.asarray(values, dtype=np.float64) for values in pilot.values()]
+    arrays = [np.asarray(pilot[name], dtype=np.float64) for name in sorted(pilot, key=str)]
     if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
         raise ValueError(
             "pilot must hold 1-d arrays of equal length, one value per query, got shapes "
             f"{[array.shape for array in arrays]}."
         )
-    return check_columns(np.column_stack(arrays))
+    values = check_columns(np.column_stack(arrays))
+    return values[order_by_values(values)]
 
 
 def _power(n: int, effect: float, quantile: float) -> float:

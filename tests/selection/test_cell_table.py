@@ -71,3 +71,27 @@ def test_what_python_reads_as_a_number_but_no_table_means(tmp_path, cell):
     path = write(tmp_path / "a.csv", ",", ".", [*ROWS, ("u5", cell, 1.0)])
     with pytest.raises(ValueError, match=r"line 6: .* in column 'a' is not a finite number"):
         leaderboard(path)
+
+
+def test_sizes_beyond_squares_are_refused():
+    for size in (1e300, 1e-300):
+        with pytest.raises(ValueError, match=r"scores must not be larger than 1e\+100, nor all sm"):
+            leaderboard({"a": [size, 2 * size, size], "b": [size, size, 0.0]})
+    values = {"a": [1.0, 2.0, 1.0, 3.0, 2.0], "b": [1.0, 1.0, 0.0, 2.0, 2.0]}
+    for size in (1e-90, 1e90):
+        scaled = {name: [size * v for v in column] for name, column in values.items()}
+        for one, other in zip(leaderboard(values).rows(), leaderboard(scaled).rows(), strict=True):
+            assert one["p_corrected"] == other["p_corrected"]
+
+
+def test_a_system_without_values_is_named():
+    values = {"a": [None] * 6, "b": [0.1, 0.2, 0.3, 0.2, 0.1, 0.4]}
+    board = leaderboard(values, missing="pairs")
+    assert [row["rank"] for row in board.rows()] == [1, None]
+    assert "a has no value of score." in board.to_text().splitlines()
+
+
+def test_names_are_escaped_in_latex():
+    values = {"a|b<c>": [0.1, 0.2, 0.3, 0.2], "d_e%": [0.2, 0.1, 0.4, 0.2]}
+    table = leaderboard(values).to_table("latex")
+    assert r"a\textbar b\textless c\textgreater" in table and r"d\_e\%" in table

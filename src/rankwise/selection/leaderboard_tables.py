@@ -26,6 +26,7 @@ _WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
 _LATEX = {
     "\\": r"\textbackslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "_": r"\_", "%": r"\%", "~": r"\textasciitilde ", "^": r"\textasciicircum ",
+    "|": r"\textbar ", "<": r"\textless ", ">": r"\textgreater ",
 }  # fmt: skip
 
 

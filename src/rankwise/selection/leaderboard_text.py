@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rankwise.metrics import parse
+from rankwise.selection.fold_result import DONE
 from rankwise.selection.provenance import Settings
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
     for row in rows:
-        if not row["rank"]:
+        if not row["rank"] and row["status"] == DONE:
+            text.append(f"{row['ranker']} has no value of {first}.")
+        elif not row["rank"]:
             missing = [c.fold for c in board.cells if c.ranker == row["ranker"] and not c.values]
             text.append(
                 f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"

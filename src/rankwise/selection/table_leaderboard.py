@@ -20,6 +20,8 @@ from rankwise.typing import Float64Array
 
 _RULES = ("refuse", "drop", "pairs")
 _ALL = "all"
+# Smallest size of the largest value; its inverse is the largest one.
+_SMALLEST = 1e-100
 
 
 def leaderboard(
@@ -145,6 +147,7 @@ def leaderboard(
     table = read_score_table(scores, names, sep, decimal)
     systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
     settings.check_baseline("systems", systems)
+    _check_magnitudes(table)
     table, notes = _fill(table, missing)
     table = _clustered(table)
     if len(table.units) < 2:
@@ -152,6 +155,17 @@ def leaderboard(
             f"a leaderboard needs at least two {settings.unit} with values, got {len(table.units)}."
         )
     return _board(table, systems, settings, notes)
+
+
+def _check_magnitudes(table: ScoreTable) -> None:
+    """Raise ValueError if squares of the values would leave the range of floats."""
+    for columns in table.values.values():
+        largest = max(float(np.nanmax(np.abs(v), initial=0.0)) for v in columns.values())
+        if largest > 1.0 / _SMALLEST or 0 < largest < _SMALLEST:
+            raise ValueError(
+                f"scores must not be larger than {1 / _SMALLEST:g}, nor all smaller than "
+                f"{_SMALLEST:g}, but the largest is {largest:g}. Use another unit."
+            )
 
 
 def _listed(names: str | Sequence[str] | None) -> Sequence[str] | None:

@@ -94,4 +94,21 @@ def test_a_system_without_values_is_named():
 def test_names_are_escaped_in_latex():
     values = {"a|b<c>": [0.1, 0.2, 0.3, 0.2], "d_e%": [0.2, 0.1, 0.4, 0.2]}
     table = leaderboard(values).to_table("latex")
-    assert r"a\textbar b\textless c\textgreater" in table and r"d\_e\%" in table
+    assert r"a\textbar{}b\textless{}c\textgreater{}" in table and r"d\_e\%" in table
+
+
+def test_a_long_table_of_unusual_names_is_no_board_of_one_system():
+    pd = pytest.importorskip("pandas")
+    rows = [(model, f"t{t}", 0.1 * t) for model in "xy" for t in range(5)]
+    frame = pd.DataFrame(rows, columns=["Modell", "Aufgabe", "Wert"])
+    with pytest.raises(ValueError, match="'Wert' is the only column of scores, so there would be"):
+        leaderboard(frame)
+    named = leaderboard(frame, system="Modell", unit="Aufgabe", score="Wert")
+    assert named.rankers == ["x", "y"]
+    assert leaderboard(frame, unit=["Modell", "Aufgabe"]).rankers == ["Wert"]
+
+
+def test_differences_that_are_equal_but_for_rounding_detect_nothing():
+    base = [0.1 * t for t in range(20)]
+    board = leaderboard({"x": [v + 0.1 for v in base], "y": base})
+    assert board.detectable_difference() is None and "is found" not in str(board)

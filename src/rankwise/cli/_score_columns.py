@@ -40,6 +40,8 @@ class ScoreOptions:
         """
         if self.run is not None and self.average_repeats:
             raise UsageError("--run and --average-repeats exclude each other. Choose one.")
+        if self.decimal not in (None, ".", ","):
+            raise UsageError(f"--decimal must be a point or a comma, got {self.decimal!r}.")
         return {
             "system": self.system,
             "unit": None if self.unit is None else split_list(self.unit),

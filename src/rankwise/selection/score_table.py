@@ -215,6 +215,12 @@ def _of_wide_columns(table: CellTable, names: ScoreColumns) -> ScoreTable:
             "the table has no column of scores. Name the columns of a long table with "
             f"{setting('system')} and {setting('score')}."
         )
+    if len(systems) == 1 and len(texts) > 1 and not (names.unit or names.score):
+        raise ValueError(
+            f"{systems[0]!r} is the only column of scores, so there would be one system. If the "
+            "table has one row per system and unit, name its columns with "
+            f"{setting('system')}, {setting('unit')} and {setting('score')}."
+        )
     n = len(table.columns[systems[0]])
     of_unit = _joined(table, units, names) if units else [str(row + 1) for row in range(n)]
     _check_distinct(of_unit, table)

@@ -24,6 +24,8 @@ _MOST_QUERIES = 10_000_000
 _DRAWS = 1999
 # Critical values and noncentralities beyond which the noncentral t is not computed.
 _LARGE = 50.0
+# Spread, as a share of the largest value, below which differences are equal but for rounding.
+_ROUNDING = 1e-13
 # Spread below which ratios of differences to it overflow.
 _SMALLEST = 1e-100
 
@@ -238,7 +240,8 @@ def _of_pilot(
     n = (pairs.freedom + 1)[above]
     spreads = (pairs.error[above] * np.sqrt(n))[n > 1]
     spread = float(np.median(spreads[~np.isnan(spreads)])) if len(spreads) else math.nan
-    if not _SMALLEST < spread < math.inf:
+    least = max(_SMALLEST, _ROUNDING * float(np.nanmax(np.abs(values), initial=0.0)))
+    if not least < spread < math.inf:
         raise ValueError(
             "pilot must hold two systems whose differences vary over at least two queries. Measure "
             "more queries."

@@ -178,7 +178,7 @@ def evaluate(
 
 
 def _evaluate_with_judge(given: Given, machine: Any, preset: str | None) -> EvaluationResult:
-    from rankwise.metrics.machine_judge import DEFAULT_MEASURE, evaluate_with_machine
+    from rankwise.metrics.two_judges import DEFAULT_MEASURE, evaluate_with_machine
 
     run, human, measures = unpack_run(given)
     specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)

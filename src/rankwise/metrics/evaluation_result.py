@@ -84,7 +84,7 @@ class EvaluationResult(MeanValues):
         return "\n".join(line.rstrip() for line in lines)
 
     def _show_powered(self) -> str:
-        from rankwise.metrics.machine_judge import show_estimates
+        from rankwise.metrics.two_judges import show_estimates
 
         first = next(iter(self.powered.values()))
         lines = [

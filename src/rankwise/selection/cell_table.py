@@ -99,7 +99,7 @@ class CellTable:
         return ""
 
 
-def names_rows(index: Any) -> bool:
+def is_index_of_names(index: Any) -> bool:
     """Whether an index of pandas says more than the place of a row."""
     dtype = getattr(index, "dtype", None)
     names = getattr(index, "names", None)
@@ -108,9 +108,9 @@ def names_rows(index: Any) -> bool:
     return any(name is not None for name in names) or dtype.kind not in "iu"
 
 
-def with_index(frame: Any) -> Any:
+def add_index(frame: Any) -> Any:
     """A frame of pandas with its index as columns, if that names rows."""
-    if hasattr(frame, "reset_index") and names_rows(getattr(frame, "index", None)):
+    if hasattr(frame, "reset_index") and is_index_of_names(getattr(frame, "index", None)):
         return frame.reset_index()
     return frame
 

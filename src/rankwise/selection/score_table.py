@@ -18,10 +18,10 @@ from rankwise.runtime.column_values import convert_to_values
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.cell_table import (
     CellTable,
-    names_rows,
+    add_index,
+    is_index_of_names,
     read_file_cells,
     read_frame_cells,
-    with_index,
 )
 from rankwise.typing import Float64Array
 
@@ -102,7 +102,7 @@ def read_score_table(
         except ValueError as error:
             said = str(error)
             raise ValueError(said if str(path) in said else f"{path}: {said}") from None
-    frame = wrap_frame(with_index(scores))
+    frame = wrap_frame(add_index(scores))
     if frame is None:
         raise TypeError(
             "scores must be the path of a table, a frame or a mapping from systems to values, "
@@ -398,7 +398,7 @@ def _check_hold_scores(table: CellTable, columns: Sequence[str], what: str, argu
 
 def _has_labels(values: Any) -> bool:
     """Whether values are a series of pandas with an index that names them."""
-    return hasattr(values, "to_dict") and names_rows(getattr(values, "index", None))
+    return hasattr(values, "to_dict") and is_index_of_names(getattr(values, "index", None))
 
 
 def _mean_of_known(values: Float64Array) -> Float64Array:

@@ -10,14 +10,14 @@ from typing import Any
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.metrics import Measure
-from rankwise.metrics.machine_judge import (
+from rankwise.metrics.spec import list_specs
+from rankwise.metrics.statistics.prediction_powered import PoweredMean
+from rankwise.metrics.two_judges import (
     DEFAULT_MEASURE,
     TwoJudges,
     estimate_mean,
     show_estimates,
 )
-from rankwise.metrics.spec import list_specs
-from rankwise.metrics.statistics.prediction_powered import PoweredMean
 
 
 @dataclass(frozen=True, eq=False)

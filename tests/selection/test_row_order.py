@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from rankwise import leaderboard
+from rankwise.datasets import Fold
 from rankwise.metrics.significance import (
     compare_to_baseline,
     compare_to_best,
     detectable_difference,
     queries_needed,
 )
-from rankwise.selection import evaluate_systems
-from tests.selection.helpers import graded_data
+from rankwise.selection import compare, evaluate_systems
+from tests.selection.helpers import Column, graded_data
 
 
 def long_table(rng, n_units=40, n_runs=1):
@@ -101,3 +102,16 @@ def test_queries_of_data_may_stand_in_any_order(rng):
         ]
         one, two = ([row["p_corrected"] for row in board.rows()] for board in boards)
         assert one[1:] == pytest.approx(two[1:], abs=1e-12)
+
+
+def test_rows_of_given_folds_may_stand_in_any_order(rng):
+    data = graded_data(rng, n_queries=40)
+    train, test = data.queries(range(10)), data.queries(range(10, 40))
+    turned = test.take(rng.permutation(len(test)))
+    systems = {name: Column(number) for number, name in enumerate("abc")}
+    boards = [
+        compare(systems, Fold(train, None, part), measures="nDCG@10", isolate=False)
+        for part in (test, turned)
+    ]
+    one, two = ([row["p_corrected"] for row in board.rows()] for board in boards)
+    assert one[1:] == two[1:]

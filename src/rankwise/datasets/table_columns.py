@@ -458,7 +458,7 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
         raise RowError(
             f"{what} must be finite, column {name!r} has {values[row]}",
             row,
-            ". Drop or fill such rows.",
+            f". Drop or fill such rows.{_about_unjudged(what)}",
         )
     if what == "sample_weight" and (values < 0).any():
         row = int((values < 0).argmax())
@@ -468,6 +468,14 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
             ". Use 0 to leave a row out.",
         )
     return values
+
+
+def _about_unjudged(what: str) -> str:
+    """Hint at what rows without a judgement may be used for."""
+    if what != "label":
+        return ""
+    missing = setting("unjudged", "missing")
+    return f" Comparisons and evaluations also take rows without a judgement: {missing}."
 
 
 def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:

@@ -116,7 +116,7 @@ def _crowdflower() -> StudySet:
     """Median relevance 1 to 4 of a product by overlaps of words; real target: its variance."""
     data = _folder_table("crowdflower", "train.csv.gz").fillna("")
     texts = [data[name].tolist() for name in ("query", "product_title", "product_description")]
-    X = np.column_stack([_overlaps(texts[0], text) for text in texts[1:]])
+    X = np.column_stack([find_overlaps(texts[0], text) for text in texts[1:]])
     grade = data["median_relevance"].to_numpy(int)
     variance = data["relevance_variance"].to_numpy(float)
     return StudySet(X, grade - 1, np.column_stack([X, grade]), variance)
@@ -125,7 +125,7 @@ def _crowdflower() -> StudySet:
 def _home_depot() -> StudySet:
     """Mean relevance 1 to 3 of a product by overlaps of words, classes to the nearest half."""
     data = _folder_table("home-depot", "train.csv.gz").iloc[:20_000]
-    X = _overlaps(data["search_term"].tolist(), data["product_title"].tolist())
+    X = find_overlaps(data["search_term"].tolist(), data["product_title"].tolist())
     mean = data["relevance"].to_numpy(float)
     return StudySet(X, np.round(2 * mean - 2).astype(np.int64), X, mean)
 
@@ -191,7 +191,7 @@ def _numbers(labels: NDArray) -> NDArray[np.int64]:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def _overlaps(queries: list[str], texts: list[str]) -> Table:
+def find_overlaps(queries: list[str], texts: list[str]) -> Table:
     """Seven columns: lengths, words and stems in common, the share of the query, order, phrase."""
     rows = []
     for query, text in zip(queries, texts, strict=True):

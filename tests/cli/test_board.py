@@ -159,3 +159,17 @@ def test_a_board_of_the_baseline_alone_is_no_gate(rankwise, tmp_path):
     run = rankwise("board", path, "--baseline", "old", "--fail-if", "worse")
     assert run.code == 2
     assert "is the only one" in run.err
+
+
+def test_decimal_marks(rankwise, tmp_path):
+    path = tmp_path / "scores.tsv"
+    rows = [(f"t{t}", f"0,{t}", f"0,{9 - t % 4}") for t in range(1, 9)]
+    path.write_text("\n".join(map("\t".join, [("task", "a", "b"), *rows])))
+    refused = rankwise("board", path)
+    assert refused.code != 0 and "pass --decimal ','" in refused.err
+    found = rankwise("board", path, "--decimal", ",", "--json")
+    assert [row["mean"] for row in found.json["rows"]] == pytest.approx([0.75, 0.45])
+    planned = rankwise("plan", path, "--decimal", ",")
+    assert planned.code == 0, planned.err
+    wrong = rankwise("board", path, "--decimal", ";")
+    assert wrong.code == 2 and "--decimal must be a point or a comma, got ';'" in wrong.err

@@ -7,7 +7,12 @@ import pytest
 
 from rankwise.datasets import Qrels, Run, read_letor, read_qrels, read_table, write_qrels, write_run
 from rankwise.metrics import evaluate
-from rankwise.selection import difference_bounds, evaluate_with_judge, next_judgements
+from rankwise.selection import (
+    bias_by_length,
+    difference_bounds,
+    evaluate_with_judge,
+    next_judgements,
+)
 
 from .conftest import judged_data
 
@@ -72,6 +77,17 @@ def test_few_human_judgements_correct_those_of_a_machine(rankwise, tmp_path, rng
     assert alone.code == 0 and alone.out.startswith("P@3: 15 queries with human and machine")
     refused = rankwise(*words, "--per-query")
     assert refused.code == 2 and "--judge compares TREC runs, not --per-query" in refused.err
+    texts = tmp_path / "texts.tsv"
+    texts.write_text("".join(f"d{d}\t{'word ' * 2**d}\n" for d in range(8)))
+    by_length = bias_by_length(
+        tmp_path / "human.qrels", tmp_path / "machine.qrels", {f"d{d}": 2**d for d in range(8)}
+    )
+    shown = rankwise(*words, "--documents", texts)
+    assert shown.code == 0 and shown.out.endswith(f"by length in words:\n\n{by_length}\n")
+    found = rankwise(*words, "--documents", texts, "--json").json["bias_by_length"]
+    assert found == by_length.to_dict()
+    refused = rankwise(*words[:5], "--documents", texts)
+    assert refused.code == 2 and "--documents needs the judgements of a machine" in refused.err
     (tmp_path / "scores.txt").write_text("1\n")
     refused = rankwise(*words, "--systems", tmp_path / "scores.txt")
     assert refused.code == 2 and "scores is not one" in refused.err

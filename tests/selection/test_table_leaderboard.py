@@ -312,7 +312,7 @@ def test_tables_for_papers(rng):
     base = rng.random(30)
     board = leaderboard({HOSTILE: base, "worse": base - 1 + 0.01 * rng.random(30)})
     latex = board.to_table("latex")
-    name = r"a\_b \& 50\% \{x\} | *y* \textbackslash z \#\$\textasciitilde \textasciicircum"
+    name = r"a\_b \& 50\% \{x\} \textbar{} *y* \textbackslash{}z \#\$\textasciitilde{}"
     assert name in latex
     assert r"\toprule" in latex
     assert r"$^{\downarrow}$: significantly worse than the best" in latex

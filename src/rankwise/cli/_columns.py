@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
 from rankwise.cli._arguments import split_list
+from rankwise.cli._errors import UsageError
+from rankwise.cli._option_groups import add_options
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class ColumnOptions:
     """Values of the column options; None if an option is not given.
 
     ``score_columns`` has no option: entries ``column:NAME`` among the rankers name these columns.
+    ``unjudged`` is an option of the commands that evaluate.
     """
 
     label: str | None = None
@@ -27,6 +28,7 @@ class ColumnOptions:
     sep: str | None = None
     one_query: bool = False
     score_columns: tuple[str, ...] = ()
+    unjudged: float | str | None = None
 
     @property
     def words(self) -> dict[str, Any]:
@@ -40,6 +42,8 @@ class ColumnOptions:
             given["sep"] = "\t"
         if self.score_columns:
             given["score_columns"] = self.score_columns
+        if self.unjudged is not None:
+            given["unjudged"] = self.unjudged
         return given
 
     @property
@@ -51,7 +55,15 @@ class ColumnOptions:
 _NAMED = ("label", "qid", "features", "doc_id", "sep")
 NO_COLUMNS = ColumnOptions()
 
-_DEFAULTS = vars(NO_COLUMNS)
+Unjudged = Annotated[
+    str | None,
+    typer.Option(
+        metavar="missing|LABEL",
+        help="Label of rows of DATA without a judgement, such as -1, or 'missing' for empty cells. "
+        "They are ranked as not relevant, but not learnt from; notes say what they could change.",
+    ),
+]
+
 _OPTIONS = {
     "label": Annotated[
         str | None,
@@ -96,29 +108,21 @@ _OPTIONS = {
 }
 
 
+def read_unjudged(text: str | None) -> float | str | None:
+    """Label of unjudged rows, a word or a number."""
+    if text is None or text == "missing":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"--unjudged must be 'missing' or a label such as -1, got {text!r}."
+        ) from None
+
+
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --label, --qid, --features, --doc-id, --sep and --one-query to a command.
 
     The command receives their values as its parameter ``columns``.
     """
-    signature = inspect.signature(command, eval_str=True)
-    shown: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        if parameter.name != "columns":
-            shown.append(parameter)
-            continue
-        shown += [
-            parameter.replace(name=name, annotation=option, default=_DEFAULTS[name])
-            for name, option in _OPTIONS.items()
-        ]
-
-    signature = signature.replace(parameters=shown)
-
-    @wraps(command)
-    def run(*arguments: Any, **given: Any) -> Any:
-        words = signature.bind(*arguments, **given).arguments
-        columns = {name: words.pop(name) for name in _OPTIONS if name in words}
-        return command(**words, columns=ColumnOptions(**columns))
-
-    vars(run)["__signature__"] = signature
-    return run
+    return add_options("columns", _OPTIONS, ColumnOptions)(command)

@@ -146,6 +146,8 @@ def _load(
                 f"{data[0]!r} is not a file, and {columns.options} apply only to tables in files. "
                 "Check the path, or drop the options."
             )
+        if columns.unjudged is not None:
+            raise UsageError(f"{data[0]!r} is not a file. --unjudged marks rows of files: drop it.")
         return _load_known(data[0])
     if len(data) == 1 and Path(data[0]).is_dir():
         folds = _fold_folders(Path(data[0]))

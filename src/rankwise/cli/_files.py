@@ -75,8 +75,18 @@ def _read_files(
                 f"a file with group sizes in a side file must be the only one, got {len(files)} "
                 "files in DATA. Convert each of them to LETOR text first."
             )
-        return read_grouped(files[0], n_features=n_features)
-    return read_letor(list(paths), n_features=n_features)
+        return _mark(read_grouped(files[0], n_features=n_features), columns)
+    return _mark(read_letor(list(paths), n_features=n_features), columns)
+
+
+def _mark(data: RankingData, columns: ColumnOptions) -> RankingData:
+    """Mark the unjudged rows of a file that has a label in every line."""
+    if columns.unjudged == "missing":
+        raise UsageError(
+            f"--unjudged missing is for tables with empty cells, but every line of {data.name} has "
+            "a label. Name that of unjudged rows, such as --unjudged -1."
+        )
+    return data if columns.unjudged is None else data.mark_unjudged(columns.unjudged)  # type: ignore[arg-type]
 
 
 def have_sizes(paths: Sequence[str]) -> bool:
@@ -192,7 +202,9 @@ def same_width(
     tables = [first, *(read_files(files, None, columns, names) for files in paths[1:])]
     widest = max(table.n_features for table in tables)
     return [
-        table if names is not None or table.n_features == widest else read_files(files, widest)
+        table
+        if names is not None or table.n_features == widest
+        else read_files(files, widest, columns)
         for table, files in zip(tables, paths, strict=True)
     ]
 

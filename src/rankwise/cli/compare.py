@@ -16,7 +16,7 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._boards import Table, Wide, check_outputs, write_table
-from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._named_entries import DEFAULT, columns_of, read_candidates
 from rankwise.cli._options import (
@@ -113,6 +113,7 @@ def compare(
     ] = None,
     table: Table = None,
     wide: Wide = False,
+    unjudged: Unjudged = None,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -133,7 +134,9 @@ def compare(
     if select_by is not None:
         read_measures(select_by, preset)
     check_outputs(report, table)
-    columns = replace(columns, score_columns=columns_of(candidates))
+    columns = replace(
+        columns, score_columns=columns_of(candidates), unjudged=read_unjudged(unjudged)
+    )
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):

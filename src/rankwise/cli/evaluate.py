@@ -23,7 +23,7 @@ from rankwise.cli._boards import (
     exit_if_worse,
     show_board,
 )
-from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._named_entries import columns_of, read_systems
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
@@ -107,6 +107,14 @@ def evaluate(
             "and differences.",
         ),
     ] = None,
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES",
+            help="With --judge: texts of the documents (JSON lines, TREC documents, or lines with "
+            "tabs). Also prints the bias of the machine by their length in words.",
+        ),
+    ] = None,
     judge_next: Annotated[
         int | None,
         typer.Option(
@@ -121,6 +129,7 @@ def evaluate(
     fail_if: FailIfOption = None,
     margin: Margin = None,
     wide: Wide = False,
+    unjudged: Unjudged = None,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -137,6 +146,7 @@ def evaluate(
     from rankwise.selection import evaluate_systems
 
     wanted = read_measures(measures, preset)
+    columns = replace(columns, unjudged=read_unjudged(unjudged))
     found, against = read_systems(scores, systems, baseline)
     others = [name for name, system in found.items() if not isinstance(system, Run)]
     if all_queries and others:
@@ -153,8 +163,10 @@ def evaluate(
         _refuse_beside(
             "--judge", given | {"--baseline": baseline, "--judge-next": judge_next}, others
         )
-        _show_judged(found, _judgments(data, columns), judge, wanted, preset, json)
+        _show_judged(found, _judgments(data, columns), judge, documents, wanted, preset, json)
         return
+    if documents:
+        raise UsageError("--documents needs the judgements of a machine. Add --judge QRELS.")
     if judge_next is not None:
         _refuse_beside("--judge-next", given, others)
         if not several:
@@ -234,20 +246,37 @@ def _show_judged(
     systems: dict[str, Any],
     human: Qrels | RankingData,
     machine: list[str],
+    documents: list[str] | None,
     wanted: dict[str, Any],
     preset: str | None,
     json: bool,
 ) -> None:
-    """Show means of systems by human and machine judgements."""
+    """Show means of systems by human and machine judgements, and the bias by length."""
     from rankwise.cli._files import expand_patterns
-    from rankwise.selection import evaluate_with_judge
+    from rankwise.selection import bias_by_length, evaluate_with_judge
 
     files: list[Any] = expand_patterns(machine)
     found = evaluate_with_judge(systems, human, files, list(wanted), preset=preset)
+    of_length = None
+    if documents:
+        of_length = bias_by_length(human, files, _count_words(expand_patterns(documents)))
     if json:
-        print_json(found.to_dict())
-    else:
-        typer.echo(str(found))
+        print_json(found.to_dict() | ({"bias_by_length": of_length.to_dict()} if of_length else {}))
+        return
+    typer.echo(str(found))
+    if of_length is not None:
+        typer.echo(f"\nBias of the machine by length in words:\n\n{of_length}")
+
+
+def _count_words(files: list[str]) -> dict[str, int]:
+    """Number of words of every document; at least 1."""
+    from rankwise.text.documents import iterate_documents
+
+    return {
+        name: max(sum(len(text.split()) for text in texts), 1)
+        for file in files
+        for name, texts in iterate_documents(Path(file), ("text",))
+    }
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:
@@ -287,7 +316,8 @@ def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     from rankwise.datasets.readers.judgements import read_judgements
 
     files: list[Any] = expand_patterns(data)
-    if not columns.options and all(Path(path).is_file() for path in files):
+    is_plain = not columns.options and columns.unjudged is None
+    if is_plain and all(Path(path).is_file() for path in files):
         return read_judgements(files)
     table = _quietly(load_table, data, columns=columns)
     if table.doc_ids is None:

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from rankwise.cli._arguments import split_list
 from rankwise.cli._errors import UsageError
 from rankwise.cli._options import Json, RandomState
 from rankwise.cli._output import check_file, print_json
-from rankwise.cli.board import read_rule
+from rankwise.cli._score_columns import NO_SCORE_OPTIONS, ScoreOptions, reads_scores
 
 
+@reads_scores
 def plan(
     pilot: Annotated[
         Path,
@@ -36,33 +36,7 @@ def plan(
         ),
     ] = None,
     power: Annotated[float, typer.Option(help="Chance to find the difference.")] = 0.8,
-    system: Annotated[str | None, typer.Option(metavar="NAME", help="Column of systems.")] = None,
-    unit: Annotated[str | None, typer.Option(metavar="A,B,…", help="Columns of the unit.")] = None,
-    score: Annotated[str | None, typer.Option(metavar="NAME", help="Column of scores.")] = None,
-    average_repeats: Annotated[
-        bool,
-        typer.Option(
-            "--average-repeats",
-            help="Average several values of a system for one unit, as independent repeats.",
-        ),
-    ] = False,
-    run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of runs, which are averaged.")
-    ] = None,
-    stratum: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of given groups of units.")
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Column of groups that are drawn; they are the units."),
-    ] = None,
-    ignore: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Columns to leave out.")
-    ] = None,
-    sep: Annotated[str | None, typer.Option(metavar="CHARACTER", help="Column separator.")] = None,
-    missing: Annotated[
-        str, typer.Option(metavar="refuse|drop|pairs|NUMBER", help="Missing values.")
-    ] = "refuse",
+    layout: ScoreOptions = NO_SCORE_OPTIONS,
     random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
@@ -77,18 +51,7 @@ def plan(
     check_file(pilot)
     if difference is not None and units is not None:
         raise UsageError("--difference and --units exclude each other. Give one of them.")
-    board = leaderboard(
-        pilot,
-        system=system,
-        unit=None if unit is None else split_list(unit),
-        score=score,
-        run=False if average_repeats else run,
-        stratum=stratum,
-        cluster=cluster,
-        ignore=() if ignore is None else split_list(ignore),
-        sep="\t" if sep == "\\t" else sep,
-        missing=read_rule(missing),
-    )
+    board = leaderboard(pilot, **layout.words)
     values = board.per_query()
     words = {"power": power, "random_state": random_state}
     if difference is not None:

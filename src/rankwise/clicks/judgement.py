@@ -165,7 +165,7 @@ class Judgements:
             weight = (self.weight if weights == "trust" else self.impressions)[found]
         if weights == "trust" and weight is not None:
             weight = weight / weight.mean() if weight.any() else np.ones(len(weight))
-        return replace(data.take(rows), y=self.grade[found], sample_weight=weight)
+        return replace(data.take(rows), y=self.grade[found], sample_weight=weight, judged=None)
 
     def write(
         self,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
+from rankwise.checks.unjudged_label import check_unjudged
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Matrix, join_rows
 
@@ -46,6 +47,10 @@ class RankingData:
         Judged documents of these queries that are not rows, such as documents that a search did not
         retrieve; its X has no columns. Measures that read a ranking from its top count them as
         never found (:func:`rankwise.compare`).
+    judged : ndarray of shape (n_samples,), bool, or None
+        False for rows without a judgement, whose ``y`` becomes NaN. They are ranked and count as
+        not relevant where scores are evaluated, and are left out where rankers are fitted
+        (:func:`rankwise.compare`). None: every row is judged.
     """
 
     X: Matrix
@@ -59,6 +64,7 @@ class RankingData:
     first_feature: int = 0
     score_columns: dict[str, Float64Array] | None = None
     missed: RankingData | None = None
+    judged: np.ndarray[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         shape = getattr(self.X, "shape", None)
@@ -70,7 +76,7 @@ class RankingData:
             )
         columns = {
             what: getattr(self, what)
-            for what in ("y", "qid", "doc_ids", "comments", "sample_weight")
+            for what in ("y", "qid", "doc_ids", "comments", "sample_weight", "judged")
         }
         scores = {
             f"score_columns[{name!r}]": column
@@ -81,6 +87,8 @@ class RankingData:
                 raise ValueError(
                     f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
                 )
+        if self.judged is not None:
+            self._blank_unjudged(np.asarray(self.judged))
         if self.sample_weight is not None:
             negative = np.asarray(self.sample_weight) < 0
             if negative.any():
@@ -95,6 +103,16 @@ class RankingData:
                 f"{str(self.missed.qid[int(np.argmin(has_rows))])!r}. Leave out its documents."
             )
 
+    def _blank_unjudged(self, judged: np.ndarray[Any, Any]) -> None:
+        """Replace the labels of unjudged rows by NaN, so that nothing takes them for grades."""
+        if judged.dtype != bool:
+            raise ValueError(
+                f"judged must hold truth values, got dtype {judged.dtype}. Pass for example y >= 0."
+            )
+        y = np.where(judged, self.y, np.nan)
+        object.__setattr__(self, "judged", judged)
+        object.__setattr__(self, "y", y)
+
     @classmethod
     def from_frame(
         cls,
@@ -106,6 +124,7 @@ class RankingData:
         sample_weight: str | Literal[False] | None = None,
         features: Sequence[str] | None = None,
         score_columns: Sequence[str] = (),
+        unjudged: float | Literal["missing"] | None = None,
         dtype: DTypeLike = np.float32,
         name: str = "",
     ) -> RankingData:
@@ -131,6 +150,9 @@ class RankingData:
         score_columns : sequence of str
             Columns with scores of existing systems. They become features only if ``features`` names
             them too.
+        unjudged : number or "missing", optional
+            Label of rows without a judgement, such as -1; "missing": an empty cell or NaN. See
+            ``judged``. None: every row needs a label.
         dtype : float32 or float64
             Type of X. Missing values become NaN; numbers that exceed the type are an error.
         name : str
@@ -165,15 +187,17 @@ class RankingData:
         """
         from rankwise.datasets.table_columns import Roles, read_frame  # loads narwhals
 
-        roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
+        roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged)
         columns, rows = read_frame(frame, roles, dtype)
-        return cls.from_rows(rows, columns.features, name)
+        return cls.from_rows(rows, columns.features, name, unjudged)
 
     @classmethod
-    def from_rows(cls, rows: Any, feature_names: list[str], name: str) -> RankingData:
+    def from_rows(
+        cls, rows: Any, feature_names: list[str], name: str, unjudged: Any = None
+    ) -> RankingData:
         """Make judged rows from the result of a table reader; without query ids, one query."""
         qid = np.zeros(len(rows.y), dtype=np.int64) if rows.qid is None else rows.qid
-        return cls(
+        data = cls(
             rows.X,
             rows.y,
             qid,
@@ -184,6 +208,46 @@ class RankingData:
             name,
             score_columns=rows.score_columns or None,
         )
+        return data if unjudged is None else data.mark_unjudged(unjudged)
+
+    def mark_unjudged(self, label: float | Literal["missing"]) -> RankingData:
+        """Return the same rows, of which those with a certain label have no judgement.
+
+        Parameters
+        ----------
+        label : number or "missing"
+            Such as -1, which LETOR's semi-supervised sets give to rows without a judgement;
+            "missing": NaN.
+
+        Raises
+        ------
+        ValueError
+            If ``label`` is neither, or no row has a judgement.
+
+        Examples
+        --------
+        >>> data = RankingData(np.zeros((3, 1)), np.array([2.0, -1.0, 0.0]), np.zeros(3))
+        >>> data.mark_unjudged(-1).y
+        array([ 2., nan,  0.])
+        """
+        unjudged = check_unjudged(label)
+        judged = ~np.isnan(self.y) if unjudged is None else np.not_equal(self.y, unjudged)
+        if not judged.any():
+            raise ValueError(
+                f"all {len(judged)} rows are unjudged. Judge some, or pass another label."
+            )
+        return replace(self, judged=judged)
+
+    def only_judged(self) -> RankingData:
+        """Return the rows with a judgement."""
+        if self.judged is None:
+            return self
+        return replace(self.take(np.flatnonzero(self.judged)), judged=None)
+
+    @property
+    def grades(self) -> Float64Array:
+        """Labels, 0 for rows without a judgement."""
+        return self.y if self.judged is None else np.where(self.judged, self.y, 0.0)
 
     @cached_property
     def groups(self) -> QueryGroups:
@@ -228,6 +292,7 @@ class RankingData:
             if self.score_columns is None
             else {name: column[rows] for name, column in self.score_columns.items()},
             self._missed_of(self.qid[rows]),
+            pick(self.judged),
         )
 
     def _missed_of(self, qid: np.ndarray[Any, Any]) -> RankingData | None:
@@ -243,8 +308,10 @@ class RankingData:
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.X, np.ndarray) else "CSR"
         name = f"{self.name!r}: " if self.name else ""
+        n_unjudged = 0 if self.judged is None else int((~self.judged).sum())
+        unjudged = f" ({n_unjudged} unjudged)" if n_unjudged else ""
         return (
-            f"RankingData({name}{self.n_samples} rows, {self.n_queries} queries, "
+            f"RankingData({name}{self.n_samples} rows{unjudged}, {self.n_queries} queries, "
             f"{self.n_features} features, {kind} {self.X.dtype})"
         )
 
@@ -272,7 +339,11 @@ def join_data(parts: Sequence[RankingData], name: str) -> RankingData:
     whole = None
     if None not in scores:
         whole = {key: join_rows([columns[key] for columns in scores]) for key in scores[0]}
-    names = {"name": name, "score_columns": whole}
+    names: dict[str, Any] = {"name": name, "score_columns": whole}
+    if any(part.judged is not None for part in parts):
+        names["judged"] = join_rows(
+            [np.ones(len(p), bool) if p.judged is None else p.judged for p in parts]
+        )
     return replace(parts[0], **{what: joined(what) for what in columns}, **names)
 
 

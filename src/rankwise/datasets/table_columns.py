@@ -27,6 +27,7 @@ from rankwise.checks.frames import (
     wrap_frame,
 )
 from rankwise.checks.row_errors import RowError
+from rankwise.checks.unjudged_label import check_unjudged
 from rankwise.datasets.column_names import (
     DOCUMENT_LAST,
     DOCUMENT_NAMES,
@@ -69,6 +70,7 @@ class Roles(NamedTuple):
     sample_weight: Role = None
     features: Sequence[str] | None = None
     score_columns: tuple[str, ...] = ()
+    unjudged: Any = None
 
 
 class TableRows(NamedTuple):
@@ -99,7 +101,8 @@ class TableRows(NamedTuple):
 class Columns:
     """Columns of a table by role; None if there is no such column.
 
-    ``flags`` are features written as true and false in a text file.
+    ``flags`` are features written as true and false in a text file. ``may_miss_labels``: whether
+    missing labels are NaN instead of an error.
     """
 
     label: str | None
@@ -109,6 +112,7 @@ class Columns:
     features: list[str]
     score_columns: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
+    may_miss_labels: bool = False
 
     @classmethod
     def of(
@@ -120,6 +124,7 @@ class Columns:
         sample_weight: Role = None,
         features: Sequence[str] | None = None,
         score_columns: Sequence[str] = (),
+        unjudged: Any = None,
     ) -> Columns:
         """Assign columns by name; None: the usual name; False: no such column.
 
@@ -162,7 +167,8 @@ class Columns:
                 )
             features = choose_features({name: kinds[name] for name in left if name not in index})
         _check_columns("features", features, columns)
-        return cls(*roles, list(features), tuple(score_columns))
+        may_miss = unjudged is not None and check_unjudged(unjudged) is None
+        return cls(*roles, list(features), tuple(score_columns), may_miss_labels=may_miss)
 
     @classmethod
     def unjudged(
@@ -233,12 +239,22 @@ class Columns:
         label, weight = self.label, self.sample_weight
         return TableRows(
             X,
-            None if label is None else _complete_numbers("label", label, column(label)),
+            None if label is None else self._labels(label, column(label)),
             None if self.qid is None else _present_ids("qid", self.qid, column(self.qid)),
             None if weight is None else _complete_numbers("sample_weight", weight, column(weight)),
             None if self.doc_id is None else _document_ids(self.doc_id, column(self.doc_id)),
             {name: _complete_numbers("scores", name, column(name)) for name in self.score_columns},
         )
+
+    def _labels(self, name: str, column: nw.Series[Any]) -> Float64Array:
+        """Labels, NaN where one may be missing."""
+        if not self.may_miss_labels:
+            return _complete_numbers("label", name, column)
+        values = _numbers("label", name, column).astype(np.float64, copy=False)
+        if np.isinf(values).any():
+            row = int(np.isinf(values).argmax())
+            raise RowError(f"label must be finite, column {name!r} has {values[row]}", row, ".")
+        return values
 
 
 def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, TableRows]:
@@ -438,7 +454,7 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
         raise RowError(
             f"{what} must be finite, column {name!r} has {values[row]}",
             row,
-            ". Drop or fill such rows.",
+            f". Drop or fill such rows.{_about_unjudged(what)}",
         )
     if what == "sample_weight" and (values < 0).any():
         row = int((values < 0).argmax())
@@ -448,6 +464,14 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
             ". Use 0 to leave a row out.",
         )
     return values
+
+
+def _about_unjudged(what: str) -> str:
+    """Hint at what rows without a judgement may be used for."""
+    if what != "label":
+        return ""
+    missing = setting("unjudged", "missing")
+    return f" Comparisons and evaluations also take rows without a judgement: {missing}."
 
 
 def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64, order_keeping_float64
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation_result import EvaluationResult
-from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows
+from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows, unpack_run
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.tie_order import ScoredRows, refuse_ties_without_ids, tie_rule, warn_of_ties
 from rankwise.metrics.undefined_means import warn_of_undefined
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
+from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
     from rankwise.datasets.data import RankingData
@@ -42,6 +43,7 @@ def evaluate(
     judged: ArrayLike | None = None,
     pooled: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    judge: Any = None,
 ) -> EvaluationResult:
     """Evaluate scores against labels, per query and on average.
 
@@ -78,15 +80,22 @@ def evaluate(
         They count in the ideal (ideal gain, number of relevant rows) but are not part of the
         ranking; their scores are not read. None: every row has a score.
     judged : array-like of shape (n_samples,), bool, optional
-        False for rows without a judgement; see :func:`rankwise.datasets.judge`. Required by Bpref,
-        infAP, Judged, Unjudged, RBPResidual and ``judged_only=True``; other measures take the rows
-        as they are.
+        False for rows without a judgement, whose label may be NaN; see
+        :func:`rankwise.datasets.judge`. Required by Bpref, infAP, Judged, Unjudged, RBPResidual and
+        ``judged_only=True``; other measures of the top of the ranking take NaN as not relevant, and
+        the result shows how many of the rows that each of them reads are unjudged.
     pooled : array-like of shape (n_samples,), bool, optional
         True for rows that were to be judged, with or without a judgement, which infAP tells from
         others. None: the judged rows.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Required if y or predicted labels are text, unless one of them
         is an ordered categorical.
+    judge : judgements, optional
+        For a run: judgements of a machine, such as a language model, on the queries that people
+        judged and on more; the queries of the people must be a random sample of all. The means are
+        then prediction-powered estimates, whose intervals (``powered`` of the result) hold whatever
+        the errors of the machine are. Every query must count for the measures; the default is
+        nDCG(empty=0)@10. :func:`rankwise.selection.evaluate_with_judge` also compares systems.
 
     Returns
     -------
@@ -129,9 +138,10 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    y, scores, qid, measures, doc_ids, retrieved, judged, pooled = unpack_rows(
-        Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
-    )
+    arguments = Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
+    if judge is not None:
+        return _evaluate_with_judge(arguments, judge, preset)
+    y, scores, qid, measures, doc_ids, retrieved, judged, pooled = unpack_rows(arguments)
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = convert_to_values(y), convert_to_values(scores)
@@ -148,27 +158,58 @@ def evaluate(
             f"y and scores must have the same length, got {len(y)} and {len(scores)}. "
             "Pass one label and one score per row."
         )
+    known, chosen = _judgement_masks(judged, pooled, len(y))
+    if known is not None:
+        y = _grade_unjudged(y, known, parsed)
     if retrieved is not None:
         scores = _with_missing(scores, retrieved, parsed)
     if any(measure.reads_from_top for measure in parsed.values()):
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
-    rows = ScoredRows(
-        y, scores, groups, retrieved is not None, *_judgement_masks(judged, pooled, len(y))
-    )
+    rows = ScoredRows(y, scores, groups, retrieved is not None, known, chosen)
     if doc_ids is None:
         refuse_ties_without_ids(parsed, rows, preset)
-    per_query = {}
-    for by_id in (False, True):
-        chosen = {s: m for s, m in parsed.items() if by_id == (tie_rule(m) == "docid")}
-        if chosen:
-            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
-            per_query |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
-    per_query = {spec: per_query[spec] for spec in parsed}
+    per_query = _values_per_query(parsed, rows, doc_ids)
     warn_of_ties(_left_to_preset(parsed, preset), per_query, rows)
     warn_of_undefined(parsed, per_query, y)
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
-    return EvaluationResult(means, per_query, groups.ids, parsed)
+    unjudged = _unjudged_shares(parsed, rows, doc_ids)
+    return EvaluationResult(means, per_query, groups.ids, parsed, unjudged)
+
+
+def _evaluate_with_judge(given: Given, machine: Any, preset: str | None) -> EvaluationResult:
+    from rankwise.metrics.two_judges import DEFAULT_MEASURE, evaluate_with_machine
+
+    run, human, measures = unpack_run(given)
+    specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
+    return evaluate_with_machine(run, human, machine, specs, preset)
+
+
+def _values_per_query(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, Float64Array]:
+    """Values of every measure, of rows in the order that its rule for ties expects."""
+    found = {}
+    for by_id in (False, True):
+        chosen = {s: m for s, m in measures.items() if by_id == (tie_rule(m) == "docid")}
+        if chosen:
+            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
+            found |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
+    return {spec: found[spec] for spec in measures}
+
+
+def _unjudged_shares(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, float]:
+    """Mean share of unjudged rows among those that each measure reads as not relevant."""
+    if rows.judged is None:
+        return {}
+    from rankwise.metrics.ranking.judged import find_unjudged_share  # loads numba
+
+    beside = {spec: find_unjudged_share(measure) for spec, measure in measures.items()}
+    known: dict[str, Measure] = {spec: m for spec, m in beside.items() if m is not None}
+    values = _values_per_query(known, rows, doc_ids)
+    return {spec: measure.aggregate(values[spec]) for spec, measure in known.items()}
 
 
 def _left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[str, Measure]:
@@ -266,6 +307,23 @@ def _judgement_masks(
             "in the pool."
         )
     return known, chosen
+
+
+def _grade_unjudged(
+    y: NDArray[Any], judged: NDArray[np.bool_], measures: dict[str, Measure]
+) -> NDArray[Any]:
+    """Labels with 0 for unjudged rows that have none."""
+    absent = ~judged & np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    if not absent.any():
+        return y
+    for spec, measure in measures.items():
+        if not measure.reads_from_top:
+            raise ValueError(
+                f"measure {spec!r} compares the labels of all rows, but {int(absent.sum())} rows "
+                "are unjudged. Leave them out (RankingData.only_judged), or use a measure of the "
+                "top of the ranking, such as nDCG@10."
+            )
+    return np.where(absent, 0.0, y)
 
 
 def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import is_frame
 from rankwise.metrics.measure import Measure
@@ -62,10 +63,29 @@ def unpack_rows(given: Given) -> Given:
             raise TypeError("scores are missing: evaluate(data, scores, measures).")
         measures = _measures(given, given.qid)
         doc_ids = y.doc_ids if given.doc_ids is None else given.doc_ids
-        return given._replace(y=y.y, qid=y.groups, measures=measures, doc_ids=doc_ids)
+        judged = y.judged if given.judged is None else given.judged
+        return given._replace(
+            y=y.y, qid=y.groups, measures=measures, doc_ids=doc_ids, judged=judged
+        )
     if scores is None:
         raise TypeError("scores are missing: evaluate(y, scores, qid, measures).")
     return given
+
+
+def unpack_run(given: Given) -> tuple[Run, Any, Any]:
+    """A run, its human judgements and the measures, for an evaluation with a machine judge.
+
+    Raises
+    ------
+    TypeError
+        If the arguments are rows, or one is passed twice.
+    """
+    if isinstance(given.y, Qrels) or given.scores is None or not _is_run(given.y, given.scores):
+        raise TypeError(
+            "judge needs a run and human judgements: evaluate(run, human, measures, judge=machine)."
+        )
+    _refuse_extra(given, "a run")
+    return as_run(given.y), given.scores, _measures(given, given.qid)
 
 
 def _is_run(y: Any, judgements: Any) -> bool:

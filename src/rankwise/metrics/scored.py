@@ -391,7 +391,7 @@ def _finite(scored: ScoredGroups) -> bool:
 
 def _raise_not_finite(y: NDArray[Any], scores: NDArray[Any]) -> None:
     for name, array, fix in (
-        ("y", y, "Drop unjudged rows."),
+        ("y", y, "Drop unjudged rows, or pass which rows are judged."),
         ("scores", scores, "Check the model's predictions."),
     ):
         finite = np.isfinite(array)

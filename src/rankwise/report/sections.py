@@ -14,6 +14,7 @@ from rankwise.selection.leaderboard_text import (
     joint_interval,
     merge_notes,
     ranks_text,
+    rows_left_out,
     shares_of_unjudged,
     what_can_be_seen,
 )
@@ -61,6 +62,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "missing": [row for row in rows if not row["rank"]],
         "notes": [
             *(("all", line) for line in shares_of_unjudged(board)),
+            *(("all", line) for line in rows_left_out(board)),
             *merge_notes(rows, board.settings.contestant),
         ],
     }

@@ -6,6 +6,9 @@ from .gate import Regression as Regression
 from .gate import find_regressions as find_regressions
 from .judging.difference_bounds import DifferenceBounds as DifferenceBounds
 from .judging.difference_bounds import difference_bounds as difference_bounds
+from .judging.length_bias import LengthBias as LengthBias
+from .judging.length_bias import LengthGroup as LengthGroup
+from .judging.length_bias import bias_by_length as bias_by_length
 from .judging.machine_judge import MachineJudged as MachineJudged
 from .judging.machine_judge import evaluate_with_judge as evaluate_with_judge
 from .judging.next_judgements import NextJudgement as NextJudgement

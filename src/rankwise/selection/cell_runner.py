@@ -6,6 +6,7 @@ import signal
 import time
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from rankwise.selection.predicted_ranks import summarise_predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
 from rankwise.selection.store import ResultStore
 from rankwise.selection.tuning import tune
+from rankwise.typing import Float64Array
 
 _PAGE = 4096
 _MOST_NOTES = 5
@@ -92,8 +94,8 @@ def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
     fold = task.fold.open() if isinstance(task.fold, Parcel) else task.fold
     if isinstance(task.candidate.estimator, GivenScores):
         return fill_given(task.measurement, empty, task.candidate.estimator, fold.test)
-    train, test = _read_only(fold.train), _read_only(fold.test)
-    vali = None if fold.vali is None else _read_only(fold.vali)
+    train, test = _read_only(fold.train.only_judged()), _read_only(fold.test)
+    vali = None if fold.vali is None else _read_only(fold.vali.only_judged())
     with PeakMemory() as memory:
         start = time.perf_counter()
         tuned = tune(
@@ -121,7 +123,19 @@ def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
         memory_bytes=memory.extra_bytes,
         chosen=convert_to_json(tuned.chosen),
         search=convert_to_json(tuned.search),
-        ranks=summarise_predicted_ranks(tuned.estimator, test.y, told, shares),
+        ranks=_summarise_ranks(tuned.estimator, test, told, shares),
+    )
+
+
+def _summarise_ranks(
+    estimator: Any, test: RankingData, told: Predictions, shares: Float64Array | None
+) -> dict[str, Any]:
+    """Predicted ranks of the judged rows of a test part."""
+    kept = slice(None) if test.judged is None else test.judged
+    labels = None if told.labels is None else told.labels[kept]
+    told = replace(told, scores=told.scores[kept], labels=labels)
+    return summarise_predicted_ranks(
+        estimator, test.y[kept], told, None if shares is None else shares[kept]
     )
 
 

@@ -24,6 +24,8 @@ from rankwise.selection.candidates import Candidate, convert_to_candidates, scor
 from rankwise.selection.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
+from rankwise.selection.given_scores import GivenScores
+from rankwise.selection.judging.order_check import add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.measured import Measurement, recall_of
 from rankwise.selection.origin import changes, merge_versions
@@ -44,6 +46,7 @@ def compare(
     qid: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
     doc_id: str | None = None,
+    unjudged: float | Literal["missing"] | None = None,
     baseline: str | None = None,
     cv: Any = None,
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
@@ -78,6 +81,9 @@ def compare(
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
         Feature columns of a frame; None: all remaining columns of numbers.
+    unjudged : number or "missing", optional
+        Label of rows without a judgement, such as -1; "missing": an empty label or NaN. None: every
+        row needs a label, unless the data say which rows are judged (``RankingData.judged``).
     baseline : str, optional
         Name of one of the rankers, such as the system in production. In addition to the table of
         all pairs, every other ranker is tested against it, with a correction over these pairs only.
@@ -150,6 +156,11 @@ def compare(
     (MAE, ZeroOne, MacroMAE, Within, Kappa) use its classes. For rankers that predict no classes,
     they use the scores instead, and a note says so.
 
+    Rows without a judgement (``RankingData.judged``) are left out where rankers are fitted and
+    parameters chosen; a line of the leaderboard says how many. In test parts they are ranked, and
+    count as not relevant: the leaderboard shows their share beside every measure, and a note names
+    the neighbours whose order they could change (:func:`rankwise.selection.difference_bounds`).
+
     Data may name judged documents that are not rows (``RankingData.missed``), as the tables of
     :meth:`rankwise.text.TextRanker.table` do. Measures that read a ranking from its top, such as AP
     and nDCG, count them as relevant documents that no ranker found. Rank correlations and measures
@@ -189,6 +200,7 @@ def compare(
         qid=qid,
         features=features,
         doc_id=doc_id,
+        unjudged=unjudged,
         score_columns=score_columns(candidates),
     )
     folds = convert_to_folds(data, cv, random_state=random_state)
@@ -197,11 +209,12 @@ def compare(
     select = first if select_by is None else parse(select_by, preset)
     kept = None if store is None else ResultStore(store)
 
-    infos = []
+    infos, has_unjudged = [], False
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measurement.measures, select)
         if not infos:
             _warn_of_score_columns(candidates, fold.test)
+        has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         infos.append(_describe(fold, name))
     versions = library_versions() | merge_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
@@ -265,11 +278,16 @@ def compare(
                 note(cell)
                 if cell.fold in sent and all((c.name, cell.fold) in cells for c in candidates):
                     sent.pop(cell.fold).remove()
+    found = [cells[where] for where in keys]
+    if has_unjudged:
+        tests = {name: folds[i].test for i, name in enumerate(folds.fold_names)}
+        given = {c.name: c.estimator for c in candidates if isinstance(c.estimator, GivenScores)}
+        found = add_order_notes(found, tests, measurement.named, given)
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={c.name: c.describe() for c in candidates},
         fold_infos=infos,
-        cells=[cells[where] for where in keys],
+        cells=found,
         settings=replace(
             settings,
             data=folds.name,
@@ -315,23 +333,28 @@ def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure
             f"{by_id[0]} breaks ties by document id, but the data have none. Pass data with "
             f"document ids ({setting('doc_id')} for a frame), or write ties=mean."
         )
-    ids = fold.test.doc_ids
-    evaluate(fold.test.y, np.zeros(fold.test.n_samples), fold.test.groups, measures, doc_ids=ids)
+    evaluate(fold.test, np.zeros(fold.test.n_samples), measures=measures)
+    for part, what in ((fold.train, "training"), (fold.vali, "validation")):
+        if part is not None and len(part) and part.judged is not None and not part.judged.any():
+            raise ValueError(f"the {what} part has no judged row. Use fewer folds, or judge some.")
     if fold.vali is not None:
-        select.mean(fold.vali.y, np.zeros(fold.vali.n_samples), fold.vali.groups)
+        vali = fold.vali.only_judged()
+        select.mean(vali.y, np.zeros(vali.n_samples), vali.groups)
 
 
 def _describe(fold: Fold, name: str) -> FoldInfo:
+    train = fold.train.only_judged()
     return FoldInfo(
         name=name,
         qids=fold.test.groups.ids.tolist(),
         n_rows=fold.test.n_samples,
-        n_train=fold.train.n_samples,
-        n_train_queries=fold.train.n_queries,
+        n_train=len(train),
+        n_train_queries=train.n_queries,
         n_features=fold.train.n_features,
         has_validation=fold.vali is not None,
         fingerprint=fold_fingerprint(fold),
         recall=recall_of(fold.test),
+        n_unjudged=len(fold.train) - len(train),
     )
 
 

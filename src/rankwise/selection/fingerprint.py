@@ -45,7 +45,7 @@ def fingerprint(value: Any) -> str:
 
 
 def data_fingerprint(data: RankingData) -> str:
-    """Hash of the content of one table: values, labels, queries, weights, and their dtypes.
+    """Hash of the content of one table: values, labels, queries, weights, judged rows, and dtypes.
 
     One pass over the bytes (about 1 GB/s); names and comments are ignored.
     """
@@ -53,6 +53,8 @@ def data_fingerprint(data: RankingData) -> str:
     parts = [data.X, data.y, data.qid, data.sample_weight]
     if data.missed is not None:
         parts += [data.missed.y, data.missed.qid]
+    if data.judged is not None:
+        parts.append(data.judged)
     for part in parts:
         _update(hasher, part)
     return hasher.hexdigest()[:32]

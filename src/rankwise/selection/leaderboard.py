@@ -252,9 +252,9 @@ class Leaderboard:
         name = self._name(measure)
         turn = 1.0 if self.greater_is_better(name) else -1.0
 
-        def place(ranker: str) -> tuple[bool, float]:
+        def place(ranker: str) -> tuple[bool, float, str]:
             mean = self._standings[name][ranker].mean
-            return mean is None, 0.0 if mean is None else -turn * mean
+            return mean is None, 0.0 if mean is None else -turn * mean, ranker
 
         rows = [self._row(ranker, name) for ranker in sorted(self.rankers, key=place)]
         for number, row in enumerate(rows, start=1):

@@ -24,8 +24,9 @@ _BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑"}
 _WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
 # In this order: the backslash of a replacement must stay.
 _LATEX = {
-    "\\": r"\textbackslash ", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "_": r"\_", "%": r"\%", "~": r"\textasciitilde ", "^": r"\textasciicircum ",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "_": r"\_", "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rankwise.metrics import parse
+from rankwise.selection.fold_result import DONE
 from rankwise.selection.provenance import Settings
 
 if TYPE_CHECKING:
@@ -56,10 +57,13 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
     text += none_counts(board)
     text += shares_of_unjudged(board)
+    text += rows_left_out(board)
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
     for row in rows:
-        if not row["rank"]:
+        if not row["rank"] and row["status"] == DONE:
+            text.append(f"{row['ranker']} has no value of {first}.")
+        elif not row["rank"]:
             missing = [c.fold for c in board.cells if c.ranker == row["ranker"] and not c.values]
             text.append(
                 f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
@@ -95,14 +99,26 @@ def shares_of_unjudged(board: Leaderboard) -> list[str]:
         found = [board.unjudged(ranker, name) for ranker in board.rankers]
         known = [share for share in found if share is not None]
         if max(known, default=0.0) > 0:
-            low, high = min(known), max(known)
-            between = f"{low:.1%}" if len(known) == 1 else f"{low:.1%} to {high:.1%}"
+            ends = dict.fromkeys([f"{min(known):.1%}", f"{max(known):.1%}"])
+            between = " to ".join(ends)
             cutoff = getattr(parse(board.specs[name]), "cutoff", None)
             read = "all ranks" if cutoff is None else f"the first {cutoff}"
             shares.append(f"{name} {between} of {read}")
     if not shares:
         return []
     return [f"Unjudged documents count as not relevant: {', '.join(shares)}."]
+
+
+def rows_left_out(board: Leaderboard) -> list[str]:
+    """A line on training rows without a judgement, if there are any."""
+    n = sum(info.n_unjudged for info in board.fold_infos)
+    if not n:
+        return []
+    n_all = n + sum(info.n_train for info in board.fold_infos)
+    parts = "training part" if len(board.folds) == 1 else "training parts"
+    return [
+        f"Rankers were fitted on judged rows only: {n} of {n_all} rows of the {parts} are unjudged."
+    ]
 
 
 def is_fitted(settings: Settings) -> bool:

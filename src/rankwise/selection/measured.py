@@ -74,8 +74,10 @@ class Measurement:
     ) -> FoldResult:
         """The result with values per query, notes and the scores of rows that all have one.
 
-        If ``judged`` is known, the values include the share of unjudged rows beside each measure.
+        If it is known which rows are judged, by ``judged`` or by the test part, the values include
+        the share of unjudged rows beside each measure.
         """
+        judged = test.judged if judged is None else judged
         ties = self._tie_notes(test, told, retrieved)
         unread = [str(measure.name) for measure in self.measures if measure.reads_labels]
         if unread and told.labels is None:
@@ -96,7 +98,7 @@ class Measurement:
         """Notes on measures whose value the order of tied rows decides, by the preset's rule."""
         if self.preset is None:
             return []
-        y, scores, groups, mask = test.y, told.scores, test.groups, retrieved
+        y, scores, groups, mask = test.grades, told.scores, test.groups, retrieved
         if test.missed is not None:
             y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
         notes = []
@@ -129,8 +131,8 @@ def values_by_query(
 ) -> dict[str, Float64Array]:
     """Values per query of every measure, which reads predicted labels or scores.
 
-    Missed documents count in measures that read a ranking from its top. ``judged`` and
-    ``pooled`` are for data without missed documents.
+    Missed documents count in measures that read a ranking from its top; they are judged.
+    ``pooled`` is for data without them.
     """
     found: dict[str, Float64Array] = {}
     for kind in product((False, True), repeat=2):
@@ -138,12 +140,14 @@ def values_by_query(
         if not wanted:
             continue
         y, scores, groups, mask = test.y, wanted[0].read(told), test.groups, retrieved
-        doc_ids = test.doc_ids
+        doc_ids, known = test.doc_ids, judged
         if test.missed is not None and wanted[0].reads_from_top:
             y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
             if doc_ids is not None:
                 doc_ids = _all_ids(doc_ids, test.missed)
-        words = {"doc_ids": doc_ids, "retrieved": mask, "judged": judged, "pooled": pooled}
+            if known is not None:
+                known = np.append(known, np.ones(len(test.missed), dtype=bool))
+        words = {"doc_ids": doc_ids, "retrieved": mask, "judged": known, "pooled": pooled}
         with warnings.catch_warnings():  # the leaderboard says so once
             warnings.simplefilter("ignore", UndefinedMeasureWarning)
             found |= evaluate(y, scores, groups, wanted, **words).per_query
@@ -157,7 +161,7 @@ def recall_of(data: RankingData) -> float | None:
     """
     if data.missed is None:
         return None
-    y, _, groups, is_row = _with_missed(data, data.missed, data.y, None)
+    y, _, groups, is_row = _with_missed(data, data.missed, data.grades, None)
     queries, relevant = groups.codes(), y > 0
     total = np.bincount(queries[relevant], minlength=groups.n_queries)
     found = np.bincount(queries[relevant & is_row], minlength=groups.n_queries)
@@ -175,7 +179,7 @@ def _with_missed(
     is_row = np.ones(len(test), dtype=bool) if retrieved is None else retrieved
     qid = np.concatenate([test.qid, missed.qid])
     return (
-        np.concatenate([test.y, missed.y]),
+        np.concatenate([test.grades, missed.y]),
         np.concatenate([scores, np.zeros(n)]),
         QueryGroups.from_qid(qid, len(qid)),
         np.concatenate([is_row, np.zeros(n, dtype=bool)]),

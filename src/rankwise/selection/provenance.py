@@ -28,7 +28,8 @@ class FoldInfo:
     """One fold: its test queries and the size and fingerprint of its data.
 
     ``recall``: share of the relevant documents that are rows, mean over the test queries with any;
-    None if it is not known, see ``RankingData.missed``.
+    None if it is not known, see ``RankingData.missed``. ``n_unjudged``: rows of the training part
+    without a judgement, which are not part of ``n_train``.
     """
 
     name: str
@@ -40,6 +41,7 @@ class FoldInfo:
     has_validation: bool
     fingerprint: str
     recall: float | None = None
+    n_unjudged: int = 0
 
 
 @dataclass(frozen=True)

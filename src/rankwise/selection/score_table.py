@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankwise.checks.frames import check_unique, wrap_frame
+from rankwise.checks.frames import wrap_frame
 from rankwise.checks.ids import id_texts
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
-from rankwise.datasets.readers.tables import PARQUET, open_parquet, valid
-from rankwise.datasets.readers.text_columns import read_columns
-from rankwise.datasets.readers.textfiles import open_text
-from rankwise.runtime.column_values import convert_to_values, is_missing
+from rankwise.runtime.column_values import convert_to_values
 from rankwise.runtime.vocabulary import setting
+from rankwise.selection.cell_table import (
+    CellTable,
+    add_index,
+    is_index_of_names,
+    read_file_cells,
+    read_frame_cells,
+)
 from rankwise.typing import Float64Array
 
 SYSTEM_NAMES = ("system", "model", "ranker", "method", "submission", "agent", "algorithm", "name")
@@ -30,17 +33,14 @@ UNIT_NAMES = (
 )  # fmt: skip
 # Name of the measure of a table whose columns are systems or units.
 _MEASURE = "score"
-_SEPARATORS = ("\t", ",", ";", "|")
 # Names of columns that hold no scores; in a wide table they would become systems or units.
 _NO_SCORES = re.compile(
     r"(rank|ranking|position|average|avg|mean|overall|total|params?(_.*)?|parameters|(model_)?size"
     r"|year|index|id|n_.*|num_.*)"
 )
-_FLAGS = {"true": 1.0, "false": 0.0}
 _MOST_NAMED = 3
 # Names that pandas makes up for an index in a file.
 _PANDAS_INDEX = re.compile(r"|Unnamed: \d+|index|__index_level_\d+__")
-_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "\u2013"})
 
 
 @dataclass(frozen=True)
@@ -82,40 +82,9 @@ class ScoreTable:
     layout: str = ""
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Columns by name, as they were written; ``where`` names a row in messages."""
-
-    columns: dict[str, list[Any]]
-    where: Callable[[int], str] = field(default="row {}".format)
-
-    def ids(self, name: str) -> list[str]:
-        return id_texts(self.columns[name], f"column {name!r}", self.where)
-
-    def is_text(self, name: str) -> bool:
-        """Whether the first cell with a value is not a number."""
-        for cell in self.columns[name]:
-            if not _is_empty(cell):
-                return _number(cell) is None
-        return False
-
-    def numbers(self, name: str) -> Float64Array:
-        """Numbers of a column, NaN for empty cells; infinities and texts are errors."""
-        found = np.empty(len(self.columns[name]))
-        for row, cell in enumerate(self.columns[name]):
-            value = math.nan if _is_empty(cell) else _number(cell)
-            if value is None or math.isinf(value):
-                raise ValueError(
-                    f"{self.where(row)}: {str(cell)!r} in column {name!r} is not a finite number "
-                    "(such as 0.5, without marks for thousands or percent). Leave cells without a "
-                    "value empty, or leave out columns that hold no scores with "
-                    f"{setting('ignore', [name])}."
-                )
-            found[row] = value
-        return found
-
-
-def read_score_table(scores: Any, names: ScoreColumns, sep: str | None = None) -> ScoreTable:
+def read_score_table(
+    scores: Any, names: ScoreColumns, sep: str | None = None, decimal: str | None = None
+) -> ScoreTable:
     """Read values of systems on units from a file, a frame or a mapping.
 
     Raises
@@ -129,20 +98,20 @@ def read_score_table(scores: Any, names: ScoreColumns, sep: str | None = None) -
     if isinstance(scores, str | Path):
         path = Path(scores)
         try:
-            return _of_table(_read_file(path, sep), names)
+            return _of_table(read_file_cells(path, sep, decimal), names)
         except ValueError as error:
             said = str(error)
             raise ValueError(said if str(path) in said else f"{path}: {said}") from None
-    frame = wrap_frame(_with_index(scores))
+    frame = wrap_frame(add_index(scores))
     if frame is None:
         raise TypeError(
             "scores must be the path of a table, a frame or a mapping from systems to values, "
             f"got {type(scores).__name__}. Pass {{system: {{unit: value}}}}, for instance."
         )
-    return _of_table(_of_frame(frame.lazy().collect()), names)
+    return _of_table(read_frame_cells(frame.lazy().collect(), decimal), names)
 
 
-def _of_table(table: _Table, names: ScoreColumns) -> ScoreTable:
+def _of_table(table: CellTable, names: ScoreColumns) -> ScoreTable:
     """Values of a table, whose columns tell its form.
 
     Raises
@@ -174,7 +143,7 @@ def _of_table(table: _Table, names: ScoreColumns) -> ScoreTable:
     return _of_wide_rows(table, system, names) if system else _of_wide_columns(table, names)
 
 
-def _of_long(table: _Table, system: str, measures: list[str], names: ScoreColumns) -> ScoreTable:
+def _of_long(table: CellTable, system: str, measures: list[str], names: ScoreColumns) -> ScoreTable:
     """One row per system, unit and run."""
     run = names.run if isinstance(names.run, str) else None
     units = _unit_columns(table, names, {system, run, *measures})
@@ -209,7 +178,9 @@ def _of_long(table: _Table, system: str, measures: list[str], names: ScoreColumn
     )  # fmt: skip
 
 
-def _repeats(table: _Table, systems: list[str], units: list[str], names: ScoreColumns) -> list[str]:
+def _repeats(
+    table: CellTable, systems: list[str], units: list[str], names: ScoreColumns
+) -> list[str]:
     """Numbers of repeated values if these are allowed, otherwise one run."""
     if names.run is not False:
         return [""] * len(systems)
@@ -229,7 +200,7 @@ def _how_to_repeat() -> str:
     )
 
 
-def _of_wide_columns(table: _Table, names: ScoreColumns) -> ScoreTable:
+def _of_wide_columns(table: CellTable, names: ScoreColumns) -> ScoreTable:
     """One row per unit, one column per system."""
     reserved = {name for name in (names.stratum, names.cluster) if name}
     texts = [name for name in table.columns if table.is_text(name) and name not in reserved]
@@ -244,6 +215,12 @@ def _of_wide_columns(table: _Table, names: ScoreColumns) -> ScoreTable:
             "the table has no column of scores. Name the columns of a long table with "
             f"{setting('system')} and {setting('score')}."
         )
+    if len(systems) == 1 and len(texts) > 1 and not (names.unit or names.score):
+        raise ValueError(
+            f"{systems[0]!r} is the only column of scores, so there would be one system. If the "
+            "table has one row per system and unit, name its columns with "
+            f"{setting('system')}, {setting('unit')} and {setting('score')}."
+        )
     n = len(table.columns[systems[0]])
     of_unit = _joined(table, units, names) if units else [str(row + 1) for row in range(n)]
     _check_distinct(of_unit, table)
@@ -256,7 +233,7 @@ def _of_wide_columns(table: _Table, names: ScoreColumns) -> ScoreTable:
     )  # fmt: skip
 
 
-def _of_wide_rows(table: _Table, system: str, names: ScoreColumns) -> ScoreTable:
+def _of_wide_rows(table: CellTable, system: str, names: ScoreColumns) -> ScoreTable:
     """One row per system, one column per unit."""
     if names.stratum or names.cluster:
         raise ValueError(
@@ -314,7 +291,7 @@ def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
     return ScoreTable(names, {_MEASURE: values})
 
 
-def _unit_columns(table: _Table, names: ScoreColumns, taken: set[Any]) -> list[str]:
+def _unit_columns(table: CellTable, names: ScoreColumns, taken: set[Any]) -> list[str]:
     if names.unit:
         return list(names.unit)
     taken = taken | {names.stratum, names.cluster}
@@ -328,7 +305,7 @@ def _unit_columns(table: _Table, names: ScoreColumns, taken: set[Any]) -> list[s
     return found
 
 
-def _joined(table: _Table, units: Sequence[str], names: ScoreColumns) -> list[str]:
+def _joined(table: CellTable, units: Sequence[str], names: ScoreColumns) -> list[str]:
     """Text of several columns that name a unit together.
 
     A group is part of the name where units of several groups have equal names.
@@ -346,7 +323,9 @@ def _joined(table: _Table, units: Sequence[str], names: ScoreColumns) -> list[st
     )
 
 
-def _of_units(table: _Table, name: str | None, of_unit: list[str], what: str) -> list[str] | None:
+def _of_units(
+    table: CellTable, name: str | None, of_unit: list[str], what: str
+) -> list[str] | None:
     """Value of a column for every unit, in the order of their first rows."""
     if name is None:
         return None
@@ -360,7 +339,7 @@ def _of_units(table: _Table, name: str | None, of_unit: list[str], what: str) ->
     return list(found.values())
 
 
-def _check_distinct(ids: list[str], table: _Table) -> None:
+def _check_distinct(ids: list[str], table: CellTable) -> None:
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if name in first:
@@ -371,7 +350,7 @@ def _check_distinct(ids: list[str], table: _Table) -> None:
         first[name] = row
 
 
-def _usual(table: _Table, names: Sequence[str]) -> str | None:
+def _usual(table: CellTable, names: Sequence[str]) -> str | None:
     """Column with a usual name, such as "Model" or "model name"; None if there is none."""
     known = {_plain(column): column for column in reversed(table.columns)}
     ends = ("", "_name", "_id")
@@ -388,7 +367,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{names[0]} to {names[-1]}"
 
 
-def _without(table: _Table, ignore: Sequence[str]) -> _Table:
+def _without(table: CellTable, ignore: Sequence[str]) -> CellTable:
     """Table without the named columns, and without numbers of rows that pandas wrote."""
     unknown = [name for name in ignore if name not in table.columns]
     if unknown:
@@ -398,26 +377,15 @@ def _without(table: _Table, ignore: Sequence[str]) -> _Table:
     kept = {
         name: cells
         for name, cells in table.columns.items()
-        if name not in ignore and not (_PANDAS_INDEX.fullmatch(name) and _counts_rows(cells))
+        if name not in ignore and not (_PANDAS_INDEX.fullmatch(name) and table.counts_rows(name))
     }
-    return _Table(kept, table.where)
+    return replace(table, columns=kept)
 
 
-def _counts_rows(cells: Sequence[Any]) -> bool:
-    """Whether cells are 0, 1, 2, … or 1, 2, 3, …"""
-    numbers = [_number(cell) for cell in cells]
-    return len(numbers) > 1 and numbers in (
-        [float(row) for row in range(len(numbers))],
-        [float(row + 1) for row in range(len(numbers))],
-    )
-
-
-def _check_hold_scores(table: _Table, columns: Sequence[str], what: str, argument: str) -> None:
+def _check_hold_scores(table: CellTable, columns: Sequence[str], what: str, argument: str) -> None:
     """Raise ValueError if columns of a wide table hold something else, by their names or values."""
     wrong = [
-        name
-        for name in columns
-        if _NO_SCORES.fullmatch(_plain(name)) or _counts_rows(table.columns[name])
+        name for name in columns if _NO_SCORES.fullmatch(_plain(name)) or table.counts_rows(name)
     ]
     if wrong:
         raise ValueError(
@@ -430,23 +398,7 @@ def _check_hold_scores(table: _Table, columns: Sequence[str], what: str, argumen
 
 def _has_labels(values: Any) -> bool:
     """Whether values are a series of pandas with an index that names them."""
-    return hasattr(values, "to_dict") and _names_rows(getattr(values, "index", None))
-
-
-def _names_rows(index: Any) -> bool:
-    """Whether an index of pandas says more than the place of a row."""
-    dtype = getattr(index, "dtype", None)
-    names = getattr(index, "names", None)
-    if dtype is None or names is None:
-        return False
-    return any(name is not None for name in names) or dtype.kind not in "iu"
-
-
-def _with_index(frame: Any) -> Any:
-    """A frame of pandas with its index as columns, if that names rows."""
-    if hasattr(frame, "reset_index") and _names_rows(getattr(frame, "index", None)):
-        return frame.reset_index()
-    return frame
+    return hasattr(values, "to_dict") and is_index_of_names(getattr(values, "index", None))
 
 
 def _mean_of_known(values: Float64Array) -> Float64Array:
@@ -454,54 +406,3 @@ def _mean_of_known(values: Float64Array) -> Float64Array:
     count = known.sum(axis=1)
     total = np.where(known, values, 0.0).sum(axis=1)
     return np.divide(total, count, out=np.full(len(values), math.nan), where=count > 0)[:, None]
-
-
-def _is_empty(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return cell.strip().lower() in _MISSING
-    return is_missing(cell)
-
-
-def _number(cell: Any) -> float | None:
-    if isinstance(cell, str) and cell.strip().lower() in _FLAGS:
-        return _FLAGS[cell.strip().lower()]
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return None
-
-
-def _of_frame(frame: Any) -> _Table:
-    check_unique(frame.columns)
-    return _Table(
-        {name: convert_to_values(frame[name].to_native()).tolist() for name in frame.columns}
-    )
-
-
-def _read_file(path: Path, sep: str | None) -> _Table:
-    file = open_text(path)
-    head = file.read(file.start, file.start + (1 << 16))
-    if head.startswith(b"PAR1") or path.suffix in PARQUET:
-        with open_parquet(path) as parquet:
-            return _of_frame(wrap_frame(valid(parquet.read())))
-    first = next((line for line in head.split(b"\n") if line.strip()), b"").rstrip(b"\r")
-    try:
-        header = first.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}, line 1: the names of columns are not UTF-8 text.") from None
-    sep = sep or max(_SEPARATORS, key=header.count)
-    names = next(csv.reader([header], delimiter=sep), [])
-    if len(names) < 2:
-        raise ValueError(
-            f"{path} must be a table with a header line and several columns, separated by a tab, "
-            "comma, semicolon or bar, or a Parquet file."
-        )
-    check_unique(names)
-    read = read_columns(file, names, sep, header=True)
-    columns = {}
-    for name, cells in zip(names, read.columns, strict=True):
-        try:
-            columns[name] = [cell.decode() for cell in cells]
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: column {name!r} is not UTF-8 text: {error}.") from None
-    return _Table(columns, read.where)

@@ -214,24 +214,36 @@ def _rows(part: Any) -> Int64Array:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def convert_to_judged(data: Any, *, score_columns: Sequence[str] = (), **columns: Any) -> Any:
+def convert_to_judged(
+    data: Any, *, score_columns: Sequence[str] = (), unjudged: Any = None, **columns: Any
+) -> Any:
     """Convert a frame with named columns to judged data; other data are returned unchanged.
+
+    ``unjudged`` is the label of rows without a judgement, also of a RankingData.
 
     Raises
     ------
     TypeError
-        If columns are named and ``data`` is not a frame.
+        If columns are named and ``data`` is not a frame, or ``unjudged`` does not apply to it.
     """
     named = {name: column for name, column in columns.items() if column is not None}
     if is_frame(data):
-        return RankingData.from_frame(data, score_columns=score_columns, **named)
+        words: dict[str, Any] = {"score_columns": score_columns, "unjudged": unjudged}
+        return RankingData.from_frame(data, **words, **named)
     if named:
         names, verb = " and ".join(named), "name" if len(named) > 1 else "names"
         raise TypeError(
             f"{names} {verb} columns of a frame, but data is a {type(data).__name__}. Pass the "
             "frame, or drop the argument."
         )
-    return data
+    if unjudged is None:
+        return data
+    if not isinstance(data, RankingData):
+        raise TypeError(
+            f"unjudged needs a frame or a RankingData, got {type(data).__name__}. Mark the "
+            "parts of folds themselves: RankingData.mark_unjudged."
+        )
+    return data.mark_unjudged(unjudged)
 
 
 def convert_to_folds(

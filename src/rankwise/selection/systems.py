@@ -35,7 +35,7 @@ from rankwise.selection.given_scores import (
     run_scores,
     unfrozen,
 )
-from rankwise.selection.judging.order_check import OrderCheck
+from rankwise.selection.judging.order_check import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.measured import Measurement, recall_of
 from rankwise.selection.provenance import FoldInfo, Settings
@@ -53,6 +53,7 @@ def evaluate_systems(
     qid: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
     doc_id: str | None = None,
+    unjudged: float | Literal["missing"] | None = None,
     baseline: str | None = None,
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
@@ -78,6 +79,9 @@ def evaluate_systems(
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
         Columns of a frame that models read; None: all remaining columns of numbers.
+    unjudged : number or "missing", optional
+        Label of rows without a judgement, see :func:`rankwise.compare`. Documents that are not in
+        judgements need no such label.
     baseline : str, optional
         Name of one of the systems. In addition to the table of all pairs, every other system is
         tested against it, with a correction over these pairs only.
@@ -112,7 +116,8 @@ def evaluate_systems(
     some runs have counts as not answered for the others, whereas trec_eval averages each run over
     its own queries. If any system scores rows, all systems are evaluated on the rows of ``data``,
     so the documents are the same for each; documents of a run that are not rows are left out.
-    Documents in ``RankingData.missed`` count as never found.
+    Documents in ``RankingData.missed`` count as never found. Rows without a judgement
+    (``RankingData.judged``) count as unjudged documents of runs do.
 
     Examples
     --------
@@ -142,12 +147,13 @@ def evaluate_systems(
     settings.check_baseline("systems", known)
     measurement = Measurement(list_specs(measures), preset)
     are_runs = all(isinstance(system, RunScores) for system in known.values())
-    unnamed = label is None and qid is None and doc_id is None and features is None
+    words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
+    words |= {"unjudged": unjudged}
+    unnamed = all(word is None for word in words.values())
     if isinstance(data, str | Path | Mapping) or (are_runs and unnamed and is_frame(data)):
         data = read_judgements(data)
     if not isinstance(data, Qrels):
         columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]
-        words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IgnoredColumnsWarning)  # models know their columns
             data = convert_to_judged(data, score_columns=columns, **words)
@@ -260,6 +266,9 @@ def _of_rows(
             cells.append(fill(measurement, empty, system, data))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+    if data.judged is not None and not data.judged.all():
+        given = {name: s for name, s in systems.items() if isinstance(s, GivenScores)}
+        cells = add_order_notes(cells, {_ALL: data}, measurement.named, given)
     info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
     return replace(info, recall=recall_of(data)), cells
 

@@ -20,6 +20,8 @@ from rankwise.typing import Float64Array
 
 _RULES = ("refuse", "drop", "pairs")
 _ALL = "all"
+# Smallest size of the largest value; its inverse is the largest one.
+_SMALLEST = 1e-100
 
 
 def leaderboard(
@@ -33,6 +35,7 @@ def leaderboard(
     cluster: str | None = None,
     ignore: str | Sequence[str] = (),
     sep: str | None = None,
+    decimal: str | None = None,
     greater_is_better: bool = True,
     missing: str | float = "refuse",
     baseline: str | None = None,
@@ -77,6 +80,9 @@ def leaderboard(
         Columns to leave out, such as numbers of parameters in a wide table.
     sep : str of length 1, optional
         Separator of a text file; None: the most frequent in its first line.
+    decimal : {".", ","}, optional
+        Decimal mark of numbers that are text. None: the point; of files that are separated by
+        semicolons the comma, if numbers have commas that can be nothing else.
     greater_is_better : bool
         Whether larger scores are better.
     missing : {"refuse", "drop", "pairs"} or float
@@ -136,9 +142,12 @@ def leaderboard(
     names = ScoreColumns(
         system, _listed(unit), _listed(score), run, stratum, cluster, _listed(ignore) or ()
     )
-    table = read_score_table(scores, names, sep)
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    table = read_score_table(scores, names, sep, decimal)
     systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
     settings.check_baseline("systems", systems)
+    _check_magnitudes(table)
     table, notes = _fill(table, missing)
     table = _clustered(table)
     if len(table.units) < 2:
@@ -146,6 +155,17 @@ def leaderboard(
             f"a leaderboard needs at least two {settings.unit} with values, got {len(table.units)}."
         )
     return _board(table, systems, settings, notes)
+
+
+def _check_magnitudes(table: ScoreTable) -> None:
+    """Raise ValueError if squares of the values would leave the range of floats."""
+    for columns in table.values.values():
+        largest = max(float(np.nanmax(np.abs(v), initial=0.0)) for v in columns.values())
+        if largest > 1.0 / _SMALLEST or 0 < largest < _SMALLEST:
+            raise ValueError(
+                f"scores must not be larger than {1 / _SMALLEST:g}, nor all smaller than "
+                f"{_SMALLEST:g}, but the largest is {largest:g}. Use another unit."
+            )
 
 
 def _listed(names: str | Sequence[str] | None) -> Sequence[str] | None:
@@ -245,7 +265,7 @@ def _board(
 ) -> Leaderboard:
     """Leaderboard with one fold per stratum."""
     strata = np.array(table.strata or [_ALL] * len(table.units), dtype=object)
-    folds = list(dict.fromkeys(strata.tolist()))
+    folds = sorted(set(strata.tolist()))
     members = {fold: np.flatnonzero(strata == fold) for fold in folds}
     units = np.array(table.units, dtype=object)
     infos = [

@@ -45,6 +45,7 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     Parameters
     ----------
     data : RankingData, Fold or FoldedData
+        Rows without a judgement (``RankingData.judged``) are left out.
 
     Returns
     -------
@@ -84,11 +85,11 @@ def _parts_by_fold(
 ) -> Iterator[tuple[str, list[tuple[str, RankingData]]]]:
     """Name of every fold, and its parts by name."""
     if isinstance(data, RankingData):
-        yield "", [("data", data)]
+        yield "", [("data", data.only_judged())]
         return
     for fold in [data] if isinstance(data, Fold) else data:
         parts = [("train", fold.train), ("vali", fold.vali), ("test", fold.test)]
-        yield fold.name, [(what, part) for what, part in parts if part is not None]
+        yield fold.name, [(what, part.only_judged()) for what, part in parts if part is not None]
 
 
 def _hash_parts(named: Sequence[tuple[str, RankingData]]) -> list[HashedRows]:

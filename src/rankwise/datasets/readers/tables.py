@@ -49,6 +49,7 @@ def read_table(
     sample_weight: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
     score_columns: Sequence[str] = (),
+    unjudged: float | Literal["missing"] | None = None,
     sep: str | None = None,
     dtype: DTypeLike = np.float32,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
@@ -76,6 +77,9 @@ def read_table(
     score_columns : sequence of str
         Columns with scores of existing systems. They become features only if ``features`` names
         them too.
+    unjudged : number or "missing", optional
+        Label of rows without a judgement, such as -1; "missing": an empty cell. See
+        ``RankingData.judged``. None: every row needs a label.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix). If given, files with any other
         suffix are read as text too.
@@ -107,7 +111,7 @@ def read_table(
         If a side file of group sizes or weights stands beside a table: it is not read.
     """
     paths = table_files(path, other=sep is not None)
-    roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
+    roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged)
     if is_parquet(paths[0]):
         columns, rows = _read_parquet(paths, roles, dtype, max_decompressed_bytes)
     else:
@@ -115,7 +119,7 @@ def read_table(
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns, rows = read_delimited(files, roles, dtype)
     warn_of_unread(paths)
-    return RankingData.from_rows(rows, columns.features, _name(path, paths))
+    return RankingData.from_rows(rows, columns.features, _name(path, paths), unjudged)
 
 
 # Alias from before RankingData had this method.

@@ -12,7 +12,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +48,16 @@ class Qrels:
     def from_data(cls, data: RankingData) -> Qrels:
         """Make judgments from judged data; rows without document ids are named by number.
 
+        Rows without a judgement (``RankingData.judged``) are left out.
+
         Raises
         ------
         ValueError
             If a label is not a whole number, or a query has a document twice.
         """
+        if data.judged is not None and data.doc_ids is None:
+            data = replace(data, doc_ids=_names(data)[1])  # numbers among all rows
+        data = data.only_judged()
         whole = data.y == np.floor(data.y)
         if not whole.all():
             row = int(np.argmin(whole))

@@ -61,7 +61,7 @@ def write_letor(
     TypeError
         If labels and queries are missing, or given twice.
     ValueError
-        If lengths differ, or an id or comment would break the line.
+        If lengths differ, a row is unjudged, or an id or comment would break the line.
     OSError
         If the file cannot be written; an old file of this name is then unchanged.
 
@@ -82,6 +82,11 @@ def letor_text(
     data: RankingData, comments: ArrayLike | None = None, with_qid: bool = True
 ) -> Iterator[memoryview]:
     """Yield the lines of :func:`write_letor` in blocks; arguments are checked first."""
+    if data.judged is not None and not data.judged.all():
+        raise ValueError(
+            f"{int((~data.judged).sum())} rows have no judgement to write. Write "
+            "data.only_judged(), or labels of your own for them."
+        )
     notes = _notes(data, comments)
     labels = _numbers(data.y)
     queries = _queries(data.qid) if with_qid else None

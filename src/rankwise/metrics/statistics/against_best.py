@@ -22,6 +22,7 @@ from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
     check_columns,
     check_level,
+    order_by_values,
     stratified_means,
     t_p_values,
     t_quantile,
@@ -242,6 +243,7 @@ def _table(
             f"per_query must hold 1-d arrays of equal length, got shapes {shapes}. "
             "Pass one value per query for every system."
         )
+    values, strata = _in_own_order(values, strata)
     given = check_columns(np.column_stack(list(values.values())))
     means = dict(zip(values, stratified_means(given, strata).mean.tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
@@ -302,6 +304,16 @@ def _table(
         )
         for i, name in enumerate(names)
     ]
+
+
+def _in_own_order(
+    values: Mapping[str, Float64Array], strata: ArrayLike | None
+) -> tuple[dict[str, Float64Array], ArrayLike | None]:
+    """Systems by name and queries by values: the given orders change no sum and no draw."""
+    names = sorted(values, key=str)
+    order = order_by_values(np.column_stack([values[name] for name in names]), strata)
+    ordered = None if strata is None else np.asarray(strata)[order]
+    return {name: values[name][order] for name in names}, ordered
 
 
 def _runs_of(

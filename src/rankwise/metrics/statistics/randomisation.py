@@ -49,8 +49,8 @@ def sign_flip_p_values(
     Returns
     -------
     ndarray of shape (n_systems,), float64
-        p-values; 1 if all differences are 0, NaN if a column holds none. The value of a column does
-        not depend on the other columns.
+        p-values, whatever the order of the queries; 1 if all differences are 0, NaN if a column
+        holds none. The value of a column does not depend on the other columns.
 
     Notes
     -----
@@ -110,8 +110,11 @@ def _drawn(
 ) -> Float64Array:
     rng = np.random.default_rng(random_state)
     n = len(values)
+    # Flips of |d| are as likely as flips of d; sorted, they do not depend on the order of queries.
+    sizes = np.sort(np.abs(values), axis=0)
+    total = sizes.sum(axis=0)
     observed = values.sum(axis=0)
-    tie = TIE * np.abs(values).sum(axis=0)
+    tie = TIE * total
     threshold = (np.abs(observed) if two_sided else observed) - tie
     n_extreme = np.zeros(values.shape[1], dtype=np.int64)
     n_more = n_extreme.copy()
@@ -120,7 +123,7 @@ def _drawn(
         n_flips = min(per_chunk, n_resamples - start)
         random_bytes = rng.integers(0, 256, size=(n_flips, -(-n // 8)), dtype=np.uint8)
         kept = np.unpackbits(random_bytes, axis=1, count=n).astype(np.float64)
-        sums = 2.0 * (kept @ values) - observed
+        sums = 2.0 * (kept @ sizes) - total
         sums = np.abs(sums) if two_sided else sums
         n_extreme += (sums >= threshold).sum(axis=0)
         n_more += (sums > threshold + 2 * tie).sum(axis=0)

@@ -12,7 +12,11 @@ from scipy.stats import nct, t
 
 from rankwise.checks.frames import numbers_of, wrap_frame
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
-from rankwise.metrics.statistics.stratified import check_columns, check_level
+from rankwise.metrics.statistics.stratified import (
+    check_columns,
+    check_level,
+    order_by_values,
+)
 from rankwise.typing import ArrayLike, Float64Array
 
 _MOST_QUERIES = 10_000_000
@@ -20,6 +24,8 @@ _MOST_QUERIES = 10_000_000
 _DRAWS = 1999
 # Critical values and noncentralities beyond which the noncentral t is not computed.
 _LARGE = 50.0
+# Spread, as a share of the largest value, below which differences are equal but for rounding.
+_ROUNDING = 1e-13
 # Spread below which ratios of differences to it overflow.
 _SMALLEST = 1e-100
 
@@ -234,7 +240,8 @@ def _of_pilot(
     n = (pairs.freedom + 1)[above]
     spreads = (pairs.error[above] * np.sqrt(n))[n > 1]
     spread = float(np.median(spreads[~np.isnan(spreads)])) if len(spreads) else math.nan
-    if not _SMALLEST < spread < math.inf:
+    least = max(_SMALLEST, _ROUNDING * float(np.nanmax(np.abs(values), initial=0.0)))
+    if not least < spread < math.inf:
         raise ValueError(
             "pilot must hold two systems whose differences vary over at least two queries. Measure "
             "more queries."
@@ -260,13 +267,14 @@ def _columns(pilot: Mapping[str, ArrayLike]) -> Float64Array:
             "pilot must map at least two systems to their values per query, got "
             f"{type(pilot).__name__ if not isinstance(pilot, Mapping) else list(pilot)}."
         )
-    arrays = [np.asarray(values, dtype=np.float64) for values in pilot.values()]
+    arrays = [np.asarray(pilot[name], dtype=np.float64) for name in sorted(pilot, key=str)]
     if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
         raise ValueError(
             "pilot must hold 1-d arrays of equal length, one value per query, got shapes "
             f"{[array.shape for array in arrays]}."
         )
-    return check_columns(np.column_stack(arrays))
+    values = check_columns(np.column_stack(arrays))
+    return values[order_by_values(values)]
 
 
 def _power(n: int, effect: float, quantile: float) -> float:

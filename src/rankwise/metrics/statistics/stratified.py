@@ -15,6 +15,9 @@ from scipy.special import stdtr, stdtrit
 
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
+# Digits, of the largest value, to which equal values agree however they were summed.
+_SAME_DIGITS = 10
+
 
 class StratifiedMeans(NamedTuple):
     """Means of several systems, one entry per system.
@@ -162,6 +165,23 @@ def stratum_codes(strata: ArrayLike | None, n_queries: int) -> Int64Array:
         )
     found, codes = np.unique(strata, return_inverse=True)
     return np.zeros(n_queries, np.int64) if len(found) == n_queries else codes.astype(np.int64)
+
+
+def order_by_values(values: Float64Array, strata: ArrayLike | None = None) -> Int64Array:
+    """Order of the queries by stratum, then by their values in the first system, the second, ….
+
+    Queries with equal rows are interchangeable. What draws numbers for queries in this order, and
+    adds in it, does not depend on the order in which queries were given. O(n log n) per system.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_queries, n_systems)
+    strata : array-like of shape (n_queries,), optional
+    """
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    # Values of one query that were summed in another order are equal.
+    keys = np.round(values / largest, _SAME_DIGITS) if largest > 0 else values
+    return np.lexsort((*keys.T[::-1], stratum_codes(strata, len(values))))
 
 
 def check_columns(values: NDArray[np.floating]) -> Float64Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -133,7 +134,7 @@ def difference_bounds(
     check_completable(measure)
     pool = read_pool(systems, qrels, all_queries=all_queries)
     if pairs is None:
-        return enclose_neighbours(pool, measure)
+        return enclose_neighbours([pool], measure)
     return [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
 
 
@@ -188,16 +189,34 @@ def check_pairs(pairs: Sequence[tuple[str, str]], pool: JudgedPool) -> list[tupl
     return [*pairs]
 
 
-def enclose_neighbours(pool: JudgedPool, measure: Measure) -> list[DifferenceBounds]:
-    """Bounds of the differences between neighbours in the order by the mean, best first."""
-    names = [*pool.rows]
-    lead = {
-        name: 0.0 if name == names[0] else _mean(Completions(pool, measure, name, names[0]))
-        for name in names
+def enclose_neighbours(pools: Sequence[JudgedPool], measure: Measure) -> list[DifferenceBounds]:
+    """Bounds of the differences between neighbours in the order by the mean, best first.
+
+    Of several pools, such as the folds of a comparison, the mean of their means counts.
+    """
+    first, *others = pools[0].rows
+    lead = {first: 0.0} | {
+        name: float(np.mean([_mean(Completions(pool, measure, name, first)) for pool in pools]))
+        for name in others
     }
     turn = 1.0 if measure.greater_is_better else -1.0
-    order = sorted(names, key=lambda name: -turn * lead[name])
-    return [enclose_difference(pool, measure, *pair) for pair in pairwise(order)]
+    order = sorted(lead, key=lambda name: -turn * lead[name])
+    return [
+        _average([enclose_difference(pool, measure, *pair) for pool in pools])
+        for pair in pairwise(order)
+    ]
+
+
+def _average(bounds: Sequence[DifferenceBounds]) -> DifferenceBounds:
+    """Bounds of the mean of independent differences; the certainty is that of one, or unknown."""
+    if len(bounds) == 1:
+        return bounds[0]
+    means = {
+        name: float(np.mean([getattr(b, name) for b in bounds]))
+        for name in ("difference", "low", "high", "expected")
+    }
+    n_open = sum(b.n_open for b in bounds)
+    return replace(bounds[0], **means, n_open=n_open, certainty=math.nan)
 
 
 def enclose_difference(

@@ -7,27 +7,16 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
-from rankwise.datasets.readers.judged_run import judge
-from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.metrics import Measure, evaluate
+from rankwise.metrics import Measure
 from rankwise.metrics.spec import list_specs
-from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
-from rankwise.typing import Float64Array
-
-_COLUMNS = (
-    "",
-    "estimate",
-    "interval",
-    "humans alone",
-    "machine",
-    "r",
-    "weight",
-    "bias",
-    "p (bias)",
+from rankwise.metrics.statistics.prediction_powered import PoweredMean
+from rankwise.metrics.two_judges import (
+    DEFAULT_MEASURE,
+    TwoJudges,
+    estimate_mean,
+    show_estimates,
 )
 
 
@@ -76,8 +65,7 @@ class MachineJudged:
                 f"{first.n_machine} with those of the machine only"
             )
             pairs = {" - ".join(pair): mean for pair, mean in self.differences[measure].items()}
-            rows = {**by_system, **pairs}
-            lines += _aligned([_COLUMNS, *(_row(name, found) for name, found in rows.items())])
+            lines += show_estimates({**by_system, **pairs})
         if self.n_left_out:
             lines.append(f"{self.n_left_out} queries that the machine did not judge do not count.")
         return "\n".join(lines)
@@ -87,12 +75,14 @@ def evaluate_with_judge(
     systems: Mapping[str, Run | Any],
     human: Qrels | Any,
     machine: Qrels | Any,
-    measures: str | Measure | Sequence[str | Measure] = "nDCG(empty=0)@10",
+    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURE,
     *,
     preset: str | None = None,
     confidence: float = 0.95,
 ) -> MachineJudged:
     """Evaluate systems by few human and many machine judgements.
+
+    ``evaluate(run, human, measures, judge=machine)`` does so for one run.
 
     The intervals hold whatever the errors of the machine are, if the queries with human
     judgements are a random sample of all.
@@ -146,91 +136,20 @@ def evaluate_with_judge(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
             "{'new': run, 'old': other_run}."
         )
-    by_human, by_machine = read_judgements(human), read_judgements(machine)
-    asked = np.unique(by_human.qid)
-    both = np.intersect1d(asked, by_machine.qid)
-    if len(both) < 3:
-        raise ValueError(
-            f"human and machine must share at least 3 judged queries, got {len(both)}. Let the "
-            "machine judge the queries with human judgements, too."
-        )
+    judges = TwoJudges.read(human, machine)
     specs = list_specs(measures)
     values = {
-        str(name): _values(as_run(run), by_human, by_machine, both, specs, preset)
+        str(name): judges.measure(as_run(run), specs, preset).values
         for name, run in systems.items()
     }
     means, differences = {}, {}
     for spec in map(str, specs):
         found = {name: by_spec[spec] for name, by_spec in values.items()}
-        means[spec] = {name: _estimate(spec, v, confidence) for name, v in found.items()}
+        means[spec] = {name: estimate_mean(spec, v, confidence) for name, v in found.items()}
         differences[spec] = {
-            (a, b): _estimate(
+            (a, b): estimate_mean(
                 spec, [x - y for x, y in zip(found[a], found[b], strict=True)], confidence
             )
             for a, b in combinations(found, 2)
         }
-    return MachineJudged(means, differences, len(asked) - len(both))
-
-
-def _values(
-    run: Run,
-    human: Qrels,
-    machine: Qrels,
-    both: np.ndarray[Any, Any],
-    specs: list[str | Measure],
-    preset: str | None,
-) -> dict[str, list[Float64Array]]:
-    """By measure: human and machine values of the queries of both, machine values of the others."""
-    parts = (
-        _only(human, np.isin(human.qid, both)),
-        _only(machine, np.isin(machine.qid, both)),
-        _only(machine, ~np.isin(machine.qid, both)),
-    )
-    found: dict[str, list[Float64Array]] = {str(spec): [] for spec in specs}
-    for qrels in parts:
-        if not len(qrels):
-            for values in found.values():
-                values.append(np.empty(0))
-            continue
-        result = evaluate(judge(run, qrels, all_queries=True), specs, preset=preset)
-        order = np.argsort(result.qids)
-        for spec, values in found.items():
-            values.append(result.per_query[spec][order])
-    return found
-
-
-def _only(qrels: Qrels, kept: np.ndarray[Any, Any]) -> Qrels:
-    return Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
-
-
-def _estimate(spec: str, values: Sequence[Float64Array], confidence: float) -> PoweredMean:
-    human, machine, machine_only = values
-    try:
-        return prediction_powered_mean(human, machine, machine_only, confidence=confidence)
-    except ValueError as error:
-        raise ValueError(f"{spec}: {error}") from error
-
-
-def _row(name: str, found: PoweredMean) -> tuple[str, ...]:
-    return (
-        name,
-        f"{found.mean:.4f}",
-        f"{found.low:.4f} to {found.high:.4f}",
-        f"{found.human_low:.4f} to {found.human_high:.4f}",
-        f"{found.machine_mean:.4f}",
-        f"{found.correlation:.2f}",
-        f"{found.weight:.2f}",
-        f"{found.bias:+.4f}",
-        f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
-    )
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return MachineJudged(means, differences, judges.n_left_out)

@@ -105,7 +105,9 @@ def next_judgements(
     check_completable(measure)
     pool = read_pool(systems, qrels, all_queries=all_queries)
     if pairs is None:
-        pairs = [(b.first, b.second) for b in enclose_neighbours(pool, measure) if not b.is_settled]
+        pairs = [
+            (b.first, b.second) for b in enclose_neighbours([pool], measure) if not b.is_settled
+        ]
     else:
         named = check_pairs(pairs, pool)
         pairs = [p for p in named if not enclose_difference(pool, measure, *p).is_settled]

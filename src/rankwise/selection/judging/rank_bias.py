@@ -90,11 +90,7 @@ def bias_by_rank(
         raise ValueError(f"k must be an integer >= 1, got {k!r}.")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
-    by_human, by_machine = read_judgements(human), read_judgements(machine)
-    known = by_machine.relevance >= 0  # a negative grade: not judged
-    by_machine = Qrels(
-        by_machine.qid[known], by_machine.doc_ids[known], by_machine.relevance[known]
-    )
+    by_human, by_machine = read_judgements(human), drop_negative(read_judgements(machine))
     parts = [_rank_pairs(as_run(run), by_human, by_machine, rel) for run in systems.values()]
     qid, rank, people, model = (np.concatenate(column) for column in zip(*parts, strict=True))
     if not len(qid):
@@ -104,7 +100,7 @@ def bias_by_rank(
         )
     query = np.unique(qid, return_inverse=True)[1]
     return [
-        _compare(r, query[at], people[at], model[at], confidence)
+        RankBias(r, int(at.sum()), *compare_verdicts(query[at], people[at], model[at], confidence))
         for r in range(1, int(k) + 1)
         if (at := rank == r).any()
     ]
@@ -126,10 +122,21 @@ def _rank_pairs(
     return qid[both], rank[both], verdicts[0], verdicts[1]
 
 
-def _compare(
-    rank: int, query: Int64Array, people: Float64Array, model: Float64Array, confidence: float
-) -> RankBias:
-    """Shares at one rank; the documents of a query are one cluster."""
+def drop_negative(qrels: Qrels) -> Qrels:
+    """Judgements without those of a negative grade, which means: not judged."""
+    known = qrels.relevance >= 0
+    return Qrels(qrels.qid[known], qrels.doc_ids[known], qrels.relevance[known])
+
+
+def compare_verdicts(
+    query: Int64Array, people: Float64Array, model: Float64Array, confidence: float
+) -> tuple[float, float, float, float, float]:
+    """Shares of two judges, their difference and its interval; queries are clusters.
+
+    Returns
+    -------
+    people, model, bias, low, high : float
+    """
     n, n_queries = len(query), len(np.unique(query))
     bias = float((model - people).mean())
     half = math.nan
@@ -137,5 +144,4 @@ def _compare(
         sums = np.bincount(query, model - people - bias)
         error = math.sqrt(float((sums**2).sum()) * n_queries / (n_queries - 1)) / n
         half = float(stdtrit(n_queries - 1, 0.5 + confidence / 2)) * error
-    human, machine = float(people.mean()), float(model.mean())
-    return RankBias(rank, n, human, machine, bias, bias - half, bias + half)
+    return float(people.mean()), float(model.mean()), bias, bias - half, bias + half

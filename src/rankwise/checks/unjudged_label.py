@@ -1,0 +1,22 @@
+"""Check the label that marks rows without a judgement."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+
+def check_unjudged(label: Any) -> float | None:
+    """Label of unjudged rows; None if they have none.
+
+    Raises
+    ------
+    ValueError
+        If ``label`` is neither a finite number nor "missing".
+    """
+    if isinstance(label, str) and label == "missing":
+        return None
+    if isinstance(label, bool) or not isinstance(label, Real) or not math.isfinite(label):
+        raise ValueError(f"unjudged must be a number such as -1, or 'missing', got {label!r}.")
+    return float(label)

@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 
 from rankwise.checks.rows import materialise
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.column_values import convert_to_values
 from rankwise.runtime.finite import RangeError
 from rankwise.typing import Float64Array, Int64Array
 
@@ -75,9 +76,9 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
 
 def _rows_that_differ(y: Any, sample_weight: Any) -> Int64Array:
     """Rows of positive weight; none if all their labels are equal."""
-    labels = np.asarray(y).ravel()
+    labels = convert_to_values(y).ravel()
     rows = np.arange(len(labels))
-    weight = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    weight = np.asarray(1.0 if sample_weight is None else convert_to_values(sample_weight), float)
     if weight.ndim:
         rows = rows[weight > 0]
     return rows if len(rows) and (labels[rows] != labels[rows[0]]).any() else rows[:0]
@@ -149,7 +150,7 @@ def _cause_in_weights(estimator: Any, given: Mapping[str, Any], rows: Int64Array
     weight = given.get("sample_weight")
     if weight is None:
         return None
-    array = np.asarray(weight, dtype=np.float64)
+    array = np.asarray(convert_to_values(weight), dtype=np.float64)
     mean = float(array[rows].mean()) if array.ndim else float(array)
     scaled = array / mean
     if not (0 < mean < 1 and np.isfinite(scaled).all()):

@@ -28,7 +28,12 @@ from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.delimited_errors import find_line, name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns
 from rankwise.datasets.readers.letor_errors import INFINITE
-from rankwise.datasets.readers.quotes import ENCLOSED, check_marks, names_are_quoted
+from rankwise.datasets.readers.quotes import (
+    ENCLOSED,
+    check_marks,
+    check_not_enclosed,
+    names_are_quoted,
+)
 from rankwise.datasets.readers.side_names import (
     SIZES,
     check_named_columns,
@@ -256,6 +261,7 @@ def read_delimited(
         with file.name_in_errors():
             _check_infinite(file, table)
             _check_exact(file, table, columns.score_columns)
+        _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
         ids = table[columns.qid]
@@ -442,6 +448,16 @@ def _kind_of(parts: Sequence[_Cells]) -> str | None:
     if numbers >= filled - numbers:
         return None
     return "dates" if sum(cells.dates for cells in parts) > filled // 2 else "text"
+
+
+def _check_ids(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
+    """Raise if marks enclose all ids of a file in which marks are text."""
+    if file.quote_char is not False:
+        return
+    for name in filter(None, (columns.qid, columns.doc_id)):
+        ids = table[name]
+        if len(ids) and ids[0].as_py().startswith('"'):
+            check_not_enclosed(file.path, name, [value.encode() for value in ids.to_pylist()])
 
 
 def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:

@@ -17,7 +17,7 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
-from rankwise.datasets.readers.quotes import names_are_quoted, unquote
+from rankwise.datasets.readers.quotes import check_not_enclosed, names_are_quoted, unquote
 from rankwise.datasets.readers.textfiles import TextFile
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.output import open_to_write
@@ -115,7 +115,7 @@ def read_columns(
         raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
     is_quoted = header and separator == "\t" and names_are_quoted(text.partition(b"\n")[0])
     if separator not in (None, "\t") or is_quoted:
-        rows, numbers = _quoted_rows(path, text, separator)
+        rows, numbers = quoted_rows(path, text, separator)
         line_of: Callable[[int], int] = numbers.__getitem__
     elif separator is None:
         lines = text.removesuffix(b"\n").split(b"\n") if text else []
@@ -136,6 +136,9 @@ def read_columns(
             )
     rows = rows[first:]
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
+    if separator == "\t" and not is_quoted:
+        for name, column in zip(fields, columns, strict=True):
+            check_not_enclosed(path, name, column)
     return TextColumns(path, columns, lambda row: line_of(row + first))
 
 
@@ -155,8 +158,14 @@ class _LineNumbers:
         return next(itertools.islice(filled, row, None))
 
 
-def _quoted_rows(path: Path, text: bytes, separator: Any) -> tuple[list[list[bytes]], list[int]]:
-    """Rows of text whose fields may stand in quotes, and the line at which each ends."""
+def quoted_rows(path: Path, text: bytes, separator: Any) -> tuple[list[list[bytes]], list[int]]:
+    """Rows of text whose fields may stand in quotes, and the line at which each ends.
+
+    Raises
+    ------
+    ValueError
+        If the text is not UTF-8, or a quotation mark is out of place.
+    """
     try:
         lines = io.StringIO(text.decode(), newline="\n")  # only LF ends a line
     except UnicodeDecodeError as error:
@@ -202,7 +211,8 @@ def id_column(name: str, values: NDArray[Any]) -> pa.Array:
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
         raise ValueError(
-            f"{name} must not be empty or hold white space, got {ids[row].as_py()!r} at row {row}."
+            f"{name} must not be empty or hold white space, got {ids[row].as_py()!r} at row {row}. "
+            "Replace the white space, or write a table, whose ids may hold it."
         )
     return ids
 

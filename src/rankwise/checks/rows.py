@@ -34,6 +34,7 @@ from rankwise.checks.frames import (
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
+from rankwise.checks.row_errors import RowError
 from rankwise.groups import QueryGroups
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import canonical_order
@@ -487,7 +488,7 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
             "Impute or drop such values. LambdaMART, AutoRanker, ranking trees and forests, "
             "RankBoost, FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
         )
-    raise ValueError(f"Input {name} contains {kind} at row {row}, column {column}{label}. {fix}")
+    raise RowError(f"Input {name} contains {kind}", row, f", column {column}{label}. {fix}")
 
 
 def check_folder(path: str | PathLike[str]) -> None:

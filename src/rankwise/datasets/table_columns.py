@@ -429,7 +429,7 @@ def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
         raise RowError(
             f"features must fit {stored.dtype}, column {name!r} has {values[row]:g}",
             row,
-            ". Read with dtype=np.float64.",
+            ". Scale the column, or read it in Python with dtype=np.float64.",
         )
 
 

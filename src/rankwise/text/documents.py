@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from rankwise.checks.ids import is_unicode
 from rankwise.datasets.column_names import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
@@ -161,7 +162,12 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     if isinstance(queries, str):
         _check_no_file(queries)
         queries = [queries]
-    if isinstance(queries, list | tuple) and all(isinstance(query, str) for query in queries):
+    if isinstance(queries, Iterator | np.ndarray) or _is_series(queries):
+        queries = list(queries)
+    if isinstance(queries, list | tuple) and any(isinstance(query, str) for query in queries):
+        for number, query in enumerate(queries):
+            if not isinstance(query, str):
+                raise TypeError(f"query {number} must be text, as others are, got {query!r:.60}.")
         return {str(number): query for number, query in enumerate(queries, start=1)}
     found: dict[str, str] = {}
     with prefix_errors(queries):
@@ -191,6 +197,11 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     if not found and isinstance(queries, Path):
         raise ValueError(f"{queries} has no queries. Check the file.")
     return found
+
+
+def _is_series(values: Any) -> bool:
+    """Whether an object is a single column of pandas, Polars or Arrow."""
+    return isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.Series)
 
 
 def _check_no_file(text: str) -> None:

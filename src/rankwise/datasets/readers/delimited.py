@@ -134,7 +134,7 @@ class DelimitedFile:
 
     @cached_property
     def text(self) -> bytes:
-        """The whole text."""
+        """The whole text; its first line has an end."""
         text = self.file.read(self.file.start, self.file.stop)
         self.file.check_unchanged()
         if b"\0" in text:
@@ -142,7 +142,7 @@ class DelimitedFile:
             raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
         if self.quote_char:
             check_marks(text, self.delimiter, len(self.header()))
-        return text
+        return text if b"\n" in text else text + b"\n"  # a header alone needs its end
 
     def first_line(self) -> bytes:
         """The line that names the columns: the first one that is not blank."""
@@ -163,7 +163,8 @@ class DelimitedFile:
                 "it is a Parquet table, not text. Give it a name that ends in .parquet"
             )
         check_named_columns(self.path, line)
-        names = self._read(line, None, False).column_names
+        with_end = line.rstrip(b"\n") + b"\n" if line else line  # without, Arrow sees no columns
+        names = self._read(with_end, None, False).column_names
         check_unique([name for name in names if name])  # columns without a name are left out
         if self.quote_char:
             head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
@@ -203,11 +204,12 @@ class DelimitedFile:
         from pyarrow import csv
 
         file = self.file
-        source = (
-            pa.OSFile(str(self.path))
-            if file.data is None
-            else pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
-        )
+        if b"\n" not in file.read(file.start, file.start + _BLOCK_BYTES):
+            source: Any = pa.BufferReader(self.text)
+        elif file.data is None:
+            source = pa.OSFile(str(self.path))
+        else:
+            source = pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
         return csv.open_csv(
             source,
             csv.ReadOptions(use_threads=threads, block_size=_BLOCK_BYTES),

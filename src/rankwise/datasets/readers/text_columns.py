@@ -17,6 +17,7 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
+from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.quotes import check_not_enclosed, names_are_quoted, unquote
 from rankwise.datasets.readers.textfiles import TextFile
 from rankwise.runtime.column_values import text_array
@@ -210,9 +211,10 @@ def id_column(name: str, values: NDArray[Any]) -> pa.Array:
     bad = pc.match_substring_regex(ids, r"[\x00\t-\r ]|^$")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
-        raise ValueError(
-            f"{name} must not be empty or hold white space, got {ids[row].as_py()!r} at row {row}. "
-            "Replace the white space, or write a table, whose ids may hold it."
+        raise RowError(
+            f"{name} must not be empty or hold white space, got {ids[row].as_py()!r}",
+            row,
+            ". Replace the white space, or write a table, whose ids may hold it.",
         )
     return ids
 

@@ -17,6 +17,7 @@ import pyarrow.compute
 from numpy.typing import ArrayLike
 
 from rankwise.checks.ids import id_text, id_texts
+from rankwise.checks.row_errors import RowError
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_text import doc_ids
 from rankwise.runtime.output import open_to_write
@@ -131,9 +132,10 @@ def _queries(qid: np.ndarray[Any, Any]) -> pa.Array:
     bad = pc.match_substring_regex(ids, r"[\x00\t-\r #]")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
-        raise ValueError(
-            f"qid must hold ids without white space or '#', got {ids[row].as_py()!r} at row {row}."
-            " Number the queries."
+        raise RowError(
+            f"qid must hold ids without white space or '#', got {ids[row].as_py()!r}",
+            row,
+            ". Number the queries.",
         )
     return ids
 
@@ -194,9 +196,10 @@ def _document_notes(doc_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if not text:
             continue
         if _NOT_IN_COMMENTS.search(text):
-            raise ValueError(
-                f"doc_ids must hold no white space in LETOR text, got {text!r} at row {row}. Write "
-                "CSV or Parquet, or number the documents."
+            raise RowError(
+                f"doc_ids must hold no white space in LETOR text, got {text!r}",
+                row,
+                ". Write CSV or Parquet, or number the documents.",
             )
         notes[row] = f"docid = {text}"
     return notes

@@ -159,3 +159,25 @@ def test_a_board_of_the_baseline_alone_is_no_gate(rankwise, tmp_path):
     run = rankwise("board", path, "--baseline", "old", "--fail-if", "worse")
     assert run.code == 2
     assert "is the only one" in run.err
+
+
+@pytest.mark.parametrize("command", ["board", "plan"])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("system,query,score\ra,1,1\rb,1,2\r", "carriage returns end the lines"),
+        ('{"a": {"1": 0.5}, "b": {"1": 0.2}}', "holds JSON, not a table"),
+        ('[{"system": "a", "score": 0.5}]', "holds JSON, not a table"),
+        (
+            "system,query,score\na,1,1_0\nb,1,.2\n",
+            "line 2: '1_0' in column 'score' is not a finite",
+        ),
+        ("system,query,score\na,1,1\nb,1,\u0662\n", "line 3: '\u0662' in column 'score' is not a"),
+    ],
+)
+def test_texts_that_are_no_tables_of_scores_are_named(rankwise, tmp_path, command, text, said):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(text.encode())
+    found = rankwise(command, path)
+    assert found.code == 1
+    assert str(path) in found.err and said in found.err

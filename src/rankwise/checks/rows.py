@@ -300,17 +300,18 @@ def _plain_arrow_table(X: Any) -> Any:
         if field.type == pa.string_view():
             plain = X.column(number).cast(pa.large_string())
         elif pa.types.is_run_end_encoded(field.type):
-            plain = pa.chunked_array([_decode_runs(part) for part in X.column(number).chunks])
+            plain = pa.chunked_array([_run_end_decode(part) for part in X.column(number).chunks])
         else:
             continue
         X = X.set_column(number, field.name, plain)
     return X
 
 
-def _decode_runs(runs: Any) -> Any:
+def _run_end_decode(runs: Any) -> Any:
     import pyarrow.compute
 
-    return pyarrow.compute.run_end_decode(runs)
+    functions: Any = pyarrow.compute  # created on import, so type checkers do not see them
+    return functions.run_end_decode(runs)
 
 
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:

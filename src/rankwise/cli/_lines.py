@@ -55,12 +55,11 @@ def first_bad_row(X: Any, error: RowError) -> int | None:
     """Row of X with the first value that is not finite, of the kind that an error names."""
     import numpy as np
 
-    from rankwise.typing import is_sparse
-
     if not error.problem.startswith("Input X contains "):
         return None
     is_bad = np.isnan if error.problem.endswith("NaN") else np.isinf
-    rows = X.tocoo().row[is_bad(X.tocoo().data)] if is_sparse(X) else is_bad(X).nonzero()[0]
+    entries = X.tocoo() if hasattr(X, "tocoo") else None
+    rows = is_bad(X).nonzero()[0] if entries is None else entries.row[is_bad(entries.data)]
     return int(rows.min()) if len(rows) else None
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from rankwise.checks.frames import check_unique, wrap_frame
 from rankwise.checks.ids import id_texts
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
+from rankwise.datasets.readers.file_formats import is_json
 from rankwise.datasets.readers.tables import PARQUET, open_parquet, valid
 from rankwise.datasets.readers.text_columns import read_columns
-from rankwise.datasets.readers.textfiles import open_text
+from rankwise.datasets.readers.textfiles import check_line_ends, open_text
 from rankwise.runtime.column_values import convert_to_values, is_missing
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
@@ -465,6 +466,8 @@ def _is_empty(cell: Any) -> bool:
 def _number(cell: Any) -> float | None:
     if isinstance(cell, str) and cell.strip().lower() in _FLAGS:
         return _FLAGS[cell.strip().lower()]
+    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
+        return None  # numbers for Python, but not for other programs
     try:
         return float(cell)
     except (TypeError, ValueError):
@@ -484,6 +487,12 @@ def _read_file(path: Path, sep: str | None) -> _Table:
     if head.startswith(b"PAR1") or path.suffix in PARQUET:
         with open_parquet(path) as parquet:
             return _of_frame(wrap_frame(valid(parquet.read())))
+    check_line_ends(path, head)
+    if is_json(head):
+        raise ValueError(
+            f"{path} holds JSON, not a table. Pass the mapping that json.load returns to "
+            "rankwise.leaderboard, or write CSV."
+        )
     first = next((line for line in head.split(b"\n") if line.strip()), b"").rstrip(b"\r")
     try:
         header = first.decode("utf-8-sig")

@@ -244,6 +244,11 @@ def check_rows(
         said = str(error)
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}{said[1:]}" if said.startswith("X ") else f"{name}: {said}") from None
+    except OverflowError:
+        raise ValueError(
+            f"{name} must hold numbers up to 1.8e308, the largest of float64, got a larger one. "
+            "Scale its column, or drop it."
+        ) from None
     _check_finite(rows, names, allow_nan=allow_nan, name=name)
     return rows
 

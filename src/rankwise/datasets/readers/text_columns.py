@@ -130,10 +130,12 @@ def read_columns(
         line_of = _LineNumbers(text)
     first = int(header)
     for row, tokens in enumerate(rows):
-        if len(tokens) != len(fields):
+        is_comment = separator is None and tokens[0] == b"#"  # with as many words as a row
+        if len(tokens) != len(fields) or is_comment:
             raise ValueError(
                 f"{path}, line {line_of(row)}: expected {len(fields)} fields "
                 f"({' '.join(fields)}), got {len(tokens)}: {_shown(b' '.join(tokens))}."
+                f"{_hint(tokens)}"
             )
     rows = rows[first:]
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
@@ -141,6 +143,15 @@ def read_columns(
         for name, column in zip(fields, columns, strict=True):
             check_not_enclosed(path, name, column)
     return TextColumns(path, columns, lambda row: line_of(row + first))
+
+
+def _hint(tokens: Sequence[bytes]) -> str:
+    """What to do about a line of another width, if it is a comment or separated by commas."""
+    if tokens and tokens[0].startswith(b"#"):
+        return " There are no comments in this format: remove the line."
+    if len(tokens) == 1 and tokens[0].count(b",") + tokens[0].count(b";") > 1:
+        return " If it is a table, name its columns in a first line: query-id,corpus-id,score."
+    return ""
 
 
 def _next(row: int) -> int:

@@ -116,7 +116,7 @@ def read_columns(
         raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
     is_quoted = header and separator == "\t" and names_are_quoted(text.partition(b"\n")[0])
     if separator not in (None, "\t") or is_quoted:
-        rows, numbers = quoted_rows(path, text, separator)
+        rows, numbers = read_quoted_rows(path, text, separator)
         line_of: Callable[[int], int] = numbers.__getitem__
     elif separator is None:
         lines = text.removesuffix(b"\n").split(b"\n") if text else []
@@ -170,7 +170,9 @@ class _LineNumbers:
         return next(itertools.islice(filled, row, None))
 
 
-def quoted_rows(path: Path, text: bytes, separator: Any) -> tuple[list[list[bytes]], list[int]]:
+def read_quoted_rows(
+    path: Path, text: bytes, separator: Any
+) -> tuple[list[list[bytes]], list[int]]:
     """Rows of text whose fields may stand in quotes, and the line at which each ends.
 
     Raises

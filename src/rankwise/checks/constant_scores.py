@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from rankwise.checks.rows import materialise
+from rankwise.checks.frames import materialise
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import convert_to_values
 from rankwise.runtime.finite import RangeError

@@ -25,10 +25,9 @@ from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.frames import (
     TIMES,
-    build_arrow_table,
     check_is_table,
     collect_frame,
-    label_columns,
+    materialise,
     plain_frame,
 )
 from rankwise.checks.model_width import check_model_width
@@ -273,50 +272,6 @@ def name_columns(estimator: Any, names: list[str] | None) -> Iterator[None]:
 def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
     named = _NAMED.get()
     return None if named is None or named[0] is not estimator or hasattr(X, "columns") else named[1]
-
-
-def materialise(X: Any) -> Any:
-    """Table of a record batch, with plain columns; a lazy Polars frame is collected.
-
-    Text replaces string views, and values replace runs of equal values. Labels of several types,
-    which only pandas has, become text.
-
-    Other inputs are returned unchanged.
-    """
-    X = label_columns(build_arrow_table(X), only_mixed=True)
-    if hasattr(X, "column_names") and hasattr(X, "schema"):
-        return _plain_arrow_table(X)
-    if hasattr(X, "assign") and (views := _string_views(X)):
-        return X.assign(**views)
-    return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
-
-
-def _string_views(X: Any) -> dict[str, Any]:
-    """Columns of pandas of a type that neither pandas nor scikit-learn can ask for its kind."""
-    views = [name for name, kind in X.dtypes.items() if "string_view" in str(kind)]
-    return {name: convert_to_array(X[name]) for name in views}
-
-
-def _plain_arrow_table(X: Any) -> Any:
-    """An Arrow table whose columns have types of which Arrow can select rows."""
-    import pyarrow as pa
-
-    for number, field in enumerate(X.schema):
-        if field.type == pa.string_view():
-            plain = X.column(number).cast(pa.large_string())
-        elif pa.types.is_run_end_encoded(field.type):
-            plain = pa.chunked_array([_run_end_decode(part) for part in X.column(number).chunks])
-        else:
-            continue
-        X = X.set_column(number, field.name, plain)
-    return X
-
-
-def _run_end_decode(runs: Any) -> Any:
-    import pyarrow.compute
-
-    functions: Any = pyarrow.compute  # created on import, so type checkers do not see them
-    return functions.run_end_decode(runs)
 
 
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:

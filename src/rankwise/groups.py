@@ -277,7 +277,23 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
     if array.dtype == object and not set(map(type, array)) <= {str, bytes, int}:
         for row, value in enumerate(array):
             _check_id(value, row)
+    _check_not_empty(array)
     return array
+
+
+def _check_not_empty(ids: NDArray[Any]) -> None:
+    """Raise ValueError if an id is an empty text, as tables have where ids are missing."""
+    if ids.dtype.kind in "US":
+        is_empty = ids == ids.dtype.type()
+        row = int(is_empty.argmax()) if is_empty.any() else None
+    elif ids.dtype == object:
+        row = next((row for row, value in enumerate(ids) if value in ("", b"")), None)
+    else:
+        return
+    if row is not None:
+        raise ValueError(
+            f"qid must not be missing, got '' at row {row}. Give every row a query id."
+        )
 
 
 def _check_id(value: Any, row: int) -> None:

@@ -10,8 +10,8 @@ import sklearn
 
 from rankwise.checks.classes import class_positions
 from rankwise.checks.exact_numbers import exact_float64
+from rankwise.checks.frames import materialise
 from rankwise.checks.queries import warn_of_one_query
-from rankwise.checks.rows import materialise
 from rankwise.groups import QueryGroups
 from rankwise.runtime.routing import call_with, select_accepted
 from rankwise.typing import ArrayLike, Float64Array, Int64Array

@@ -12,7 +12,7 @@ from scipy import sparse
 import rankwise
 from rankwise import ConstantScoresWarning, LambdaMART, McRank, RidgeRanker, StackingRanker
 from rankwise.ordinal import RankingTree
-from tests.common.estimators import load_class, small
+from tests.common.estimators import accepts, load_class, small
 
 
 def few_rows():
@@ -84,11 +84,10 @@ def test_models_that_rank_say_nothing(key):
     assert told(small(key), X, y, qid) == ""
 
 
-def test_nothing_to_rank_is_no_fault():
+def test_a_single_row_is_no_fault():
     X, y, qid = few_rows()
-    assert told(RidgeRanker(), X, np.ones(38), qid) == ""
     assert told(RidgeRanker(), X[:1], y[:1], qid[:1]) == ""
-    weight = (y == 3).astype(float)  # rows of weight 0 are not there
+    weight = (np.arange(len(y)) == 3).astype(float)  # rows of weight 0 are not there
     assert told(RidgeRanker(), X, y, qid, sample_weight=weight) == ""
 
 
@@ -130,3 +129,16 @@ def test_leaderboard_names_them():
     board = rankwise.compare([LambdaMART(min_samples_leaf=40), McRank()], data, cv=2, n_jobs=1)
     notes = [note for cell in board.cells for note in cell.notes]
     assert any("LambdaMART gives all 38 training rows the same score" in note for note in notes)
+
+
+@pytest.mark.parametrize("key", ["linear_regression", "ridge", "elmrank", "svr", "mc_rank"])
+def test_labels_that_are_all_equal(key):
+    X, y, qid = few_rows()
+    message = told(small(key), X, np.full(len(y), 2.0), qid)
+    assert message.endswith(
+        "gives all 38 training rows the same score: all their labels are 2.0, so there is nothing "
+        "to learn. Check that y was read from the right column."
+    )
+    if accepts(key, "sample_weight"):
+        weight = (y > 3).astype(float)  # rows of weight 0 are not there
+        assert "all their labels are 4" in told(small(key), X, y, qid, sample_weight=weight)

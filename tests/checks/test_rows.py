@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from rankwise import LambdaMART, RidgeRanker
+from rankwise import LambdaMART, McRank, RankRLS, RidgeRanker
 from rankwise.checks.rows import (
     check_fit,
     check_rows,
@@ -343,3 +343,10 @@ def test_errors_of_validation_rows_name_them(given, message):
 def test_what_is_no_table_is_named(X, error, message):
     with pytest.raises(error, match=message):
         RidgeRanker().fit(X, [0, 1, 2])
+
+
+@pytest.mark.parametrize("row", [[10**400, 1.0], [-(10**309), 1]])
+def test_whole_numbers_beyond_float64_are_named(row):
+    for fit in (RankRLS().fit, LambdaMART(1).fit, McRank().fit):
+        with pytest.raises(ValueError, match=r"X must hold numbers up to 1\.8e308"):
+            fit([row, [1, 2]], [0, 1], qid=0)

@@ -173,3 +173,25 @@ def test_decimal_marks(rankwise, tmp_path):
     assert planned.code == 0, planned.err
     wrong = rankwise("board", path, "--decimal", ";")
     assert wrong.code == 2 and "--decimal must be a point or a comma, got ';'" in wrong.err
+
+
+@pytest.mark.parametrize("command", ["board", "plan"])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("system,query,score\ra,1,1\rb,1,2\r", "carriage returns end the lines"),
+        ('{"a": {"1": 0.5}, "b": {"1": 0.2}}', "holds JSON, not a table"),
+        ('[{"system": "a", "score": 0.5}]', "holds JSON, not a table"),
+        (
+            "system,query,score\na,1,1_0\nb,1,.2\n",
+            "line 2: '1_0' in column 'score' is not a finite",
+        ),
+        ("system,query,score\na,1,1\nb,1,\u0662\n", "line 3: '\u0662' in column 'score' is not a"),
+    ],
+)
+def test_texts_that_are_no_tables_of_scores_are_named(rankwise, tmp_path, command, text, said):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(text.encode())
+    found = rankwise(command, path)
+    assert found.code == 1
+    assert str(path) in found.err and said in found.err

@@ -188,7 +188,7 @@ def test_a_model_scores_a_day_without_values(tmp_path, rankwise):
     save(RankRLS().fit(frame[["x"]], [0, 1, 2], qid=0), tmp_path / "m")
     frame.assign(x=pd.Series([None] * 3, dtype=object)).to_parquet(tmp_path / "day.parquet")
     done = rankwise("predict", tmp_path / "m", tmp_path / "day.parquet")
-    assert done.code == 1 and "contains NaN at row 0, column 0" in done.err
+    assert done.code == 1 and "day.parquet, row 0: Input X contains NaN, column 0" in done.err
 
 
 @pytest.mark.parametrize("command", ["lint", "convert", "fit"])

@@ -83,7 +83,7 @@ def test_number_ids(rankwise, tmp_path, kind, qid):
     "doc_ids, said",
     [
         (["a", "b", "a"], "row 2: query '1' has document 'a' a second time"),
-        (["a", "b", "c d"], "got 'c d' at row 2"),
+        (["a", "b", "c d"], "row 2: doc_ids must not be empty or hold white space, got 'c d'"),
     ],
 )
 def test_errors_of_predicted_runs_name_rows_of_the_input(rankwise, tmp_path, doc_ids, said):

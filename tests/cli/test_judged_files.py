@@ -134,3 +134,15 @@ def test_errors_of_tables_with_features_stay(rankwise, tmp_path):
     (tmp_path / "a.csv").write_text("qid,docno,label,f\nq1,d1,1,0.5\nq1,d2,0,2\n")
     found = rankwise("fit", tmp_path / "a.csv", "--qid", "session", "--out", tmp_path / "m")
     assert "'session' is not a column" in found.err
+
+
+@pytest.mark.parametrize("name", [name for name in LINES if not name.startswith("letor")])
+def test_compare_refuses_judgements_of_every_form(rankwise, tmp_path, name):
+    line, header = LINES[name]
+    judged, run = tmp_path / name, tmp_path / "a.run"
+    judged.write_bytes((header + "".join(line.format(*row) for row in TRIPLES)).encode())
+    run.write_text(RUN, "utf-8")
+    for arguments in (("--rankers", run), ("--rankers", f"ridge,{run}"), ("--cv", "2")):
+        found = rankwise("compare", judged, *arguments)
+        assert found.code == 2
+        assert "holds judgements, not judged rows. They have no features" in found.err

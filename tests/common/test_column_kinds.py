@@ -94,6 +94,7 @@ NUMERIC = {
     "big-endian": (pd.Series(NUMBERS, dtype=">f8"), NUMBERS),
     "big-endian integers": (pd.Series(GRADES, dtype=">i4"), GRADES),
     "uint64": (pd.Series(HUGE, dtype=np.uint64), HUGE),
+    "arrow runs": (pa.RunEndEncodedArray.from_arrays(range(1, 7), NUMBERS), NUMBERS),
     "Polars Decimal": (pl.Series(decimals(WITH_GAP), dtype=pl.Decimal(10, 2)), AS_FLOATS),
     "Polars Null": (pl.Series([None] * 6), [NAN] * 6),
     "Polars Boolean": (pl.Series(FLAGS), FLAGS_AS_FLOATS),
@@ -320,6 +321,25 @@ def test_labels_weights_and_scores_of_any_type(values):
     assert evaluate(values, others, 0).means == evaluate(GRADES, others, 0).means
     assert evaluate(others, values, 0).means == evaluate(others, GRADES, 0).means
     assert QueryGroups.from_qid(values, 6).codes().tolist() == GRADES
+
+
+@pytest.mark.parametrize(
+    "name", ["Polars Int128", "sparse", "Int64", "chunks", "objects: decimals"]
+)
+def test_fits_take_labels_and_weights_of_any_type(name):
+    X = np.column_stack([NUMBERS, GRADES])
+    expected = RankRLS().fit(X, GRADES, qid=0, sample_weight=[1, 2, 3, 1, 2, 3]).predict(X)
+    weight = pl.Series([1, 2, 3, 1, 2, 3], dtype=pl.Int128)
+    ranker = RankRLS().fit(X, LABELS[name], qid=0, sample_weight=weight)
+    np.testing.assert_array_equal(ranker.predict(X), expected)
+
+
+@pytest.mark.parametrize("name", ["pandas string_view[pyarrow]", "arrow string_view"])
+def test_text_of_digits_is_read_alike_in_every_type(name):
+    digits = arrow([str(grade) for grade in GRADES], pa.string_view())[name]
+    expected = RankRLS().fit(table(pd.Series(GRADES)), GRADES, qid=0)
+    ranker = RankRLS().fit(table(digits), GRADES, qid=0)
+    np.testing.assert_array_equal(ranker.coef_, expected.coef_)
 
 
 @pytest.mark.parametrize("values", GAPS.values(), ids=list(GAPS))

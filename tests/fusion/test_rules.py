@@ -270,7 +270,7 @@ def test_bad_arguments():
     systems = random_lists(0, n_systems=2)
     with pytest.raises(ValueError, match=r"rule must be one of 'sum', .* got 'best'"):
         fuse(systems, "best")
-    with pytest.raises(ValueError, match="method must be one of 'min-max'"):
+    with pytest.raises(ValueError, match="normalization must be one of 'min-max'"):
         fuse(systems, "sum", normalization="minmax")
     with pytest.raises(ValueError, match=r"rule 'max' takes no weights\. Rules that do: 'sum'"):
         fuse(systems, "max", weights=[1, 2])
@@ -289,3 +289,19 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="systems must be None for a RunPool"):
         fuse(pool_runs(systems), systems=["a", "b"])
     assert set(WEIGHTED) <= set(RULES)
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ({"normalization": "minmax"}, "normalization must be one of 'min-max'.*got 'minmax'"),
+        ({"normalization": None}, "normalization must be one of 'min-max'.*got None"),
+        ({"runs": None}, "runs must hold the result lists of several systems, got one NoneType"),
+        ({"runs": 3}, "runs must hold the result lists of several systems, got one int"),
+        ({"weights": {"a": 1}}, "weights must hold .* in their order.* Pass a list"),
+    ],
+)
+def test_arguments_are_named(words, said):
+    given = {"runs": {"a": {"q": {"x": 1.0}}, "b": {"q": {"x": 2.0}}}, "rule": "sum", **words}
+    with pytest.raises((TypeError, ValueError), match=said):
+        fuse(given.pop("runs"), given.pop("rule"), **given)

@@ -98,7 +98,14 @@ def _query_ids(qids: list[bytes | None]) -> list[int] | list[str]:
 
 def read_trec(text: bytes, n_fields: int) -> list[list[str]]:
     """The fields of every line that is not blank; ids are UTF-8 without NUL."""
-    return _ids_decoded([_split(line) for line in _filled_lines(text)], n_fields, {0, 2, 5})
+    return _ids_decoded(_words(_filled_lines(text)), n_fields, {0, 2, 5})
+
+
+def _words(lines: list[bytes]) -> list[list[bytes]]:
+    rows = [_split(line) for line in lines]
+    if any(row[0] == b"#" for row in rows):
+        raise ValueError("a comment")
+    return rows
 
 
 def _filled_lines(text: bytes) -> list[bytes]:
@@ -127,8 +134,11 @@ def read_qrels(text: bytes) -> list[tuple[str, str, int]]:
     if all(line.count(b"\t") == 2 for line in lines) and set(widths) != {4}:
         rows = [line.removesuffix(b"\r").split(b"\t") for line in lines]
         triples = _ids_decoded(rows, 3, {0, 1})
+        for column in zip(*triples, strict=True):
+            if all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in column):
+                raise ValueError("marks around all ids")
     elif widths.count(3) > widths.count(4):
-        triples = _ids_decoded([_split(line) for line in lines], 3, {0, 1})
+        triples = _ids_decoded(_words(lines), 3, {0, 1})
     else:
         triples = [[row[0], row[2], row[3]] for row in read_trec(text, 4)]
     out = [(row[0], row[1], _grade(row[2].encode())) for row in triples]

@@ -293,3 +293,15 @@ def test_names_of_columns_are_no_query(tmp_path, first):
         convert_to_queries(path)
     path.write_text("7\ttitle\nq1\ttext\n")
     assert convert_to_queries(path) == {"7": "title", "q1": "text"}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_quoted_names_mean_quoted_fields(tmp_path, end):
+    path = tmp_path / "docs.tsv"
+    lines = ['"docid"\t"text"', '"07"\t"one ""two"""', '"b"\t"three\tfour"', ""]
+    path.write_text(end.join(lines), newline="")
+    index = TextIndex().add(path)
+    assert index.doc_ids == ["07", "b"]
+    assert sorted(index.vocabulary) == ["four", "one", "three", "two"]
+    path.write_text('"hello"\t"there"\n"b"\tthree\n')  # names no id: marks are text, as in MS MARCO
+    assert TextIndex().add(path).doc_ids == ['"hello"', '"b"']

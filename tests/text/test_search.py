@@ -6,6 +6,8 @@ import math
 from collections import Counter
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from rankwise import RidgeRanker
@@ -281,3 +283,28 @@ def test_numbers_of_documents_are_whole(index, value):
     ranker = TextRanker(index, RidgeRanker()).fit({"a": "w1"}, {"a": {"d1": 1}})
     check(lambda: ranker.rank("w1", value), "k")
     assert len(index.search("w1", np.int8(3))) == len(index.search("w1", 10**30).scores[:3])
+
+
+@pytest.mark.parametrize(
+    "make", [list, tuple, iter, np.array, lambda texts: pd.Series(texts, index=[7, 5]), pl.Series]
+)
+def test_texts_of_any_iterable_are_queries(index, make):
+    texts = ["w1", "w2 w1"]
+    expected = index.search({"1": texts[0], "2": texts[1]})
+    found = index.search(make(texts))
+    assert found.qid.tolist() == expected.qid.tolist()
+    assert found.doc_ids.tolist() == expected.doc_ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ({"queries": ["w1", None]}, "query 1 must be text, as others are, got None"),
+        ({"field_weights": [1.0]}, r"field_weights must map fields \(text\) to numbers"),
+        ({"field_weights": {"text": 0}}, "field_weights must not all be 0"),
+    ],
+)
+def test_arguments_of_a_search_are_named(index, words, said):
+    model = {"model": "bm25f"} if "field_weights" in words else {}
+    with pytest.raises((TypeError, ValueError), match=said):
+        index.search(**{"queries": "w1", **model, **words})

@@ -16,8 +16,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from rankwise.checks.rows import materialise
+from rankwise.checks.frames import materialise
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.column_values import convert_to_values
 from rankwise.runtime.finite import RangeError
 from rankwise.typing import Float64Array, Int64Array
 
@@ -43,7 +44,7 @@ class ConstantScoresWarning(UserWarning):
 
 
 def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
-    """Warn if the fitted estimator scores all training rows alike although their labels differ.
+    """Warn if the fitted estimator scores all training rows alike.
 
     Parameters
     ----------
@@ -61,26 +62,33 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
         return
     X = X if isinstance(X, np.ndarray) else _as_table(X)
     given = {**given, "X": X}
-    rows = _rows_that_differ(y, given.get("sample_weight"))
+    labels, rows = _weighted_rows(y, given.get("sample_weight"))
     for most in (FEW_ROWS, MOST_ROWS):
         if len(rows) < 2 or _differ(_scores(estimator, X, _spread(rows, most))):
             return
     n = f"all {len(rows)} training rows" if len(rows) > 2 else "both training rows"
+    if (labels[rows] == labels[rows[0]]).all():
+        cause = (
+            f"all their labels are {labels[rows[0]]}, so there is nothing to learn. Check that y "
+            "was read from the right column."
+        )
+    else:
+        cause = _cause(estimator, given, rows)
     warnings.warn(
-        f"{type(estimator).__name__} gives {n} the same score: {_cause(estimator, given, rows)}",
+        f"{type(estimator).__name__} gives {n} the same score: {cause}",
         ConstantScoresWarning,
         stacklevel=callers_level(),
     )
 
 
-def _rows_that_differ(y: Any, sample_weight: Any) -> Int64Array:
-    """Rows of positive weight; none if all their labels are equal."""
-    labels = np.asarray(y).ravel()
+def _weighted_rows(y: Any, sample_weight: Any) -> tuple[Any, Int64Array]:
+    """Labels of all rows, and the rows of positive weight."""
+    labels = convert_to_values(y).ravel()
     rows = np.arange(len(labels))
-    weight = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    weight = np.asarray(1.0 if sample_weight is None else convert_to_values(sample_weight), float)
     if weight.ndim:
         rows = rows[weight > 0]
-    return rows if len(rows) and (labels[rows] != labels[rows[0]]).any() else rows[:0]
+    return labels, rows
 
 
 def _as_table(X: Any) -> Any:
@@ -149,7 +157,7 @@ def _cause_in_weights(estimator: Any, given: Mapping[str, Any], rows: Int64Array
     weight = given.get("sample_weight")
     if weight is None:
         return None
-    array = np.asarray(weight, dtype=np.float64)
+    array = np.asarray(convert_to_values(weight), dtype=np.float64)
     mean = float(array[rows].mean()) if array.ndim else float(array)
     scaled = array / mean
     if not (0 < mean < 1 and np.isfinite(scaled).all()):

@@ -16,7 +16,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from rankwise.runtime.column_values import convert_to_values, is_missing, is_number
+from rankwise.runtime.column_values import (
+    convert_to_array,
+    convert_to_values,
+    is_missing,
+    is_number,
+)
 from rankwise.typing import Float64Array
 
 # What columns of time hold, and a number to replace them with.
@@ -90,6 +95,50 @@ def build_arrow_table(X: Any) -> Any:
     import pyarrow as pa
 
     return pa.Table.from_batches([X])
+
+
+def materialise(X: Any) -> Any:
+    """Table of a record batch, with plain columns; a lazy Polars frame is collected.
+
+    Text replaces string views, and values replace runs of equal values. Labels of several types,
+    which only pandas has, become text.
+
+    Other inputs are returned unchanged.
+    """
+    X = label_columns(build_arrow_table(X), only_mixed=True)
+    if hasattr(X, "column_names") and hasattr(X, "schema"):
+        return _plain_arrow_table(X)
+    if hasattr(X, "assign") and (views := _string_views(X)):
+        return X.assign(**views)
+    return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
+
+
+def _string_views(X: Any) -> dict[str, Any]:
+    """Columns of pandas of a type that neither pandas nor scikit-learn can ask for its kind."""
+    views = [name for name, kind in X.dtypes.items() if "string_view" in str(kind)]
+    return {name: convert_to_array(X[name]) for name in views}
+
+
+def _plain_arrow_table(X: Any) -> Any:
+    """An Arrow table whose columns have types of which Arrow can select rows."""
+    import pyarrow as pa
+
+    for number, field in enumerate(X.schema):
+        if field.type == pa.string_view():
+            plain = X.column(number).cast(pa.large_string())
+        elif pa.types.is_run_end_encoded(field.type):
+            plain = pa.chunked_array([_run_end_decode(part) for part in X.column(number).chunks])
+        else:
+            continue
+        X = X.set_column(number, field.name, plain)
+    return X
+
+
+def _run_end_decode(runs: Any) -> Any:
+    import pyarrow.compute
+
+    functions: Any = pyarrow.compute  # created on import, so type checkers do not see them
+    return functions.run_end_decode(runs)
 
 
 def collect_frame(X: Any) -> nw.DataFrame[Any] | None:

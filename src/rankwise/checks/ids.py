@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from numbers import Integral
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT
+from rankwise.runtime.column_values import convert_to_array
 
 
 def id_texts(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> list[str]:
@@ -27,9 +29,12 @@ def id_texts(values: Any, name: str, where: Callable[[int], str] = "row {}".form
     Raises
     ------
     ValueError
-        If an id is missing (None, NaN, NaT, NA or empty text), is a number that is not whole, or if
-        two ids of different types have the same text, such as 1 and "1".
+        If an id is missing (None, NaN, NaT, NA, masked or empty text), is a number that is not
+        whole or text that UTF-8 cannot hold, or if two ids of different types have the same text,
+        such as 1 and "1".
     """
+    if isinstance(values, np.ma.MaskedArray):
+        values = convert_to_array(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return values.astype(str).tolist()
     items = values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind == "U" else None
@@ -38,22 +43,40 @@ def id_texts(values: Any, name: str, where: Callable[[int], str] = "row {}".form
     if set(map(type, items)) <= {str}:
         if "" in items:
             raise _missing(name, where(items.index("")), "")
-        return items
-    texts = [_text(value, name, where, row) for row, value in enumerate(items)]
-    _check_one_type(items, texts, name, where)
+        texts = items
+    else:
+        texts = [_text(value, name, where, row) for row, value in enumerate(items)]
+        _check_one_type(items, texts, name, where)
+    if not is_unicode("".join(texts)):
+        row = next(row for row, text in enumerate(texts) if not is_unicode(text))
+        raise _half(name, where(row), texts[row])
     return texts
 
 
 def id_text(value: Any, name: str) -> str:
     """One id as text, see :func:`id_texts`."""
-    if type(value) is str and value:
-        return value
-    return _text(value, name, lambda _: "", 0)
+    text = value if type(value) is str and value else _text(value, name, lambda _: "", 0)
+    if not is_unicode(text):
+        raise _half(name, "", text)
+    return text
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold a text: not if it has halves of surrogate pairs, as JSON may have."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(value: Any, name: str, where: Callable[[int], str], row: int) -> str:
     if isinstance(value, str):
-        text = str(value)
+        text = str.__str__(value)  # of a member of an Enum, its value, as pandas and Polars read it
+    elif isinstance(value, np.datetime64 | np.timedelta64):
+        text = _time_text(value)
     elif value is None or type(value).__name__ == "NAType":
         text = ""
     elif isinstance(value, bytes):
@@ -81,16 +104,37 @@ def _text(value: Any, name: str, where: Callable[[int], str], row: int) -> str:
     return text
 
 
+def _time_text(value: Any) -> str:
+    """Text of a time of NumPy, as Python and pandas write it; empty if it is missing."""
+    if np.isnat(value):
+        return ""
+    found = value.item()
+    if isinstance(found, int):  # finer than microseconds, the finest that Python has
+        coarse = value.astype(f"{value.dtype.kind}8[us]")
+        found = coarse.item() if coarse == value else str(value).replace("T", " ")
+    return str(found)
+
+
 def _is_whole(value: Any) -> bool:
     if isinstance(value, Decimal):
         return value.is_finite() and value == value.to_integral_value()
-    return bool(np.isfinite(value)) and value == np.floor(value) and abs(value) < LARGEST_EXACT
+    number = float(value)  # float16 does not hold the limit
+    whole = math.isfinite(number) and number.is_integer() and number == value
+    return whole and abs(number) < LARGEST_EXACT
 
 
 def _missing(name: str, where: str, value: Any) -> ValueError:
     at = f" at {where}" if where else ""
     return ValueError(
         f"{name} must not be missing, got {value!r}{at}. Drop such rows, or name them."
+    )
+
+
+def _half(name: str, where: str, text: str) -> ValueError:
+    at = f" at {where}" if where else ""
+    return ValueError(
+        f"{name} must be text that UTF-8 can hold, got {text!r:.60}{at}, with half of a surrogate "
+        "pair. Decode the text again, or number the ids."
     )
 
 

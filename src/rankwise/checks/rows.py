@@ -23,15 +23,15 @@ from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.frames import (
     TIMES,
-    build_arrow_table,
     check_is_table,
     collect_frame,
-    label_columns,
+    materialise,
     plain_frame,
 )
 from rankwise.checks.model_width import check_model_width
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.queries import check_comparable, warn_unless_queries
+from rankwise.checks.row_errors import RowError
 from rankwise.groups import QueryGroups
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import canonical_order
@@ -242,6 +242,11 @@ def check_rows(
         said = str(error)
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}{said[1:]}" if said.startswith("X ") else f"{name}: {said}") from None
+    except OverflowError:
+        raise ValueError(
+            f"{name} must hold numbers up to 1.8e308, the largest of float64, got a larger one. "
+            "Scale its column, or drop it."
+        ) from None
     _check_finite(rows, names, allow_nan=allow_nan, name=name)
     return rows
 
@@ -266,27 +271,6 @@ def name_columns(estimator: Any, names: list[str] | None) -> Iterator[None]:
 def _names_given_for(estimator: Any) -> list[str] | None:
     named = _NAMED.get()
     return None if named is None or named[0] is not estimator else named[1]
-
-
-def materialise(X: Any) -> Any:
-    """Table of a record batch, with text for string views; a lazy Polars frame is collected.
-
-    Labels of several types, which only pandas has, become text.
-
-    Other inputs are returned unchanged.
-    """
-    X = label_columns(build_arrow_table(X), only_mixed=True)
-    if hasattr(X, "column_names") and "string_view" in map(str, X.schema.types):
-        import pyarrow as pa
-
-        # Arrow cannot select rows of string views.
-        return X.cast(
-            pa.schema(
-                field.with_type(pa.large_string()) if field.type == pa.string_view() else field
-                for field in X.schema
-            )
-        )
-    return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
 
 
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:
@@ -464,4 +448,4 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
             "Impute or drop such values. LambdaMART, AutoRanker, ranking trees and forests, "
             "RankBoost, FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
         )
-    raise ValueError(f"Input {name} contains {kind} at row {row}, column {column}{label}. {fix}")
+    raise RowError(f"Input {name} contains {kind}", row, f", column {column}{label}. {fix}")

@@ -14,6 +14,7 @@ from rankwise.cli._files import (
     exists,
     expand_patterns,
     read_files,
+    refuse_results,
     same_width,
 )
 from rankwise.cli._progress import waiting
@@ -72,6 +73,9 @@ def load_folds(
         if folds == "letor":
             return _letor_folds(data, columns), None
         loaded = _load(data, columns=columns)
+    if _is_table(loaded) and not (loaded.n_features or loaded.score_columns):
+        # Compared on these rows alone, documents without a judgement would not count against a run.
+        refuse_results(data)
     if _is_table(loaded) and (splits or n_folds):
         _check_enough(loaded, n_folds or 2, f"--cv {n_folds}" if n_folds else "a split", data)
     if n_folds is not None and not _is_table(loaded):

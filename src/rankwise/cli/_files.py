@@ -43,7 +43,7 @@ def read_files(
     try:
         return _read_files(paths, n_features, columns, names)
     except ValueError:
-        _refuse_results(paths)
+        refuse_results(paths)
         raise
 
 
@@ -110,8 +110,8 @@ def are_numbers(paths: Sequence[str]) -> bool:
     )
 
 
-def _refuse_results(paths: Sequence[str]) -> None:
-    """Raise UsageError if a file that cannot be read as judged rows holds judgements or a run."""
+def refuse_results(paths: Sequence[str]) -> None:
+    """Raise UsageError if a file holds judgements or a run, and no column of anything else."""
     from rankwise.datasets import read_qrels, read_run
     from rankwise.datasets.column_names import (
         ALL_DOCUMENT_NAMES,

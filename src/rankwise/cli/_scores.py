@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,13 @@ def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) 
     return pa.table(columns | {what: pa.array(values)})
 
 
-def best_of_each_query(table: pa.Table, top: int | None, as_trec: bool) -> pa.Table:
+def best_of_each_query(
+    table: pa.Table, top: int | None, as_trec: bool, where: Callable[[int], str]
+) -> pa.Table:
     """Sort rows by query, best first, add ranks from 1, and keep the ``top`` rows of each query.
 
-    Tied rows keep their order; in a TREC run, ties are ordered as in trec_eval.
+    Tied rows keep their order; in a TREC run, ties are ordered as in trec_eval. ``where`` names a
+    row in errors.
     """
     if "qid" not in table.column_names:
         what = "a TREC run needs" if as_trec else "the best rows of each query need"
@@ -45,7 +48,7 @@ def best_of_each_query(table: pa.Table, top: int | None, as_trec: bool) -> pa.Ta
     ids = _texts(table[_id_column(table)])
     if as_trec:  # before sorting, so that errors name rows of the input
         queries = id_array(table["qid"].to_pylist(), "qid")
-        check_distinct(queries, ids)
+        check_distinct(queries, ids, where)
         for name, column in (("qid", queries), ("doc_ids", ids)):
             id_column(name, column)
     order = trec_order(codes, scores, ids) if as_trec else np.lexsort((-scores, codes))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.named_columns import frame_for
+from rankwise.checks.row_errors import RowError
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._data import load_table
 from rankwise.cli._files import are_numbers, are_tables, exists, have_sizes, table_words
@@ -86,6 +87,8 @@ def predict_rows(
                 values = call_with(estimator, "predict", X, chunk.qid)
             else:
                 values = scores_of(estimator, X, chunk.qid)
+        except RowError as error:
+            raise error.at(row + error.row) from None
         except ValueError as error:
             where = f"in the rows from {row} (counted from 0): " if row else ""
             raise ValueError(f"{where}{error}") from None

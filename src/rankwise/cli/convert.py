@@ -12,6 +12,7 @@ from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._data import load_table
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._files import unpack_archives
+from rankwise.cli._lines import name_lines
 from rankwise.cli._options import MISSING_FOLDERS, Data, Json
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
@@ -74,7 +75,7 @@ def convert(
     check_target(out, "--out")
     table = load_table(data, columns=columns)
     make_folder(out)
-    with waiting("Writing"):
+    with waiting("Writing"), name_lines(data, columns):
         if kind is Kind.letor:
             from rankwise.datasets import write_letor
 

@@ -12,8 +12,9 @@ import typer
 
 from rankwise.cli import _completion as complete
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._files import data_name
+from rankwise.cli._lines import name_lines, place_of_row
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_model_file, check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
@@ -84,15 +85,19 @@ def predict(
     from rankwise.cli._scoring import chunks_to_score, predict_rows
 
     what = "class" if classes else "score"
-    told = _Tally()
-    with waiting("Predicting"), warnings.catch_warnings():
+    told = _Tally(data_name(data))
+    with waiting("Predicting"), name_lines(data, columns), warnings.catch_warnings():
         # The columns are already chosen by the model's feature names; rows come as an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         parts = predict_rows(estimator, chunks_to_score(data, columns, estimator), classes)
         tables: Any = told.tables(parts, what)
         as_trec = form is ScoreFormat.trec
         if top is not None or as_trec:
-            tables = [best_of_each_query(join_tables(tables), top, as_trec)]
+
+            def where(row: int) -> str:
+                return place_of_row(data, columns, row) or f"row {row}"
+
+            tables = [best_of_each_query(join_tables(tables), top, as_trec, where)]
         if json and out is None:
             tables = [join_tables(iter(tables))]
         elif out is None:
@@ -122,8 +127,9 @@ def predict(
 
 @dataclass
 class _Tally:
-    """Number of rows and ids of the queries seen so far."""
+    """Number of rows and ids of the queries seen so far; ``data`` names the rows in errors."""
 
+    data: str
     rows: int = 0
     queries: set[Any] = field(default_factory=set)
 
@@ -136,6 +142,8 @@ class _Tally:
             if part.qid is not None:
                 self.queries.update(table["qid"].unique().to_pylist())
             yield table
+        if not self.rows:
+            raise JobError(f"{self.data} has no rows to score.")
 
 
 def _format(

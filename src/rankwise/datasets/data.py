@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.checks.unjudged_label import check_unjudged
 from rankwise.groups import QueryGroups
+from rankwise.runtime.column_values import convert_to_array, convert_to_values
 from rankwise.typing import Float64Array, Matrix, join_rows
 
 # Number of folds that a repr names; an ellipsis stands for the rest.
@@ -68,25 +69,18 @@ class RankingData:
 
     def __post_init__(self) -> None:
         shape = getattr(self.X, "shape", None)
+        if hasattr(self.X, "columns"):
+            raise TypeError(
+                f"X must be a matrix of one row per document, got a {type(self.X).__name__} with "
+                "named columns. Pass the whole table to RankingData.from_frame, or X.to_numpy()."
+            )
         if shape is None or len(shape) != 2:
             found = type(self.X).__name__ if shape is None else f"an array of shape {shape}"
             raise TypeError(
                 f"X must be a matrix of one row per document, got {found}. Pass numpy.asarray(X), "
                 "or a table to RankingData.from_frame."
             )
-        columns = {
-            what: getattr(self, what)
-            for what in ("y", "qid", "doc_ids", "comments", "sample_weight", "judged")
-        }
-        scores = {
-            f"score_columns[{name!r}]": column
-            for name, column in (self.score_columns or {}).items()
-        }
-        for what, column in (columns | scores).items():
-            if column is not None and len(column) != self.X.shape[0]:
-                raise ValueError(
-                    f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
-                )
+        self._read_columns()
         if self.judged is not None:
             self._blank_unjudged(np.asarray(self.judged))
         if self.sample_weight is not None:
@@ -112,6 +106,24 @@ class RankingData:
         y = np.where(judged, self.y, np.nan)
         object.__setattr__(self, "judged", judged)
         object.__setattr__(self, "y", y)
+
+    def _read_columns(self) -> None:
+        """Check the columns, and replace those of other libraries by arrays.
+
+        A column of pandas is read by labels, not by row numbers, as soon as rows are selected.
+        """
+        columns = {
+            what: _read_column(what, getattr(self, what), self.n_samples)
+            for what in ("y", "qid", "doc_ids", "comments", "sample_weight", "judged")
+        }
+        if self.score_columns is not None:
+            columns["score_columns"] = {
+                name: _read_column(f"score_columns[{name!r}]", column, self.n_samples)
+                for name, column in self.score_columns.items()
+            }
+        for what, column in columns.items():
+            if column is not getattr(self, what):
+                object.__setattr__(self, what, column)
 
     @classmethod
     def from_frame(
@@ -314,6 +326,26 @@ class RankingData:
             f"RankingData({name}{self.n_samples} rows{unjudged}, {self.n_queries} queries, "
             f"{self.n_features} features, {kind} {self.X.dtype})"
         )
+
+
+def _read_column(what: str, column: Any, n_samples: int) -> Any:
+    """A column as an array with one entry per row; None if it is left out."""
+    may_miss = what not in ("y", "qid")
+    if column is None and may_miss:
+        return None
+    if type(column) is not np.ndarray or column.dtype.kind == "O":
+        is_id = what in ("qid", "doc_ids", "comments")
+        column = convert_to_array(column) if is_id else convert_to_values(column)
+    if column.ndim != 1 or len(column) != n_samples:
+        found = str(len(column)) if column.ndim == 1 else f"shape {column.shape}"
+        raise ValueError(
+            f"{what} must have n_samples={n_samples} entries, got {found}. Pass one per row"
+            f"{'; numpy.zeros(n_samples) where all rows are one query' * (what == 'qid')}."
+        )
+    if what in ("y", "sample_weight") and column.dtype.kind not in "biuf":
+        fix = "Encode grades, larger for more relevant" if what == "y" else "Convert it to numbers"
+        raise ValueError(f"{what} must hold numbers, got dtype {column.dtype}. {fix}.")
+    return column
 
 
 def join_data(parts: Sequence[RankingData], name: str) -> RankingData:

@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankwise.checks.exact_numbers import exact_float64
+from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import (
     TIMES,
     check_no_times,
@@ -26,6 +26,7 @@ from rankwise.checks.frames import (
     numbers_of,
     wrap_frame,
 )
+from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
 from rankwise.checks.unjudged_label import check_unjudged
 from rankwise.datasets.column_names import (
@@ -440,7 +441,7 @@ def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
         raise RowError(
             f"features must fit {stored.dtype}, column {name!r} has {values[row]:g}",
             row,
-            ". Read with dtype=np.float64.",
+            ". Scale the column, or read it in Python with dtype=np.float64.",
         )
 
 
@@ -476,8 +477,8 @@ def _about_unjudged(what: str) -> str:
 
 def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
     """Ids as text."""
-    ids = _present_ids("doc_id", name, column).tolist()
-    texts = list(map(str, ids))
+    found = _present_ids("doc_id", name, column)
+    ids = list(found) if found.dtype.kind in "mM" else found.tolist()  # not as numbers
     odd = next((row for row, value in enumerate(ids) if isinstance(value, bytes)), None)
     if odd is not None:
         raise RowError(
@@ -485,12 +486,12 @@ def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
             odd,
             ". Decode the bytes.",
         )
-    if len({*map(type, ids)}) > 1 and len({*texts}) < len({*ids}):
+    if len({*map(type, ids)}) > 1 and len({*map(str, ids)}) < len({*ids}):
         raise ValueError(
             f"doc_id must not hold numbers and text that read the same, as column {name!r} does. "
             "Convert its values to text."
         )
-    return text_array(texts)
+    return text_array(id_texts(ids, f"doc_id (column {name!r})"))
 
 
 def _present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
@@ -505,12 +506,12 @@ def _present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
         missing = np.isnan(ids)
     elif ids.dtype.kind in "OU":
         listed = ids.tolist()
-        missing[:] = [value == "" or is_missing(value) for value in listed]
+        missing[:] = [is_missing(value) or value == "" for value in listed]
     if missing.any():
         row = int(missing.argmax())
         raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
     numbers = convert_to_values(ids)
-    if numbers.dtype.kind != "f" or not (np.abs(numbers) < 2.0**53).all():
+    if numbers.dtype.kind != "f" or not (np.abs(numbers) < LARGEST_EXACT).all():
         return ids
     return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
 

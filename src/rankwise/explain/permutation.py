@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.rows import check_target, materialise
+from rankwise.checks.frames import materialise
+from rankwise.checks.rows import check_target
 from rankwise.explain.importances import FeatureImportances
 from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups

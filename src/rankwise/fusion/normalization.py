@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -57,10 +58,7 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
            [0.75,  nan],
            [0.  ,  nan]])
     """
-    if method not in NORMALIZATIONS:
-        raise ValueError(
-            f"method must be one of {', '.join(map(repr, NORMALIZATIONS))}, got {method!r}."
-        )
+    check_normalization("method", method)
     if not isinstance(pool, RunPool):
         raise TypeError(
             f"pool must be a RunPool, got {type(pool).__name__}. Pass pool_runs([run, …])."
@@ -68,6 +66,14 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
     if not len(pool):
         return pool.scores.copy()
     return NORMALIZATIONS[method](pool)
+
+
+def check_normalization(name: str, method: Any) -> None:
+    """Raise ValueError if an argument names no method of normalisation."""
+    if not isinstance(method, str) or method not in NORMALIZATIONS:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, NORMALIZATIONS))}, got {method!r}."
+        )
 
 
 def _min_max(pool: RunPool) -> Float64Array:

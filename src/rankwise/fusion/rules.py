@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.readers.trec import Run
-from rankwise.fusion.normalization import normalize
+from rankwise.fusion.normalization import check_normalization, normalize
 from rankwise.fusion.run_pool import RunPool, convert_to_pool, sum_systems
 from rankwise.typing import ArrayLike, Float64Array
 
@@ -134,6 +134,7 @@ def fuse(
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
     chosen = RULES[rule]
+    check_normalization("normalization", normalization)
     values = normalize(pool, normalization)
     weight = _weights(rule, weights, len(pool.systems))
     settings = _settings(rule, chosen, parameters)
@@ -155,8 +156,8 @@ def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Arr
         found = np.full(1, np.nan)
     if found.shape != (n_systems,) or not np.isfinite(found).all() or (found < 0).any():
         raise ValueError(
-            f"weights must hold one finite number >= 0 for each of the {n_systems} systems, got "
-            f"{weights!r}."
+            f"weights must hold one finite number >= 0 for each of the {n_systems} systems, in "
+            f"their order, got {weights!r}. Pass a list."
         )
     if not found.any():
         raise ValueError("weights must not all be 0: every document would have the score 0.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -202,7 +202,7 @@ def _named(
     runs: Sequence[Any] | Mapping[str, Any], systems: Sequence[str] | None
 ) -> tuple[list[Any], tuple[str, ...]]:
     """The result lists of every system, and the names of the systems."""
-    if isinstance(runs, str | Path | Run) or is_frame(runs):
+    if isinstance(runs, str | Path | Run) or is_frame(runs) or not isinstance(runs, Iterable):
         raise TypeError(
             f"runs must hold the result lists of several systems, got one {type(runs).__name__}. "
             "Pass a list of them, or a mapping from name to result lists."

@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.checks.ids import id_texts
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.callers import callers_level
+from rankwise.runtime.column_values import convert_to_array
 from rankwise.typing import Float64Array
 
 # Values of the same rows in another order, but for rounding.
@@ -66,18 +68,15 @@ class ScoredRows:
         ValueError
             If there is not one id per row, an id is missing, or a query has a document twice.
         """
-        ids = np.asarray(doc_ids)
+        ids = convert_to_array(doc_ids)
         if ids.shape != self.y.shape:
             raise ValueError(
                 f"doc_ids must have n_samples={len(self.y)} entries, got shape {ids.shape}. Pass "
                 "one document id per row."
             )
-        names = ids.tolist()
-        for row, name in enumerate(names):
-            if name is None or name != name:
-                raise ValueError(f"doc_ids must not be missing, got {name} at row {row}.")
         # Ids are text in run files, so 10 comes before 9, as in trec_eval.
-        encoded = pa.array(list(map(str, names)), pa.string()).dictionary_encode()
+        names = id_texts(ids, "doc_ids")
+        encoded = pa.array(names, pa.string()).dictionary_encode()
         # Code points sort like the bytes of UTF-8.
         by_text = np.argsort(np.array(encoded.dictionary.to_pylist(), dtype=object))
         place = np.argsort(by_text)[encoded.indices.to_numpy()]

@@ -64,6 +64,8 @@ def convert_to_array(values: Any) -> NDArray[Any]:
 
 def is_missing(value: Any) -> bool:
     """Whether a value is None, a NaN, or pandas' NA or NaT."""
+    if isinstance(value, Decimal):
+        return value.is_nan()
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -14,9 +14,10 @@ import numpy as np
 
 from rankwise.checks.frames import check_unique, wrap_frame
 from rankwise.checks.ids import id_texts
+from rankwise.datasets.readers.file_formats import is_json
 from rankwise.datasets.readers.tables import PARQUET, open_parquet, valid
 from rankwise.datasets.readers.text_columns import read_columns
-from rankwise.datasets.readers.textfiles import open_text
+from rankwise.datasets.readers.textfiles import check_line_ends, open_text
 from rankwise.runtime.column_values import convert_to_values, is_missing
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
@@ -85,7 +86,7 @@ class CellTable:
             text = cell.strip().lower()
             if text in _FLAGS:
                 return _FLAGS[text]
-            if "_" in text or (self.decimal == "," and "." in text):
+            if "_" in text or not text.isascii() or (self.decimal == "," and "." in text):
                 return None
             cell = text.replace(self.decimal, ".")
         try:
@@ -157,6 +158,12 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
     if head.startswith(b"PAR1") or path.suffix in PARQUET:
         with open_parquet(path) as parquet:
             return read_frame_cells(wrap_frame(valid(parquet.read())), decimal)
+    check_line_ends(path, head)
+    if is_json(head):
+        raise ValueError(
+            f"{path} holds JSON, not a table. Pass the mapping that json.load returns to "
+            "rankwise.leaderboard, or write CSV."
+        )
     first = next((line for line in head.split(b"\n") if line.strip()), b"").rstrip(b"\r")
     try:
         header = first.decode("utf-8-sig")

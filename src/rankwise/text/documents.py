@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
+from rankwise.checks.ids import is_unicode
 from rankwise.datasets.column_names import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
-from rankwise.datasets.readers.quotes import unquote
+from rankwise.datasets.readers.quotes import names_are_quoted, unquote
+from rankwise.datasets.readers.text_columns import read_quoted_rows
 from rankwise.datasets.readers.textfiles import check_line_ends, read_text
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import is_missing
@@ -159,7 +162,12 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     if isinstance(queries, str):
         _check_no_file(queries)
         queries = [queries]
-    if isinstance(queries, list | tuple) and all(isinstance(query, str) for query in queries):
+    if isinstance(queries, Iterator | np.ndarray) or _is_series(queries):
+        queries = list(queries)
+    if isinstance(queries, list | tuple) and any(isinstance(query, str) for query in queries):
+        for number, query in enumerate(queries):
+            if not isinstance(query, str):
+                raise TypeError(f"query {number} must be text, as others are, got {query!r:.60}.")
         return {str(number): query for number, query in enumerate(queries, start=1)}
     found: dict[str, str] = {}
     with prefix_errors(queries):
@@ -191,6 +199,11 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     return found
 
 
+def _is_series(values: Any) -> bool:
+    """Whether an object is a single column of pandas, Polars or Arrow."""
+    return isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.Series)
+
+
 def _check_no_file(text: str) -> None:
     """Raise if a query is the name of a file."""
     if len(text.split()) != 1 or len(text) > 4096 or "\0" in text:
@@ -219,10 +232,10 @@ def convert_to_id(value: Any, what: str) -> str:
         If the id is neither text nor a whole number.
     """
     if isinstance(value, str):
-        if value == "" or "\0" in value or not (value.isascii() or _is_unicode(value)):
+        if value == "" or "\0" in value or not is_unicode(value):
             problem = "is empty" if value == "" else "has a character that no file of ids can hold"
             raise ValueError(f"{what} {problem}: {value!r}. Give it another id.")
-        return str(value)
+        return str.__str__(value)  # of a member of an Enum, its value
     if is_missing(value):
         raise ValueError(f"{what} is missing, got {value!r}. Give every row an id.")
     is_whole = isinstance(value, Integral) or (
@@ -234,14 +247,6 @@ def convert_to_id(value: Any, what: str) -> str:
             "Convert it to text first."
         )
     return str(int(value))
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @contextmanager
@@ -330,8 +335,9 @@ def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int
     """Yield the line and the fields of each row of text separated by tabs.
 
     A first line with a name of an id column (in any case) names the columns. Otherwise every line,
-    also the first, is an id and a text, as in MS MARCO. Quotation marks are text, except around
-    fields that pandas quotes, see :mod:`rankwise.datasets.readers.quotes`.
+    also the first, is an id and a text, as in MS MARCO. Quotation marks are text, except in a file
+    that quotes these names, and around fields that pandas quotes, see
+    :mod:`rankwise.datasets.readers.quotes`.
 
     Raises
     ------
@@ -340,10 +346,7 @@ def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int
         the first line names a column of texts, but no id.
     """
     names: list[str] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip(_BLANKS):
-            continue
-        cells = [unquote(cell.encode()).decode() for cell in line.removesuffix("\r").split("\t")]
+    for number, cells in _cells(text, ids, path):
         if not names:
             by_name = [cell.lower() if cell.lower() in ids else cell for cell in cells]
             names = by_name if set(by_name) & set(ids) else [ids[0], "text"]
@@ -370,6 +373,21 @@ def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int
                 f"({', '.join(names)}), got {len(cells)}."
             )
         yield number, dict(zip(names, cells, strict=True))
+
+
+def _cells(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the fields of each row of text separated by tabs, without blank lines."""
+    first = next((line for line in text.split("\n") if line.strip(_BLANKS)), "").removesuffix("\r")
+    names = {name.strip('"').lower() for name in first.split("\t")}
+    if names & set(ids) and names_are_quoted(first.encode()):
+        rows, numbers = read_quoted_rows(path, text.encode(), "\t")
+        for number, row in zip(numbers, rows, strict=True):
+            yield number, [cell.decode() for cell in row]
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip(_BLANKS):
+            fields = line.removesuffix("\r").split("\t")
+            yield number, [unquote(field.encode()).decode() for field in fields]
 
 
 def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = False) -> str:

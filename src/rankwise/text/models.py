@@ -155,6 +155,11 @@ def check_field_weights(
         return tuple(1.0 for _ in fields)
     if model != "bm25f":
         raise ValueError(f"field_weights are for model='bm25f', got model={model!r}.")
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"field_weights must map fields ({', '.join(fields)}) to numbers >= 0, got "
+            f"{given!r:.60}."
+        )
     for name, weight in given.items():
         if name not in fields:
             raise ValueError(
@@ -162,7 +167,13 @@ def check_field_weights(
                 f"{name!r}: {weight!r:.60}."
             )
         check_number(f"field_weights[{name!r}]", weight, 0.0, np.inf)
-    return tuple(float(given.get(name, 1.0)) for name in fields)
+    weights = tuple(float(given.get(name, 1.0)) for name in fields)
+    if not any(weights):
+        raise ValueError(
+            "field_weights must not all be 0: every document would have the score 0. Drop them, or "
+            "leave the fields out of the index."
+        )
+    return weights
 
 
 def score_queries(

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.checks.classes import list_declared_classes
-from rankwise.checks.frames import collect_frame, plain_frame, restore_labels
-from rankwise.checks.rows import check_rows, materialise
+from rankwise.checks.frames import collect_frame, materialise, plain_frame, restore_labels
+from rankwise.checks.rows import check_rows
 from rankwise.runtime.column_values import convert_to_array, is_missing
 from rankwise.structure.rules import Dictionary, Instance, Number, Plain, Rule, require
 from rankwise.typing import Float64Array, FrameLike, Matrix, densify, is_sparse

@@ -100,3 +100,23 @@ def test_judgements_and_runs_that_pandas_writes(tmp_path, sep, quoting):
     frame.to_csv(tmp_path / "t", sep=sep, index=False, quoting=quoting)
     assert read_run(tmp_path / "t").doc_ids.tolist() == ids
     assert read_qrels(tmp_path / "t").doc_ids.tolist() == ids
+
+
+@pytest.mark.parametrize(
+    "read, text",
+    [
+        (read_table, 'qid\tlabel\tx\n"1"\t1\t.5\n"2"\t0\t.5\n'),
+        (read_table, 'qid\tdoc_id\tlabel\tx\n1\t"a"\t1\t.5\n1\t"b"\t0\t.5\n'),
+        (read_qrels, 'qid\tdocno\trel\n"1"\t"a"\t1\n'),
+        (read_qrels, '1\t"a"\t1\n1\t"b"\t1\n'),
+        (read_run, 'qid\tdocno\tscore\n"1"\t"a"\t1\n'),
+    ],
+)
+def test_marks_around_all_ids_beside_plain_names_are_refused(tmp_path, read, text):
+    path = tmp_path / "t.tsv"
+    path.write_text(text)
+    with pytest.raises(
+        ValueError, match="quotation marks enclose all values of column '"
+    ) as caught:
+        read(path)
+    assert str(path) in str(caught.value) and "Remove the marks" in str(caught.value)

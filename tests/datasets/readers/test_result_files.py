@@ -308,3 +308,23 @@ def test_a_missing_field_of_qrels_does_not_make_three_columns(tmp_path, line):
         read_qrels(path)
     path.write_text("1\t\td\t1\n2\t\td\t0\n")  # no iteration
     assert read_qrels(path).doc_ids.tolist() == ["d", "d"]
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("# judged in May\n1 0 a 1\n", "line 1: .*There are no comments in this format"),
+        ("# judgements version 2\n1 0 a 1\n", "line 1: .*There are no comments in this format"),
+        ("1 0 a 1\n# end\n", "line 2: .*There are no comments in this format"),
+        ("1,a,1\n1,b,0\n", "line 1: .*name its columns in a first line: query-id,corpus-id"),
+        ("1;a;1\n1;b;0\n", "line 1: .*name its columns in a first line"),
+    ],
+)
+def test_lines_of_another_width_come_with_what_to_do(tmp_path, text, said):
+    path = tmp_path / "judged.txt"
+    path.write_text(text)
+    for read in (read_qrels, read_run):
+        if "0 a" in text and read is read_run:
+            continue  # qrels, which are named as such
+        with pytest.raises(ValueError, match=said):
+            read(path)

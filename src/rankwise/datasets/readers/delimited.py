@@ -28,7 +28,12 @@ from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.delimited_errors import find_line, name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns
 from rankwise.datasets.readers.letor_errors import INFINITE
-from rankwise.datasets.readers.quotes import ENCLOSED, check_marks, names_are_quoted
+from rankwise.datasets.readers.quotes import (
+    ENCLOSED,
+    check_marks,
+    check_not_enclosed,
+    names_are_quoted,
+)
 from rankwise.datasets.readers.side_names import (
     SIZES,
     check_named_columns,
@@ -129,7 +134,7 @@ class DelimitedFile:
 
     @cached_property
     def text(self) -> bytes:
-        """The whole text."""
+        """The whole text; its first line has an end."""
         text = self.file.read(self.file.start, self.file.stop)
         self.file.check_unchanged()
         if b"\0" in text:
@@ -137,7 +142,7 @@ class DelimitedFile:
             raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
         if self.quote_char:
             check_marks(text, self.delimiter, len(self.header()))
-        return text
+        return text if b"\n" in text else text + b"\n"  # a header alone needs its end
 
     def first_line(self) -> bytes:
         """The line that names the columns: the first one that is not blank."""
@@ -158,7 +163,8 @@ class DelimitedFile:
                 "it is a Parquet table, not text. Give it a name that ends in .parquet"
             )
         check_named_columns(self.path, line)
-        names = self._read(line, None, False).column_names
+        with_end = line.rstrip(b"\n") + b"\n" if line else line  # without, Arrow sees no columns
+        names = self._read(with_end, None, False).column_names
         check_unique([name for name in names if name])  # columns without a name are left out
         if self.quote_char:
             head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
@@ -198,11 +204,12 @@ class DelimitedFile:
         from pyarrow import csv
 
         file = self.file
-        source = (
-            pa.OSFile(str(self.path))
-            if file.data is None
-            else pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
-        )
+        if b"\n" not in file.read(file.start, file.start + _BLOCK_BYTES):
+            source: Any = pa.BufferReader(self.text)
+        elif file.data is None:
+            source = pa.OSFile(str(self.path))
+        else:
+            source = pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
         return csv.open_csv(
             source,
             csv.ReadOptions(use_threads=threads, block_size=_BLOCK_BYTES),
@@ -256,6 +263,7 @@ def read_delimited(
         with file.name_in_errors():
             _check_infinite(file, table)
             _check_exact(file, table, columns.score_columns)
+        _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
         ids = table[columns.qid]
@@ -442,6 +450,16 @@ def _kind_of(parts: Sequence[_Cells]) -> str | None:
     if numbers >= filled - numbers:
         return None
     return "dates" if sum(cells.dates for cells in parts) > filled // 2 else "text"
+
+
+def _check_ids(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
+    """Raise if marks enclose all ids of a file in which marks are text."""
+    if file.quote_char is not False:
+        return
+    for name in filter(None, (columns.qid, columns.doc_id)):
+        ids = table[name]
+        if len(ids) and ids[0].as_py().startswith('"'):
+            check_not_enclosed(file.path, name, [value.encode() for value in ids.to_pylist()])
 
 
 def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:

@@ -108,7 +108,7 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     head = file.read(file.start, file.start + _HEAD_BYTES)
     if head.startswith(_PARQUET):
         return FileFormat(FormatName.parquet)
-    if _JSON.match(head):
+    if is_json(head):
         return FileFormat(FormatName.json)
     check_line_ends(file.path, head)
     if file.start + _HEAD_BYTES < file.stop:  # whole lines only
@@ -118,6 +118,11 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     if not lines:
         return FileFormat(FormatName.empty)
     return _header(file.path, lines[0]) or _majority(file.path, lines)
+
+
+def is_json(head: bytes) -> bool:
+    """Whether a text begins like JSON, one value or one per line."""
+    return _JSON.match(head) is not None
 
 
 def _header(path: Path, line: bytes) -> FileFormat | None:

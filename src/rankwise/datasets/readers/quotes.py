@@ -9,8 +9,11 @@ doubled.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
+
+from rankwise.datasets.readers.textfiles import PathLike
 
 # A field that pandas quoted because it holds marks, or because it is empty.
 ENCLOSED = r'^"(([^"]*"")+[^"]*)?"$'
@@ -28,6 +31,19 @@ def unquote(field: bytes) -> bytes:
     if _ENCLOSED_BYTES.fullmatch(field):
         return field[1:-1].replace(b'""', b'"')
     return field
+
+
+def check_not_enclosed(path: PathLike, name: str, fields: Sequence[bytes]) -> None:
+    """Raise if quotation marks enclose all fields of a column whose name has none.
+
+    The marks would become part of ids, which then equal those of no other file.
+    """
+    if fields and all(len(field) > 1 and field[:1] == field[-1:] == b'"' for field in fields):
+        raise ValueError(
+            f"{path}: quotation marks enclose all values of column {name!r}, such as "
+            f"{fields[0].decode(errors='replace')[:60]}, but not the names in the first line. "
+            "Remove the marks, or enclose the names as well."
+        )
 
 
 def check_marks(text: bytes, delimiter: str, n_columns: int) -> None:

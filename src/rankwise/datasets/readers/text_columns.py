@@ -17,7 +17,8 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
-from rankwise.datasets.readers.quotes import names_are_quoted, unquote
+from rankwise.checks.row_errors import RowError
+from rankwise.datasets.readers.quotes import check_not_enclosed, names_are_quoted, unquote
 from rankwise.datasets.readers.textfiles import TextFile
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.output import open_to_write
@@ -115,7 +116,7 @@ def read_columns(
         raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
     is_quoted = header and separator == "\t" and names_are_quoted(text.partition(b"\n")[0])
     if separator not in (None, "\t") or is_quoted:
-        rows, numbers = _quoted_rows(path, text, separator)
+        rows, numbers = read_quoted_rows(path, text, separator)
         line_of: Callable[[int], int] = numbers.__getitem__
     elif separator is None:
         lines = text.removesuffix(b"\n").split(b"\n") if text else []
@@ -129,14 +130,28 @@ def read_columns(
         line_of = _LineNumbers(text)
     first = int(header)
     for row, tokens in enumerate(rows):
-        if len(tokens) != len(fields):
+        is_comment = separator is None and tokens[0] == b"#"  # with as many words as a row
+        if len(tokens) != len(fields) or is_comment:
             raise ValueError(
                 f"{path}, line {line_of(row)}: expected {len(fields)} fields "
                 f"({' '.join(fields)}), got {len(tokens)}: {_shown(b' '.join(tokens))}."
+                f"{_hint(tokens)}"
             )
     rows = rows[first:]
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
+    if separator == "\t" and not is_quoted:
+        for name, column in zip(fields, columns, strict=True):
+            check_not_enclosed(path, name, column)
     return TextColumns(path, columns, lambda row: line_of(row + first))
+
+
+def _hint(tokens: Sequence[bytes]) -> str:
+    """What to do about a line of another width, if it is a comment or separated by commas."""
+    if tokens and tokens[0].startswith(b"#"):
+        return " There are no comments in this format: remove the line."
+    if len(tokens) == 1 and tokens[0].count(b",") + tokens[0].count(b";") > 1:
+        return " If it is a table, name its columns in a first line: query-id,corpus-id,score."
+    return ""
 
 
 def _next(row: int) -> int:
@@ -155,8 +170,16 @@ class _LineNumbers:
         return next(itertools.islice(filled, row, None))
 
 
-def _quoted_rows(path: Path, text: bytes, separator: Any) -> tuple[list[list[bytes]], list[int]]:
-    """Rows of text whose fields may stand in quotes, and the line at which each ends."""
+def read_quoted_rows(
+    path: Path, text: bytes, separator: Any
+) -> tuple[list[list[bytes]], list[int]]:
+    """Rows of text whose fields may stand in quotes, and the line at which each ends.
+
+    Raises
+    ------
+    ValueError
+        If the text is not UTF-8, or a quotation mark is out of place.
+    """
     try:
         lines = io.StringIO(text.decode(), newline="\n")  # only LF ends a line
     except UnicodeDecodeError as error:
@@ -201,8 +224,10 @@ def id_column(name: str, values: NDArray[Any]) -> pa.Array:
     bad = pc.match_substring_regex(ids, r"[\x00\t-\r ]|^$")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
-        raise ValueError(
-            f"{name} must not be empty or hold white space, got {ids[row].as_py()!r} at row {row}."
+        raise RowError(
+            f"{name} must not be empty or hold white space, got {ids[row].as_py()!r}",
+            row,
+            ". Replace the white space, or write a table, whose ids may hold it.",
         )
     return ids
 

@@ -17,6 +17,7 @@ import pyarrow.compute
 from numpy.typing import ArrayLike
 
 from rankwise.checks.ids import id_text, id_texts
+from rankwise.checks.row_errors import RowError
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_text import doc_ids
 from rankwise.runtime.output import open_to_write
@@ -136,9 +137,10 @@ def _queries(qid: np.ndarray[Any, Any]) -> pa.Array:
     bad = pc.match_substring_regex(ids, r"[\x00\t-\r #]")
     if pc.any(bad).as_py():
         row = bad.index(True).as_py()
-        raise ValueError(
-            f"qid must hold ids without white space or '#', got {ids[row].as_py()!r} at row {row}."
-            " Number the queries."
+        raise RowError(
+            f"qid must hold ids without white space or '#', got {ids[row].as_py()!r}",
+            row,
+            ". Number the queries.",
         )
     return ids
 
@@ -175,10 +177,11 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
 def _check_document_ids(notes: list[str], ids: np.ndarray[Any, Any], strict: bool) -> None:
     """Raise ValueError if a comment names another document than the row; strict: or none."""
     found = doc_ids(notes) or [""] * len(notes)
-    for row, (in_note, wanted) in enumerate(zip(found, ids.tolist(), strict=True)):
-        if in_note != str(wanted) and (in_note or strict):
+    for row, (in_note, value) in enumerate(zip(found, _listed(ids), strict=True)):
+        wanted = _text_of_id(value, row)
+        if in_note != wanted and (in_note or strict):
             raise ValueError(
-                f"doc_ids and comments must name the same documents, got {str(wanted)!r} and the "
+                f"doc_ids and comments must name the same documents, got {wanted!r} and the "
                 f"comment {notes[row]!r} at row {row}. Pass comments that "
                 "name them."
             )
@@ -193,17 +196,29 @@ def _document_notes(doc_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         If an id would not come back whole from a comment.
     """
     notes = np.full(len(doc_ids), "", dtype=object)
-    for row, doc_id in enumerate(doc_ids.tolist()):
-        if doc_id == "":
+    for row, doc_id in enumerate(_listed(doc_ids)):
+        text = _text_of_id(doc_id, row)
+        if not text:
             continue
-        text = id_text(doc_id, f"doc_ids (row {row})")
         if _NOT_IN_COMMENTS.search(text):
-            raise ValueError(
-                f"doc_ids must hold no white space in LETOR text, got {text!r} at row {row}. Write "
-                "CSV or Parquet, or number the documents."
+            raise RowError(
+                f"doc_ids must hold no white space in LETOR text, got {text!r}",
+                row,
+                ". Write CSV or Parquet, or number the documents.",
             )
         notes[row] = f"docid = {text}"
     return notes
+
+
+def _listed(ids: np.ndarray[Any, Any]) -> list[Any]:
+    """Ids as objects; NumPy would make numbers of times."""
+    return list(ids) if ids.dtype.kind in "mM" else ids.tolist()
+
+
+def _text_of_id(value: Any, row: int) -> str:
+    """Document id as text; empty for a row without one."""
+    is_empty = isinstance(value, str) and not value
+    return "" if is_empty else id_text(value, f"doc_ids (row {row})")
 
 
 def _feature_blocks(X: Any) -> Iterator[tuple[slice, pa.Array]]:

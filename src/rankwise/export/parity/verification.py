@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from rankwise.checks.frames import materialise
 from rankwise.checks.named_columns import frame_for
-from rankwise.checks.rows import materialise
 from rankwise.export.feature_names import feature_names
 from rankwise.export.maps import ExportError, Trees
 from rankwise.export.own_model import own_model

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.frames import materialise
 from rankwise.checks.parameter_constraints import (
     N_JOBS,
     NOT_NEGATIVE,
@@ -26,7 +27,7 @@ from rankwise.checks.parameter_constraints import (
     minimum,
 )
 from rankwise.checks.positions import check_positions
-from rankwise.checks.rows import check_fit, check_validation, materialise
+from rankwise.checks.rows import check_fit, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.adapters._params import constraint_list, refuse_unknown

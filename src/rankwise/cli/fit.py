@@ -23,7 +23,7 @@ from rankwise.cli._options import (
     ValiData,
 )
 from rankwise.cli._output import check_target, make_folder, print_json
-from rankwise.cli._progress import waiting
+from rankwise.cli._progress import trial_progress, waiting
 from rankwise.cli._text import Candidates, Text, TextQrels, Unjudged, fit_text
 
 
@@ -92,7 +92,7 @@ def fit(
     if ranker_entry(ranker).kind != "ordinal":
         refuse_one_query(train, data, columns)
     start = time.perf_counter()
-    with waiting(f"Fitting {ranker}"):
+    with trial_progress(f"Fitting {ranker}"):
         tuned = tune(estimator, train, validation, measure, random_state=random_state)
     seconds = time.perf_counter() - start
     by_measure = "measure" in estimator.get_params()

@@ -41,7 +41,7 @@ from rankwise.rankers.ensemble.auto_search import (
     best_trials,
     blend_families,
 )
-from rankwise.rankers.ensemble.auto_trials import FAMILIES, N_TRIALS, Trial, bags, settings
+from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import DEFAULT_FOLDS, parts
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
@@ -417,11 +417,9 @@ class AutoRanker(CategoricalInput, Ranker):
         for number, trial in enumerate(self._trials(data, members)):
             if number == self.n_trials:
                 break
-            if self.verbose:
-                left = self.time_budget and self.time_budget - (self._now() - start)
-                best = max((member.value for member in members), default=np.nan)
-                total = min(self.n_trials or N_TRIALS, N_TRIALS)
-                auto_report.write_progress(trial.name, number + 1, total, best, left)
+            left = self.time_budget and max(self.time_budget - (self._now() - start), 0.0)
+            values = [member.value for member in members]
+            auto_report.announce(trial.name, number + 1, self.n_trials, values, left, self.verbose)
             fitting = self._within_time(trial, held, members, start)
             if fitting is None:
                 reason = "time_budget is too short"

@@ -6,22 +6,35 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from rankwise.metrics.statistics.stratified import t_intervals
 from rankwise.rankers.ensemble.auto_search import LEVEL, HeldOut, Member
-from rankwise.rankers.ensemble.auto_trials import Trial
+from rankwise.rankers.ensemble.auto_trials import N_TRIALS, Trial
+from rankwise.runtime.trial_progress import TrialStart, announce_trial
 
 Row = dict[str, Any]
 
 
-def write_progress(name: str, number: int, total: int, best: float, left: float | None) -> None:
-    """One line on stderr before a trial: its name, the best value so far, and the time left."""
-    known = [f"trial {number} of {total} ({name})"]
-    known += [f"best {best:.4f}"] if np.isfinite(best) else []
-    known += [f"{max(left, 0.0):.0f} s left"] if left is not None else []
-    sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
-    sys.stderr.flush()
+def announce(
+    name: str,
+    number: int,
+    n_trials: int | None,
+    values: Sequence[float],
+    seconds_left: float | None,
+    verbose: bool,
+) -> None:
+    """Tell that a trial starts: whoever listens, and stderr if ``verbose``.
+
+    ``values`` are those of the trials before.
+    """
+    total = N_TRIALS if n_trials is None else min(n_trials, N_TRIALS)
+    trial = TrialStart(name, number, total, max(values, default=None), seconds_left)
+    announce_trial(trial)
+    if verbose:
+        known = [f"trial {number} of {total} ({name})"]
+        known += [] if trial.best is None else [f"best {trial.best:.4f}"]
+        known += [] if seconds_left is None else [f"{seconds_left:.0f} s left"]
+        sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
+        sys.stderr.flush()
 
 
 def describe_member(member: Member, held: HeldOut, kept: bool) -> Row:

@@ -3,10 +3,10 @@
     RANKWISE_DATA=... python -m benchmarks.study_trees sizes > docs/study_trees.txt
     RANKWISE_DATA=... python -m benchmarks.study_trees causes >> docs/study_trees.txt
 
-``sizes``: 63 and 255 bins, 31 and 255 leaves, on all training rows of cf-letor and on synthetic rows;
-100 trees, no penalty, one thread; means over splits of the queries, 70 % of which train. ``causes``:
-nDCG@10 of the training rows after 60 trees. Every line changes one thing on both sides, or gives the
-trees of one library the derivatives of the other.
+``sizes``: 63 and 255 bins, 31 and 255 leaves, on all training rows of cf-letor and on synthetic
+rows; 100 trees, no penalty, one thread; means over splits of the queries, 70 % of which train.
+``causes``: nDCG@10 of the training rows after 60 trees. Every line changes one thing on both sides,
+or gives the trees of one library the derivatives of the other.
 """
 
 from __future__ import annotations
@@ -114,8 +114,10 @@ def _experiments(rows: Rows) -> Iterator[tuple[str, float, float]]:
     yield "no cut-off: all pairs, all discounts", _ours(rows, measure="nDCG"), _theirs(rows, whole)
     yield "rows of 200 distinct values, a bin each", _ours(exact), _theirs(exact)
     yield "leaves of one row, any second derivative", _ours(rows, **free), _theirs(rows, light_free)
-    yield "no normalisation of derivatives", _ours(rows, **plain), _theirs(
-        rows, {"lambdarank_norm": False}
+    yield (
+        "no normalisation of derivatives",
+        _ours(rows, **plain),
+        _theirs(rows, {"lambdarank_norm": False}),
     )
     yield "both: derivatives of ours", _ours(rows), _theirs(rows, {"objective": our_derivatives})
     yield (

@@ -62,5 +62,7 @@ def test_the_progress_line_names_the_trial(monkeypatch):
     with _progress.trial_progress("Fitting auto"):
         announce_trial(TRIAL)
         announce_trial(TrialStart("rank_svm pair", 2, 5, 0.45678, 40.0))
-    assert shown[0] == "Fitting auto: 0 of 5 after 0:00, ridge"
-    assert shown[1] == "Fitting auto: 1 of 5 after 0:00, about 0:40 left, rank_svm pair, best 0.4568"
+    assert shown == [
+        "Fitting auto: 0 of 5 after 0:00, ridge",
+        "Fitting auto: 1 of 5 after 0:00, about 0:40 left, rank_svm pair, best 0.4568",
+    ]

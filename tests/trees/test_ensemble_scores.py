@@ -93,9 +93,7 @@ def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):
     trees = [random_score_tree(rng, 3) for _ in range(MANY_TREES)]
     ensemble, X, calls = TreeEnsemble.of(trees), random_rows(rng, 5), []
     few = ensemble_scores._add_to_few
-    monkeypatch.setattr(
-        ensemble_scores, "_add_to_few", lambda *args: calls.append(1) or few(*args)
-    )
+    monkeypatch.setattr(ensemble_scores, "_add_to_few", lambda *args: calls.append(1) or few(*args))
     monkeypatch.setattr(ensemble_scores, "_SCORED", ensemble_scores._Counter())
     monkeypatch.setattr(ensemble_scores, "PATIENCE", 2 * 5 * MANY_TREES)
     monkeypatch.setattr(ensemble_scores, "is_ready", lambda kernel: False)

@@ -39,9 +39,7 @@ def find_leaves(X, nodes, threshold, missing_left, indptr, categories, nominal, 
     ascending ``categories[indptr[node]:indptr[node + 1]]``; NaN goes to the missing side.
     """
     for i in range(X.shape[0]):
-        out[i] = _find_leaf(
-            X, i, 0, nodes, threshold, missing_left, indptr, categories, nominal
-        )
+        out[i] = _find_leaf(X, i, 0, nodes, threshold, missing_left, indptr, categories, nominal)
 
 
 @njit

@@ -23,7 +23,7 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, is_spa
 if TYPE_CHECKING:
     from rankwise.trees.tree_ensemble import TreeEnsemble
 
-# Numbers of rows, and of rows times trees, up to which NumPy is done before compiled code is loaded.
+# Numbers of rows, and of rows times trees, up to which NumPy is done before compiled code loads.
 FEW_ROWS, FEW_CELLS = 64, 20_000
 # Rows times trees that a process scores so, in all. It then loads the code, as more are likely to
 # follow.
@@ -58,10 +58,10 @@ def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array
     """
     n_rows, scorers = X.shape[0], _scorers_of(trees)
     n_cells = n_rows * trees.n_trees
-    if n_rows <= FEW_ROWS and n_cells <= FEW_CELLS and not scorers.are_loaded(n_rows):
-        if _SCORED.add(n_cells) <= PATIENCE:
-            _add_to_few(trees, X, out)
-            return
+    is_small = n_rows <= FEW_ROWS and n_cells <= FEW_CELLS
+    if is_small and not scorers.are_loaded(n_rows) and _SCORED.add(n_cells) <= PATIENCE:
+        _add_to_few(trees, X, out)
+        return
     scorer = scorers.of(trees, n_rows)
     features = scorer.features
     check_columns_read(features, X.shape[1])

@@ -73,13 +73,15 @@ def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     np.testing.assert_array_equal(ensemble.score(X, 2), expected)
 
 
-def test_many_small_trees_are_scored_by_masks(rng):
+def test_many_small_trees_are_scored_by_masks(rng, monkeypatch):
     trees = [random_score_tree(rng, 8) for _ in range(MANY_TREES)]
     many, few = TreeEnsemble.of(trees), TreeEnsemble.of(trees[1:])
     large = TreeEnsemble.of([random_score_tree(rng, 400) for _ in range(MANY_TREES)])
     X = random_rows(rng, FEW_ROWS + 1)
     many.score(X[:1])
-    assert ensemble_scores._SCORERS[many].masks is None
+    scorers = ensemble_scores._SCORERS[many]
+    assert scorers.masks is None
+    assert scorers.of(many, 1) is scorers.walk
     for ensemble in (many, few, large):
         ensemble.score(X)
     assert isinstance(kept := ensemble_scores._SCORERS[many].masks, LeafMasks)
@@ -87,6 +89,8 @@ def test_many_small_trees_are_scored_by_masks(rng):
     assert ensemble_scores._SCORERS[large].masks is None
     many.score(X)
     assert ensemble_scores._SCORERS[many].masks is kept
+    monkeypatch.setattr(ensemble_scores, "MOST_WALKED", 10)
+    assert scorers.of(many, 1) is kept
 
 
 def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):

@@ -32,7 +32,9 @@ PATIENCE = 100_000
 # Trees from which masks repay the copy of a row's columns, and mean number of nodes up to which
 # applying all splits of a tree takes less time than walking from its root to a leaf.
 MANY_TREES, MOST_NODES = 8, 640
-WALK_ROWS = 1  # rows up to which walking is faster: masks take sixteen in the time of one
+# Rows up to which walking is faster, as masks take sixteen in the time of one; and number of nodes
+# beyond which it is not, because a walk reads them at random places of memory.
+WALK_ROWS, MOST_WALKED = 1, 100_000
 MOST_SIDES = 2**25  # bytes for the sides of categories
 
 CHUNK_CELLS = 2**20  # values of dense rows at a time
@@ -130,10 +132,8 @@ class _TreeWalk:
         indptr, feature, *rest = self.arrays
         feature = _renumbered(feature, self.features, columns)
         X = np.ascontiguousarray(X)
-        if self.sets:
-            add_nominal_trees(X, indptr, feature, *rest, *self.sets, out)
-        else:
-            add_trees(X, indptr, feature, *rest, out)
+        kernel: Any = add_nominal_trees if self.sets else add_trees
+        kernel(X, indptr, feature, *rest, *self.sets, out)
 
 
 @dataclass(eq=False)
@@ -168,7 +168,8 @@ class _Scorers:
         return is_ready(add_nominal_trees if self.walk.sets else add_trees)
 
     def _takes_masks(self, n_rows: int) -> bool:
-        return self.suits_masks and n_rows > WALK_ROWS
+        is_walked = n_rows <= WALK_ROWS and len(self.walk.arrays[1]) <= MOST_WALKED
+        return self.suits_masks and not is_walked
 
 
 # No attribute of the ensemble, whose attributes are what a model file holds.

@@ -10,6 +10,7 @@ import itertools
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,8 @@ from rankwise.typing import Float64Array, Int64Array
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
 # thread costs more than it saves.
 SMALL = 25000
+# As plain Python, because few leaves are not worth a compilation.
+_LEAF_VALUE: Any = vars(leaf_value)["py_func"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,8 +485,7 @@ class GrowingTree:
         # The upper half is the sum of gradients, with its sign; the lower half, which never borrows
         # from it, that of second derivatives.
         g, h = (total >> 32) * float(self._unit[0]), (total & LOWER) * float(self._unit[1])
-        # As plain Python: few leaves are not worth a compilation.
-        return leaf_value.py_func(g, h, limits.tolist())
+        return _LEAF_VALUE(g, h, limits.tolist())
 
 
 def _lines(leaves: list[_Leaf]) -> Int64Array:

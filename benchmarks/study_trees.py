@@ -1,10 +1,10 @@
 """Bins and leaves on a large set, and why LambdaMART and LightGBM differ on their training rows.
 
-    RANKWISE_DATA=... python -m benchmarks.study_trees sizes > docs/study_trees.txt
-    RANKWISE_DATA=... python -m benchmarks.study_trees causes >> docs/study_trees.txt
+    RANKWISE_DATA=... python -m benchmarks.study_trees causes > docs/study_trees.txt
+    RANKWISE_DATA=... python -m benchmarks.study_trees sizes
 
-``sizes``: 63 and 255 bins, 31 and 255 leaves, on all training rows of cf-letor and on synthetic
-rows; 100 trees, no penalty, one thread; means over splits of the queries, 70 % of which train.
+``sizes``: 63 and 255 bins, 31 and 255 leaves, on all training rows of cf-letor; 100 trees, no
+penalty, one thread; means over splits of the queries, 70 % of which train.
 ``causes``: nDCG@10 of the training rows after 60 trees. Every line changes one thing on both sides,
 or gives the trees of one library the derivatives of the other.
 """
@@ -20,8 +20,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from benchmarks._boosters import DOCS, EQUAL, Rows, rows_of
-from benchmarks._timing import synthetic_ranking
+from benchmarks._boosters import EQUAL, Rows, rows_of
 from rankwise import LambdaMART, evaluate
 from rankwise.losses.gradient_loss import JudgedRows
 from rankwise.losses.lambda_gradients import LambdaGradients
@@ -39,15 +38,14 @@ def sizes() -> None:
     """Print CPU seconds and measures by set, bins and leaves."""
     print("study_trees: bins and leaves, means over three splits\n")
     print(f"{'':38}{'CPU s':>8}{'nDCG@10':>10}{'AP':>8}")
-    for name, load in {"cf-letor": _cf_letor, "synthetic": _synthetic}.items():
-        rows = load()
-        print(f"{name}: {len(rows.y):,} rows, {rows.X.shape[1]} columns, {len(rows.sizes)} queries")
-        for n_leaves, n_bins in product((31, 255), (63, 255)):
-            for side, fit in (("LambdaMART", _fit_ours), ("LightGBM", _fit_lightgbm)):
-                cells = [_measure(fit, n_leaves, n_bins, *_split(rows, k)) for k in range(N_SPLITS)]
-                seconds, ndcg, ap = np.mean(cells, axis=0)
-                what = f"{n_leaves} leaves, {n_bins} bins, {side}"
-                print(f"  {what:36}{seconds:8.2f}{ndcg:10.4f}{ap:8.4f}", flush=True)
+    rows = _cf_letor()
+    print(f"cf-letor: {len(rows.y):,} rows, {rows.X.shape[1]} columns, {len(rows.sizes)} queries")
+    for n_leaves, n_bins in product((31, 255), (63, 255)):
+        for side, fit in (("LambdaMART", _fit_ours), ("LightGBM", _fit_lightgbm)):
+            cells = [_measure(fit, n_leaves, n_bins, *_split(rows, k)) for k in range(N_SPLITS)]
+            seconds, ndcg, ap = np.mean(cells, axis=0)
+            what = f"{n_leaves} leaves, {n_bins} bins, {side}"
+            print(f"  {what:36}{seconds:8.2f}{ndcg:10.4f}{ap:8.4f}", flush=True)
 
 
 def _cf_letor() -> Rows:
@@ -55,10 +53,6 @@ def _cf_letor() -> Rows:
     order = np.argsort(train.groups.codes(), kind="stable")
     qid = train.groups.codes()[order]
     return Rows(train.X[order].astype(np.float32), train.y[order], qid)
-
-
-def _synthetic() -> Rows:
-    return Rows(*synthetic_ranking(n_queries=1000, docs=DOCS))
 
 
 def _split(rows: Rows, number: int) -> tuple[Rows, Rows]:
@@ -94,7 +88,7 @@ def _fit_lightgbm(rows: Rows, n_leaves: int, n_bins: int) -> Any:
 
 def causes() -> None:
     """Print nDCG@10 of the training rows, ours and LightGBM's, with one change after another."""
-    print(f"\nstudy_trees: nDCG@10 of training rows after {N_TREES_OF_CAUSES} trees\n")
+    print(f"study_trees: nDCG@10 of training rows after {N_TREES_OF_CAUSES} trees\n")
     for kind in ("continuous", "mslr"):
         rows = rows_of(kind, N_ROWS_OF_CAUSES)
         print(f"{kind} {'':40}{'ours':>8}{'LightGBM':>10}{'gap':>9}")

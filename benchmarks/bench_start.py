@@ -1,11 +1,13 @@
 """What the first steps cost: the import, compiling kernels, loading compiled ones, linting a set.
 
-    python -m benchmarks.bench_start
+    python -m benchmarks.bench_start [kernels]
 
 The import is timed in fresh interpreters that have imported scikit-learn's base already. Kernels
 are compiled by one call of the command line with an empty cache, and loaded by a second one; their
 seconds are processor seconds of the compiling thread; those of LambdaMART, of its whole process
-beyond scikit-learn's import. Medians of three; the first fit of each estimator is timed once.
+beyond scikit-learn's import. The default fit of LambdaMART on the bundled set lists its kernels;
+"kernels" prints only this.
+Medians of three; the first fit of each estimator is timed once.
 """
 
 from __future__ import annotations
@@ -34,27 +36,39 @@ print(time.perf_counter() - start)
 """
 ACCOUNT = """
 import contextlib, io, json, sys, threading, time
+from numba.core import event
 from numba.core.caching import Cache
-from numba.core.dispatcher import _FunctionCompiler
 spent = {"compile": 0.0, "load": 0.0}
+kernels = {}  # seconds without those of the kernels that a kernel calls
 
 inside = threading.local()  # a kernel compiles and loads those that it calls
 
-def account(owner, method, name):
-    real = getattr(owner, method)
-    def timed(*arguments):
-        if getattr(inside, "kernel", False):
-            return real(*arguments)
-        start, inside.kernel = time.thread_time(), True
-        try:
-            return real(*arguments)
-        finally:
-            inside.kernel = False
-            spent[name] += time.thread_time() - start
-    setattr(owner, method, timed)
+class Account(event.Listener):
+    def on_start(self, event):
+        vars(inside).setdefault("open", []).append([time.thread_time(), 0.0])
+    def on_end(self, event):
+        start, below = inside.open.pop()
+        seconds = time.thread_time() - start
+        if inside.open:
+            inside.open[-1][1] += seconds
+        else:
+            spent["compile"] += seconds
+        function = event.data["dispatcher"].py_func
+        name = function.__module__.rpartition(".")[2] + "." + function.__name__
+        kernels.setdefault(name, []).append(seconds - below)
 
-account(_FunctionCompiler, "compile", "compile")
-account(Cache, "load_overload", "load")
+event.register("numba:compile", Account())
+load = Cache.load_overload
+
+def timed(*arguments):
+    start = time.thread_time()
+    try:
+        return load(*arguments)
+    finally:
+        if not getattr(inside, "open", None):
+            spent["load"] += time.thread_time() - start
+
+Cache.load_overload = timed
 """
 COMMAND = (
     ACCOUNT
@@ -102,6 +116,17 @@ cls(**params).fit(X, y, **extra).predict(X)
 print(json.dumps(spent))
 """
 )
+BUNDLED = (
+    ACCOUNT
+    + """
+from rankwise import LambdaMART
+from rankwise.datasets import load_dataset
+rows = load_dataset("lambdarank", fold=1).train
+kernels.clear()  # those of the reader, unless the set is cached
+LambdaMART().fit(rows.X, rows.y, qid=rows.qid)
+print(json.dumps(kernels))
+"""
+)
 FIRST_LAMBDAMART = """
 import time
 import numpy as np
@@ -138,6 +163,28 @@ def first_lambdamart() -> tuple[float, float]:
     return cold, warm
 
 
+def first_kernels() -> dict[str, list[float]]:
+    """Seconds of compiling each kernel in the first default fit of LambdaMART, cache empty.
+
+    One number for each signature that was compiled. The first kernel also pays for what Numba
+    prepares once.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return json.loads(printed(BUNDLED, NUMBA_CACHE_DIR=folder))
+
+
+def print_kernels() -> None:
+    """Print the seconds of compiling in that fit, and kernel by kernel, the slowest first."""
+    runs = [first_kernels() for _ in range(REPEATS)]
+    totals = [sum(map(sum, run.values())) for run in runs]
+    line("compiling in the first LambdaMART().fit on the bundled set", totals, 4.0)
+    kernels = runs[totals.index(statistics.median_low(totals))]
+    for name in sorted(kernels, key=lambda name: -sum(kernels[name])):
+        times = len(kernels[name])
+        more = f", {times} signatures" if times > 1 else ""
+        print(f"      {sum(kernels[name]):5.2f} s  {name}{more}")
+
+
 def first_fits() -> dict[str, float]:
     """Seconds of compiling in the first fit and prediction of every estimator, cache empty."""
     seconds = {}
@@ -168,6 +215,9 @@ def line(what: str, seconds: list[float], most: float) -> None:
 
 def main() -> None:
     """Print the figures."""
+    if sys.argv[1:] == ["kernels"]:
+        print_kernels()
+        return
     for arguments in ("--help", "list"):
         line(f"rankwise {arguments}", [start(arguments) for _ in range(REPEATS)], 0.5)
     line("import beyond scikit-learn's", [float(printed(IMPORT)) for _ in range(REPEATS)], 0.4)
@@ -181,6 +231,7 @@ def main() -> None:
     cold, warm = zip(*(first_lambdamart() for _ in range(REPEATS)), strict=True)
     line("import, first fit and prediction by LambdaMART, kernels to compile", list(cold), 5.0)
     line("import, first fit and prediction by LambdaMART, kernels to load", list(warm), 0.6)
+    print_kernels()
     fits = first_fits()
     slowest = sorted(fits, key=fits.__getitem__, reverse=True)
     line(f"compiling in the slowest first fit ({slowest[0]})", [fits[slowest[0]]], 4.0)

@@ -29,9 +29,10 @@ def only(monkeypatch):
     def choose(way):
         suits = way == "masks"
         monkeypatch.setattr(ensemble_scores, "_suits_masks", lambda trees: suits)
-        monkeypatch.setattr(ensemble_scores, "numba_is_imported", lambda: way != "few")
-        monkeypatch.setattr(ensemble_scores, "FEW_ROWS", 10**6)
-        monkeypatch.setattr(ensemble_scores, "FEW_CELLS", 10**6)
+        monkeypatch.setattr(ensemble_scores._Scorers, "are_loaded", lambda *_: way != "few")
+        monkeypatch.setattr(ensemble_scores, "WALK_ROWS", 0)
+        for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE"):
+            monkeypatch.setattr(ensemble_scores, limit, 10**9)
 
     return choose
 
@@ -72,28 +73,50 @@ def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     np.testing.assert_array_equal(ensemble.score(X, 2), expected)
 
 
-def test_many_small_trees_are_scored_by_masks(rng):
+def test_many_small_trees_are_scored_by_masks(rng, monkeypatch):
     trees = [random_score_tree(rng, 8) for _ in range(MANY_TREES)]
     many, few = TreeEnsemble.of(trees), TreeEnsemble.of(trees[1:])
     large = TreeEnsemble.of([random_score_tree(rng, 400) for _ in range(MANY_TREES)])
     X = random_rows(rng, FEW_ROWS + 1)
+    many.score(X[:1])
+    scorers = ensemble_scores._SCORERS[many]
+    assert scorers.masks is None
+    assert scorers.of(many, 1) is scorers.walk
     for ensemble in (many, few, large):
         ensemble.score(X)
-    assert many in ensemble_scores._MASKS
-    assert few not in ensemble_scores._MASKS
-    assert large not in ensemble_scores._MASKS
-    kept = ensemble_scores._MASKS[many]
+    assert isinstance(kept := ensemble_scores._SCORERS[many].masks, LeafMasks)
+    assert ensemble_scores._SCORERS[few].masks is None
+    assert ensemble_scores._SCORERS[large].masks is None
     many.score(X)
-    assert ensemble_scores._MASKS[many] is kept
+    assert ensemble_scores._SCORERS[many].masks is kept
+    monkeypatch.setattr(ensemble_scores, "MOST_WALKED", 10)
+    assert scorers.of(many, 1) is kept
 
 
-def test_masks_go_with_their_ensemble(rng):
+def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):
+    trees = [random_score_tree(rng, 3) for _ in range(MANY_TREES)]
+    ensemble, X, calls = TreeEnsemble.of(trees), random_rows(rng, 5), []
+    few = ensemble_scores._add_to_few
+    monkeypatch.setattr(ensemble_scores, "_add_to_few", lambda *args: calls.append(1) or few(*args))
+    monkeypatch.setattr(ensemble_scores, "_SCORED", ensemble_scores._Counter())
+    monkeypatch.setattr(ensemble_scores, "PATIENCE", 2 * 5 * MANY_TREES)
+    monkeypatch.setattr(ensemble_scores, "is_ready", lambda kernel: False)
+    for _ in range(4):
+        np.testing.assert_array_equal(ensemble.score(X), naive_scores(trees, X))
+    assert len(calls) == 2
+    monkeypatch.setattr(ensemble_scores, "_SCORED", ensemble_scores._Counter())
+    monkeypatch.setattr(ensemble_scores, "is_ready", lambda kernel: True)
+    ensemble.score(X)
+    assert len(calls) == 2
+
+
+def test_scorers_go_with_their_ensemble(rng):
     ensemble = TreeEnsemble.of([random_score_tree(rng, 3) for _ in range(MANY_TREES)])
     ensemble.score(random_rows(rng, FEW_ROWS + 1))
-    before = len(ensemble_scores._MASKS)
+    before = len(ensemble_scores._SCORERS)
     del ensemble
     gc.collect()
-    assert len(ensemble_scores._MASKS) == before - 1
+    assert len(ensemble_scores._SCORERS) == before - 1
 
 
 def test_sides_of_very_many_categories_are_not_kept(rng, monkeypatch):

@@ -15,6 +15,7 @@ from typing import Any
 
 from rankwise.cli._errors import say
 from rankwise.runtime.compiling import watch_compilation
+from rankwise.runtime.trial_progress import TrialStart, listen_to_trials
 
 QUIET_SECONDS = 2.0
 _LINE_EVERY_SECONDS = 10.0
@@ -105,6 +106,19 @@ def waiting(what: str) -> Iterator[None]:
     """Show the elapsed time of a job without countable steps."""
     with Progress(what):
         yield
+
+
+@contextmanager
+def trial_progress(what: str) -> Iterator[None]:
+    """Show the trials of a search, with the best value so far; otherwise the elapsed time."""
+    with Progress(what) as progress:
+
+        def show(trial: TrialStart) -> None:
+            note = trial.name if trial.best is None else f"{trial.name}, best {trial.best:.4f}"
+            progress.update(trial.number - 1, trial.total, note, trial.seconds_left)
+
+        with listen_to_trials(show):
+            yield
 
 
 def _bar(status: Progress) -> Any:

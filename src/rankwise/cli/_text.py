@@ -11,7 +11,7 @@ import typer
 
 from rankwise.cli._errors import UsageError
 from rankwise.cli._output import check_file, check_folder, print_json
-from rankwise.cli._progress import waiting
+from rankwise.cli._progress import trial_progress
 
 Text = Annotated[
     Path | None,
@@ -75,7 +75,7 @@ def fit_text(
     from rankwise.text import TextIndex, TextRanker, read_judgements
 
     start = time.perf_counter()
-    with waiting("Fitting"):
+    with trial_progress("Fitting"):
         ranker = TextRanker(
             TextIndex.load(data[0]),
             estimator,

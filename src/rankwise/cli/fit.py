@@ -25,7 +25,7 @@ from rankwise.cli._options import (
     ValiData,
 )
 from rankwise.cli._output import check_target, make_folder, print_json
-from rankwise.cli._progress import waiting
+from rankwise.cli._progress import trial_progress, waiting
 from rankwise.cli._text import Candidates, Text, TextQrels, Unjudged, fit_text
 
 
@@ -95,7 +95,7 @@ def fit(
         refuse_one_query(train, data, columns)
     start = time.perf_counter()
     row_of = partial(first_bad_row, train.X)  # fits on parts of the rows count other rows
-    with waiting(f"Fitting {ranker}"), name_lines(data, columns, row_of):
+    with trial_progress(f"Fitting {ranker}"), name_lines(data, columns, row_of):
         tuned = tune(estimator, train, validation, measure, random_state=random_state)
     seconds = time.perf_counter() - start
     by_measure = "measure" in estimator.get_params()

@@ -188,63 +188,6 @@ def _gather(cells, n, order, m, out):
 
 
 @njit
-def _least_worth(alone, min_gain):
-    """Gain that a split must exceed."""
-    # A split into children of equal values has gain 0 up to rounding; 1e-300 is for a node without
-    # gradient, where all worths are 0.
-    noise = (alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)) + 1e-300
-    return noise if noise > alone + min_gain else alone + min_gain
-
-
-@njit
-def _scan(
-    histograms, starts, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
-    min_gain, sums, gains, found,
-):  # fmt: skip
-    """Write the best split of node ``k`` over the columns in some words."""
-    node, limits, allowed, out = nodes[k], limits[k], allowed[k], found[k]
-    order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
-    alone = _alone(node[TOTAL], unit, limits, signs)
-    best = _least_worth(alone, min_gain)
-    out[GAIN] = 0.0
-    n_columns = len(n_bins)
-    for feature in range(first * WORD, n_columns if n_columns < last * WORD else last * WORD):
-        if not allowed[feature]:
-            continue
-        n = n_bins[feature]
-        cells = _column(histograms, starts, node[SLOT], feature)
-        if nominal is not None and nominal[feature]:
-            node_slice = nodes[k : k + 1]
-            m = order_categories(
-                histograms, starts, node_slice, feature, n, unit, limits[L2], order
-            )
-            if m == 0:
-                continue
-            _gather(cells, n, order, m, gathered[0])
-            cells, n = gathered[0, :], m
-        missing = cells[n]
-        # Without missing values both sides are the same split.
-        for side in range(2 if missing != 0 else 1):
-            before = missing if side == 1 else np.int64(0)
-            # With missing values on the right, all others may be on the left.
-            n_places = n if missing != 0 and side == 0 else n - 1
-            start, end = _side_gains(
-                cells, n_places, node, before, unit, limits, signs, feature, alone, sums, gains
-            )
-            if seeds is not None:
-                start, end = _drawn(seeds[k], feature, start, end)
-            inner = gains[start:end]
-            better = 0
-            for b in range(len(inner)):
-                better += inner[b] > best
-            for b in range(len(inner) if better > 0 else 0):
-                if inner[b] > best:
-                    best = inner[b]
-                    out[GAIN], out[FEATURE], out[PLACE] = best - alone, feature, start + b
-                    out[MISSING_LEFT] = side
-
-
-@njit
 def _scan_together(
     histograms, starts, first, last, n_bins, nominal, signs, allowed, seeds, nodes, limits, unit,
     min_gain, sums, gains, out,
@@ -314,12 +257,55 @@ def find_splits(
     Only the columns in the words ``first:last`` are searched. With ``seeds``, each node tries one
     threshold of every column.
     """
+    # A single function: with the search of a node in another one, both take twice the time to
+    # compile. What only categories need is allocated where they are known.
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
+    if nominal is not None:
+        order, gathered = np.empty(BINS, np.int64), np.empty(BINS, np.int64)
+    last = last * WORD if last * WORD < len(n_bins) else len(n_bins)
     for k in range(len(nodes)):
-        _scan(
-            histograms, starts, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes,
-            limits, unit, min_gain, sums, gains, found,
-        )  # fmt: skip
+        node, limit, out = nodes[k], limits[k], found[k]
+        line = histograms[node[SLOT]]
+        alone = _alone(node[TOTAL], unit, limit, signs)
+        # A split into children of equal values has gain 0 up to rounding; 1e-300 is for a node
+        # without gradient, where all worths are 0.
+        best = (alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)) + 1e-300
+        if best <= alone + min_gain:
+            best = alone + min_gain
+        out[GAIN] = 0.0
+        for feature in range(first * WORD, last):
+            if not allowed[k, feature]:
+                continue
+            n = n_bins[feature]
+            cells = line[starts[feature] : starts[feature + 1]]
+            if nominal is not None and nominal[feature]:
+                m = order_categories(
+                    histograms, starts, nodes[k : k + 1], feature, n, unit, limit[L2], order
+                )
+                if m == 0:
+                    continue
+                _gather(cells, n, order, m, gathered)
+                cells, n = gathered, m
+            missing = cells[n]
+            # Without missing values both sides are the same split.
+            for side in range(2 if missing != 0 else 1):
+                before = missing if side == 1 else np.int64(0)
+                # With missing values on the right, all others may be on the left.
+                n_places = n if missing != 0 and side == 0 else n - 1
+                start, end = _side_gains(
+                    cells, n_places, node, before, unit, limit, signs, feature, alone, sums, gains
+                )
+                if seeds is not None:
+                    start, end = _drawn(seeds[k], feature, start, end)
+                inner = gains[start:end]
+                better = 0
+                for b in range(len(inner)):
+                    better += inner[b] > best
+                for b in range(len(inner) if better > 0 else 0):
+                    if inner[b] > best:
+                        best = inner[b]
+                        out[GAIN], out[FEATURE], out[PLACE] = best - alone, feature, start + b
+                        out[MISSING_LEFT] = side
 
 
 @njit

@@ -29,7 +29,11 @@ def absolute_sums(gradients, hessians, rows, out):
 
 @njit
 def pack(gradients, hessians, g_scale, h_scale, rows, out):
-    """Pack gradients times ``g_scale`` and second derivatives times ``h_scale``, both rounded."""
+    """Pack gradients times ``g_scale`` and second derivatives times ``h_scale``, both rounded.
+
+    Returns the packed sum over the rows.
+    """
+    total = np.int64(0)
     for i in range(len(rows)):
         row = rows[i]
         g = np.int64(np.rint(gradients[row] * g_scale))
@@ -37,14 +41,7 @@ def pack(gradients, hessians, g_scale, h_scale, rows, out):
         # A negative gradient is a negative upper half. h is not negative, and all sums of h stay
         # below 2^31, so nothing is carried from the lower half into the upper one.
         out[row] = (g << 32) + h
-
-
-@njit
-def sum_packed(packed, rows):
-    """Packed sum over some rows."""
-    total = np.int64(0)
-    for i in range(len(rows)):
-        total += packed[rows[i]]
+        total += out[row]
     return total
 
 

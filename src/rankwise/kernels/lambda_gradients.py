@@ -251,8 +251,9 @@ def measure_gradients(
     for q in range(len(indptr) - 1):
         n = indptr[q + 1] - indptr[q]
         longest = n if n > longest else longest
-    slopes, curvatures = np.empty(longest), np.empty(longest)
-    above, below, factors = np.empty(longest), np.empty(longest), np.empty(longest)
+    # One array of five rows: every allocation is compiled.
+    work = np.empty((5, longest))
+    slopes, curvatures, above, below, factors = work[0], work[1], work[2], work[3], work[4]
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]
         n = end - start

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_order import join_queries, order_queries
+from rankwise.rows.few_rows import FEW_ROWS, join_few, order_few
 from rankwise.rows.row_hash import row_hashes, scramble
 from rankwise.runtime.threads import query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -121,7 +122,10 @@ def distinct_rows_of_queries(
             ordered, is_new, groups.indptr, starts, *queries, weights, out, totals, merged_of_row
         )
 
-    thread_map(join, chunks, n_threads)
+    if n <= FEW_ROWS:
+        join_few(ordered, is_new, groups.indptr, starts, weights, out, totals, merged_of_row)
+    else:
+        thread_map(join, chunks, n_threads)
     return out, indptr, totals if has_weight and (totals != 1).any() else None
 
 
@@ -157,5 +161,8 @@ def _order(
             keys, hash_line, groups.indptr, *queries, rows, is_new, sizes, query_keys, sums
         )
 
+    if len(y) <= FEW_ROWS:
+        order_few(keys, hash_line, groups.indptr, rows, is_new, sizes, query_keys, sums)
+        return rows, is_new, sizes, (sums, query_keys)
     thread_map(sort, query_chunks(groups.indptr, CHUNK_ROWS), n_threads)
     return rows, is_new, sizes, (sums, query_keys)

@@ -62,6 +62,9 @@ class CompiledFunction:
             "fastmath": set(fastmath) if isinstance(fastmath, frozenset) else fastmath,
             "error_model": "numpy" if self._unchecked_division else "python",
             "no_cfunc_wrapper": True,  # missing in numba's stubs, hence the dictionary
+            # Private kernels are called by kernels only. Code that converts arguments from Python
+            # would be a tenth of what is compiled.
+            "no_cpython_wrapper": self.py_func.__name__.startswith("_"),
         }
         try:
             compiled = numba.njit(cache=True, **options)(self.py_func)
@@ -135,6 +138,8 @@ def njit(
     unchecked_division: bool = False,
 ) -> Any:
     """Compile ``func`` at its first call, without the GIL, cached on disk where possible.
+
+    A function whose name begins with an underscore can be called by other kernels only.
 
     With ``unchecked_division``, x / 0 is infinite or NaN. Otherwise it raises ZeroDivisionError,
     whose branch keeps a loop from being vectorised.

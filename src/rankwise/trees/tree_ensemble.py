@@ -247,7 +247,6 @@ class TreeEnsemble:
         -----
         See :func:`rankwise.trees.ensemble_scores.add_scores`.
         """
-        assert not self.zero_missing.any()
         out = np.full(X.shape[0], self.constant)
         if self.n_trees and X.shape[0]:
             add_scores(self, X, available_threads() if n_threads is None else n_threads, out)

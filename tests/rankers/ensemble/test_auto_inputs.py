@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,8 @@ from rankwise.datasets import IgnoredColumnsWarning
 from rankwise.explain import explain_pair
 from rankwise.export import ExportError, to_onnx
 from rankwise.features.category_indicators import append_indicators, frequent_categories
-from rankwise.rankers.ensemble import auto
+from rankwise.rankers.ensemble import auto, auto_trials
+from rankwise.rankers.ensemble.auto_trials import settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 2, "random_state": 0, "n_jobs": 1}
 N = 240
@@ -221,3 +223,48 @@ def test_rows_too_few_to_hold_out_are_named(n_distinct):
     assert (np.diff(ranker.predict(X)) > 0).all()
     with pytest.raises(ValueError, match="n_samples=1"):
         AutoRanker(**SMALL).fit(X[:1], y[:1])
+
+
+def test_only_dates_are_refused():
+    with pytest.raises(ValueError, match="got only columns that hold no numbers: day"):
+        AutoRanker(**SMALL).fit(pd.DataFrame({"day": pd.date_range("2024-01-01", periods=N)}), Y)
+
+
+def test_beyond_255_categories_the_lighter_ones_are_missing():
+    rng = np.random.default_rng(2)
+    ids = np.array([f"id{k:04}" for k in rng.permutation(300)], dtype=object)
+    names = np.concatenate([np.repeat(ids[:255], 3), ids[255:]])
+    good = np.isin(names, ids[:120]).astype(float)
+    frame, qid = pd.DataFrame({"name": names, "x": 0.0}), rng.permutation(len(names)) % 40
+    with pytest.warns(UserWarning, match="reads the 255 heaviest categories .*: 'name'"):
+        ranker = AutoRanker(**SMALL).fit(frame, good, qid=qid)
+    assert not ranker.skipped_
+    assert sorted(ranker.columns_.nominal[0]) == sorted(ids[:255])
+    rare = frame.assign(name=ids[260]).iloc[:2]
+    unknown = frame.assign(name=None).iloc[:2]
+    np.testing.assert_array_equal(ranker.predict(rare), ranker.predict(unknown))
+    known = frame.assign(name=[ids[0], *ids[200:201]] + [None] * (len(names) - 2)).iloc[:2]
+    assert np.diff(ranker.predict(known))[0] < 0
+
+
+def test_a_family_without_a_trial_is_named():
+    weight = np.random.default_rng(0).random(N) + 0.5
+    with pytest.warns(UserWarning, match="leaves out the family 'trees', .* whole numbers for AP"):
+        AutoRanker(**SMALL, measure="AP").fit(NUMBERS, Y > 0, qid=QID, sample_weight=weight)
+
+
+def test_trials_are_not_started_if_they_must_take_longer(monkeypatch):
+    ridge, svm, _, nodes = islice(settings("nDCG@10", True, 0, 1), 4)
+    assert ridge.least_seconds([(10_000, 30_000), (20_000, 10_000)]) == pytest.approx(600)
+    assert svm.least_seconds([(10_000, 30_000)]) == 0
+    assert nodes.least_seconds([(10, 20_000), (10, 20_000)]) == pytest.approx(4)
+    monkeypatch.setattr(auto_trials, "_SECONDS_A_CUBE", 1e6)
+    monkeypatch.setattr(auto_trials, "_SECONDS_A_WEIGHT", 1e6)
+    given = {"cv": 2, "random_state": 0}
+    ranker = AutoRanker(50.0, n_trials=4, **given).fit(NUMBERS, Y, qid=QID)
+    assert [row["trial"] for row in ranker.history_] == ["rank_svm pair", "rank_svm document"]
+    assert [row["trial"] for row in ranker.skipped_] == ["ridge", "pairwise_elm pair"]
+    with pytest.raises(ValueError, match="The last error: time_budget is too short"):
+        AutoRanker(50.0, n_trials=1, **given).fit(NUMBERS, Y, qid=QID)
+    everything = AutoRanker(None, n_trials=4, **given).fit(NUMBERS, Y, qid=QID)
+    assert len(everything.history_) == 4

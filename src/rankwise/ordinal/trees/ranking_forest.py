@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from typing import Any, ClassVar, Literal, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from rankwise.rows.row_hash import canonical_order
 from rankwise.runtime.threads import thread_map, threads_asked
 from rankwise.structure.rules import Instance, Many, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.column_table import FROM_DTYPE
+from rankwise.trees.leaf_sums import LeafSums
 from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.pruning import prune
 from rankwise.trees.tree import Tree
@@ -286,9 +288,11 @@ class RankingForest(TreeRanker):
         require(self.trees_, "trees_", "have an item", "none")
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
+        sums = _SUMS.get(self)
+        if sums is None or list(sums.trees) != self.trees_:
+            sums = _SUMS[self] = LeafSums.of(self.trees_, _node_shares)
         shares = np.zeros((len(X), len(self.classes_)))
-        for tree in self.trees_:
-            shares += _node_shares(tree)[tree.apply(X)]
+        sums.add(X, shares)
         return shares / len(self.trees_)
 
     def _bags(
@@ -344,3 +348,7 @@ class RankingForest(TreeRanker):
 
 def _node_shares(tree: Tree) -> Float64Array:
     return tree.counts / tree.counts.sum(axis=1, keepdims=True)
+
+
+# No attribute of the forest, whose attributes are what a model file holds.
+_SUMS: WeakKeyDictionary[RankingForest, LeafSums] = WeakKeyDictionary()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,7 +20,6 @@ from rankwise.base import Ranker
 from rankwise.checks.frames import drop_times
 from rankwise.checks.parameter_constraints import POSITIVE, Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_validation
-from rankwise.datasets.table_columns import warn_of_ignored
 from rankwise.features.category_indicators import frequent_categories
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
@@ -32,6 +32,8 @@ from rankwise.rankers.ensemble.auto_rows import (
     add_indicators,
     fit_scaling,
     fold_rows,
+    leave_out_times,
+    limit_categories,
     scale_columns,
 )
 from rankwise.rankers.ensemble.auto_search import (
@@ -41,7 +43,7 @@ from rankwise.rankers.ensemble.auto_search import (
     best_trials,
     blend_families,
 )
-from rankwise.rankers.ensemble.auto_trials import FAMILIES, N_TRIALS, Trial, bags, settings
+from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import DEFAULT_FOLDS, parts
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
@@ -64,6 +66,7 @@ _MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
 # Sparse rows with at most this number of values are made dense.
 _MOST_DENSE = 10**8
 _FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
+_FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget is
 
 
 class AutoRanker(CategoricalInput, Ranker):
@@ -164,7 +167,8 @@ class AutoRanker(CategoricalInput, Ranker):
     Trees split text and categories of frames by subsets, see :class:`LambdaMART`. Linear rankers
     and nodes receive a column ``sqrt(3 / n_features_in_)`` or 0 for each of the 64 heaviest
     categories of a column, chosen anew in the training rows of each part; all other categories are
-    0 in every column. Columns of dates, durations and times of day are left out with an
+    0 in every column. Beyond 255 categories in a column, the lighter ones are read as missing, with
+    a warning. Columns of dates, durations and times of day are left out with an
     IgnoredColumnsWarning. For linear rankers and nodes, missing numbers are replaced by the mean of
     the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger ones remain
     sparse and are not centred.
@@ -277,10 +281,11 @@ class AutoRanker(CategoricalInput, Ranker):
         """
         self._validate_params()
         start = self._now()
-        X, times = drop_times(X)
-        warn_of_ignored(times, "Replace them by numbers, such as days since a fixed day.")
+        X = leave_out_times(X)
         self.columns_ = ColumnTable.of(X, sample_weight=sample_weight)
         given = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
+        names = getattr(self, "feature_names_in_", None)
+        self.columns_, given = limit_categories(self.columns_, given, names)
         X_val = None if X_val is None else self._encode(drop_times(X_val)[0])
         validation = check_validation(self, given, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(given.y)
@@ -320,8 +325,8 @@ class AutoRanker(CategoricalInput, Ranker):
     def report(self) -> str:
         """Table of the models tried, their held-out scores, the models kept, and why."""
         check_is_fitted(self)
-        skipped = getattr(self, "skipped_", [])
-        return auto_report.report_text(self.history_, skipped, self.families_, self.values_)
+        known = self.history_, getattr(self, "skipped_", []), self.families_, self.values_
+        return auto_report.report_text(*known)
 
     def _check_structure(self) -> None:
         require(self.models_, "models_", "have an item", "none")
@@ -339,9 +344,7 @@ class AutoRanker(CategoricalInput, Ranker):
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
     def _dense(self, X: Matrix) -> Matrix:
-        if self.is_sparse_ or not is_sparse(X):
-            return X
-        return X.toarray()
+        return X if self.is_sparse_ or not is_sparse(X) else X.toarray()
 
     def _merged(self, given: FitData) -> tuple[FitData, Int64Array]:
         """Distinct rows, sorted by query and by content; and the place of each given row."""
@@ -413,19 +416,13 @@ class AutoRanker(CategoricalInput, Ranker):
         """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
         members: list[Member] = []
         self.skipped_: list[dict[str, Any]] = []
-        error: ValueError | None = None
-        for number, trial in enumerate(self._trials(data, members)):
-            if number == self.n_trials:
-                break
-            if self.verbose:
-                left = self.time_budget and self.time_budget - (self._now() - start)
-                best = max((member.value for member in members), default=np.nan)
-                total = min(self.n_trials or N_TRIALS, N_TRIALS)
-                auto_report.write_progress(trial.name, number + 1, total, best, left)
+        error: ValueError | str = auto_report.TOO_SHORT
+        for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
+            left = self.time_budget and max(self.time_budget - (self._now() - start), 0.0)
+            auto_report.announce(trial, number, self.n_trials, members, left, self.verbose)
             fitting = self._within_time(trial, held, members, start)
             if fitting is None:
-                reason = "time_budget is too short"
-                self.skipped_.append(auto_report.describe_skipped(trial, reason))
+                self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
                 continue
             try:
                 members.append(held.fit(fitting, CLOCKS[self.clock]))
@@ -444,13 +441,16 @@ class AutoRanker(CategoricalInput, Ranker):
         self, trial: Trial, held: HeldOut, members: list[Member], start: float
     ) -> Trial | None:
         """The trial, with as many trees as the time allows; None if the time is too short."""
-        if self.time_budget is None or not members:
+        if self.time_budget is None:
             return trial
         left = self.time_budget - (self._now() - start)
+        least = trial.least_seconds(rows.scaled.shape for rows, _ in held.parts)
+        if not members:
+            return trial if least <= max(left, _FIRST_SECONDS) else None
         known = [member for member in members if member.trial.family == trial.family]
         if trial.family != "trees":
             expected = max((member.seconds for member in known), default=0.0)
-            return trial if expected < left else None
+            return trial if max(expected, least) < left else None
         if left <= 0:
             return None
         if known:
@@ -496,3 +496,4 @@ class AutoRanker(CategoricalInput, Ranker):
             auto_report.describe_member(member, held, number in blend.weights)
             for number, member in enumerate(members)
         ]
+        auto_report.warn_of_failed(self.skipped_, self.history_)

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from rankwise.metrics.statistics.stratified import t_intervals
 from rankwise.rankers.ensemble.auto_search import LEVEL, HeldOut, Member
-from rankwise.rankers.ensemble.auto_trials import Trial
+from rankwise.rankers.ensemble.auto_trials import N_TRIALS, Trial
+from rankwise.runtime.callers import callers_level
+from rankwise.runtime.trial_progress import TrialStart, announce_trial
 
 Row = dict[str, Any]
+TOO_SHORT = "time_budget is too short"
 
 
-def write_progress(name: str, number: int, total: int, best: float, left: float | None) -> None:
-    """One line on stderr before a trial: its name, the best value so far, and the time left."""
-    known = [f"trial {number} of {total} ({name})"]
-    known += [f"best {best:.4f}"] if np.isfinite(best) else []
-    known += [f"{max(left, 0.0):.0f} s left"] if left is not None else []
-    sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
-    sys.stderr.flush()
+def announce(
+    trial: Trial,
+    number: int,
+    n_trials: int | None,
+    members: Sequence[Member],
+    seconds_left: float | None,
+    verbose: bool,
+) -> None:
+    """Tell that a trial starts after other ones: whoever listens, and stderr if ``verbose``."""
+    total = N_TRIALS if n_trials is None else min(n_trials, N_TRIALS)
+    best = max((member.value for member in members), default=None)
+    announce_trial(TrialStart(trial.name, number, total, best, seconds_left))
+    if verbose:
+        known = [f"trial {number} of {total} ({trial.name})"]
+        known += [] if best is None else [f"best {best:.4f}"]
+        known += [] if seconds_left is None else [f"{seconds_left:.0f} s left"]
+        sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
+        sys.stderr.flush()
 
 
 def describe_member(member: Member, held: HeldOut, kept: bool) -> Row:
@@ -43,6 +56,20 @@ def describe_member(member: Member, held: HeldOut, kept: bool) -> Row:
 def describe_skipped(trial: Trial, reason: str) -> Row:
     """Record of a trial without a value."""
     return {"trial": trial.name, "family": trial.family, "reason": reason}
+
+
+def warn_of_failed(skipped: Sequence[Row], history: Sequence[Row]) -> None:
+    """Warn of families that raised an error in every trial that was started."""
+    tried = {row["family"] for row in history}
+    reasons = {row["family"]: row["reason"] for row in skipped if row["reason"] != TOO_SHORT}
+    for family, reason in reasons.items():
+        if family not in tried:
+            warnings.warn(
+                f"AutoRanker leaves out the family {family!r}, because all its trials failed. The "
+                f"last error: {reason}",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
 
 
 def report_text(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.features.category_indicators import append_indicators
+from rankwise.checks.frames import drop_times
+from rankwise.datasets.table_columns import warn_of_ignored
+from rankwise.features.binning import MAX_BINS
+from rankwise.features.category_indicators import append_indicators, frequent_categories
 from rankwise.groups import QueryGroups
 from rankwise.rankers.ensemble.auto_trials import Family
 from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.callers import callers_level
-from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
+from rankwise.trees.column_table import ColumnTable
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, densify, is_sparse
+
+_TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +64,56 @@ class TrialRows:
     def groups(self) -> QueryGroups:
         """Query groups of the rows."""
         return QueryGroups.from_qid(self.qid, len(self.y))
+
+
+def leave_out_times(X: FrameLike) -> FrameLike:
+    """X without columns of dates, durations and times of day, with a warning that names them."""
+    X, kinds = drop_times(X)
+    if kinds and not len(getattr(X, "columns", [0])):
+        raise ValueError(
+            "X must have a column of numbers or categories, got only columns that hold no numbers: "
+            f"{', '.join(kinds)}. {_TIMES_FIX}"
+        )
+    warn_of_ignored(kinds, _TIMES_FIX)
+    return X
+
+
+def limit_categories(
+    columns: ColumnTable, data: FitData, names: Sequence[str] | None
+) -> tuple[ColumnTable, FitData]:
+    """Keep the 255 heaviest categories of each nominal column; the others count as missing.
+
+    Parameters
+    ----------
+    columns : ColumnTable
+    data : FitData
+        Rows with codes for categories.
+    names : sequence of str, optional
+        Names of the columns.
+
+    Returns
+    -------
+    columns : ColumnTable
+        Table of the categories that are kept.
+    data : FitData
+        Rows with the codes of this table.
+    """
+    many = [j for j, known in columns.nominal.items() if len(known) > MAX_BINS]
+    if not many:
+        return columns, data
+    X, nominal = densify(data.X).copy(), dict(columns.nominal)
+    for j, codes in frequent_categories(X, many, data.sample_weight, MAX_BINS).items():
+        place = np.minimum(np.searchsorted(codes, X[:, j]), len(codes) - 1)
+        X[:, j] = np.where(codes[place] == X[:, j], place, np.nan)
+        nominal[j] = columns.nominal[j][codes.astype(np.int64)]
+    named = [repr(names[j]) if names is not None else str(j) for j in many]
+    warnings.warn(
+        f"AutoRanker reads the {MAX_BINS} heaviest categories of a column, and all others as "
+        f"missing: {', '.join(named)}. Merge rare categories, or leave out columns of ids.",
+        UserWarning,
+        stacklevel=callers_level(),
+    )
+    return ColumnTable(nominal, columns.ordered), replace(data, X=X)
 
 
 def fold_rows(n_folds: int, data: FitData) -> list[tuple[Int64Array, Int64Array]]:

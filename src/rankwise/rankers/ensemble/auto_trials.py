@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,6 +29,8 @@ _TREE_SETTINGS: tuple[dict[str, Any], ...] = (
     {"max_leaf_nodes": 63, "min_samples_leaf": 200, "colsample_bytree": 0.5},
 )
 N_TRIALS = 5 + len(_TREE_SETTINGS) + N_NODE_BAGS + N_TREE_BAGS
+# Seconds of an eigendecomposition of a matrix of n rows, by n^3, and of a weight of a random node.
+_SECONDS_A_CUBE, _SECONDS_A_WEIGHT = 3e-10, 1e-7
 _BAGGED = {"subsample": 0.7, "colsample_bytree": 0.7}
 
 
@@ -49,6 +51,20 @@ class Trial:
     name: str
     family: Family
     estimator: Any
+
+    def least_seconds(self, shapes: Iterable[tuple[int, int]]) -> float:
+        """Seconds that a trial takes at least, by the shapes of the rows of each part.
+
+        Ridge decomposes a matrix of the smaller side, which takes hours for many rows of many
+        columns, and every node has a weight for each column. All other trials are linear in the
+        values of the rows: 0.
+        """
+        if isinstance(self.estimator, RidgeRanker):
+            return _SECONDS_A_CUBE * float(sum(min(shape) ** 3 for shape in shapes))
+        if isinstance(self.estimator, PairwiseELM):
+            n_nodes = self.estimator.n_nodes
+            return _SECONDS_A_WEIGHT * n_nodes * float(sum(n_columns for _, n_columns in shapes))
+        return 0.0
 
     def again(self, name: str, **params: Any) -> Trial:
         """Copy of the trial with other parameters."""

@@ -10,6 +10,7 @@ import itertools
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
-from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, sum_packed
+from rankwise.kernels.boosted_trees import BINS, LOWER, WORD
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.binned_rows import WordCodes
 from rankwise.trees.boosted.column_choice import ColumnChoice
@@ -42,6 +43,8 @@ from rankwise.typing import Float64Array, Int64Array
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
 # thread costs more than it saves.
 SMALL = 25000
+# As plain Python, because few leaves are not worth a compilation.
+_LEAF_VALUE: Any = vars(leaf_value)["py_func"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +156,8 @@ class GrowingTree:
         Row numbers; reordered in place by leaf.
     unit : ndarray of shape (2,), float64
         Value of one unit of the packed gradients and second derivatives.
+    total : int
+        Packed sum over the rows of all shares.
     n_threads : int
     weight : ndarray of shape (n_samples,), float64, or None
         Number of rows that each row counts as; None: one each.
@@ -169,12 +174,14 @@ class GrowingTree:
         choice: ColumnChoice,
         rows: NDArray[np.int32],
         unit: Float64Array,
+        total: int,
         n_threads: int,
         weight: Float64Array | None,
         shares: Shares | None = None,
     ) -> None:
         self._binned, self._rules, self._memory, self._columns = binned, rules, memory, columns
         self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
+        self._total = total
         self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
         self._threshold_rng: np.random.Generator | None = None
         self._reg_lambda = rules.reg_lambda
@@ -195,10 +202,9 @@ class GrowingTree:
         """
         self._threshold_rng = threshold_rng
         rules, rows, nodes = self._rules, self._rows, self._nodes
-        total = np.array([sum_packed(self._memory.packed, rows)])
-        total = int((total if self._shares is None else self._shares.sum(total))[0])
         # Whole numbers of all shares: every machine computes the same total, so it has the same
         # penalty and makes the same splits.
+        total = self._total
         self._reg_lambda += rules.relative_lambda * (total & LOWER) * float(self._unit[1])
         limits = np.array([rules.reg_alpha, self._reg_lambda, -np.inf, np.inf])
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
@@ -478,7 +484,8 @@ class GrowingTree:
         """Value of a leaf: its Newton step."""
         # The upper half is the sum of gradients, with its sign; the lower half, which never borrows
         # from it, that of second derivatives.
-        return leaf_value((total >> 32) * self._unit[0], (total & LOWER) * self._unit[1], limits)
+        g, h = (total >> 32) * float(self._unit[0]), (total & LOWER) * float(self._unit[1])
+        return _LEAF_VALUE(g, h, limits.tolist())
 
 
 def _lines(leaves: list[_Leaf]) -> Int64Array:

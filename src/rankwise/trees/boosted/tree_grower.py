@@ -132,7 +132,7 @@ class TreeGrower:
         )
         choice = ColumnChoice(chosen.features, rules.by_level, rules.by_node, rules.groups, rng)
         # Before the row numbers are written, which take the place of the second derivatives.
-        unit = self._pack(gradients, hessians, rows)
+        unit, total = self._pack(gradients, hessians, rows)
         if rows is None:
             rows = self._memory.rows
             for start in range(0, len(rows), CHUNK_ROWS):
@@ -146,6 +146,7 @@ class TreeGrower:
             choice,
             rows,
             unit,
+            total,
             self._n_threads,
             self._weight,
             self._shares,
@@ -171,8 +172,8 @@ class TreeGrower:
 
     def _pack(
         self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32] | None
-    ) -> Float64Array:
-        """Write the packed derivatives; return the value of one unit of each."""
+    ) -> tuple[Float64Array, int]:
+        """Write the packed derivatives; return the value of one unit of each, and their sum."""
         n = len(gradients) if rows is None else len(rows)
         chunks = range(0, n, CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))
@@ -195,11 +196,14 @@ class TreeGrower:
             _power_of_two(room / total) if total > 0 else 1.0 for total in totals[:2].tolist()
         )
 
-        def write(start: int) -> None:
-            pack(gradients, hessians, g_scale, h_scale, chunk(start), self._memory.packed)
+        def write(start: int) -> int:
+            return int(pack(gradients, hessians, g_scale, h_scale, chunk(start), packed))
 
-        thread_map(write, chunks, self._n_threads)
-        return 1.0 / np.array([g_scale, h_scale])
+        packed = self._memory.packed
+        total = sum(thread_map(write, chunks, self._n_threads))
+        if self._shares is not None:
+            total = int(self._shares.sum(np.array([total]))[0])
+        return 1.0 / np.array([g_scale, h_scale]), total
 
 
 def _most_leaves(rules: GrowthRules, n_rows: int) -> int:

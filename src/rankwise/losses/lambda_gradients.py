@@ -25,7 +25,7 @@ import numpy as np
 from rankwise.kernels.lambda_gradients import measure_gradients, neighbour_gradients
 from rankwise.losses.coded_values import CodedValues
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
-from rankwise.losses.measure_changes import changes_of, decayed_changes
+from rankwise.losses.measure_changes import changes_of, weigh_neighbours
 from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array, Int64Array
 
@@ -117,8 +117,9 @@ class NeighbourGradients(GradientLoss):
     ) -> None:
         super().__init__(rows, n_threads)
         judged = rows.y, rows.indptr, rows.weights()
-        follows = changes_of(measure, *judged) if decay is None else decayed_changes(decay, *judged)
-        self._changes = follows
+        self._changes = (
+            changes_of(measure, *judged) if decay is None else weigh_neighbours(decay, *judged)
+        )
         self.rows, self._gains = rows.without_labels(), CodedValues.of(self._changes.gains)
         self._changes = replace(self._changes, gains=np.empty(0))
         self._seed, self._noise = seed, np.zeros((N_DRAWS, 0))

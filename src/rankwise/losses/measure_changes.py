@@ -133,7 +133,7 @@ def changes_of(
     return MeasureChanges(DISCOUNTED, gains, np.ones(depth), 1.0 / np.maximum(share, 1.0))
 
 
-def decayed_changes(
+def weigh_neighbours(
     decay: float, y: Float64Array, indptr: Int64Array, weight: Float64Array
 ) -> MeasureChanges:
     """Changes of the sum of ``decay ** rank`` times the label, over ranks from 0.

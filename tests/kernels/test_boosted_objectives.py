@@ -124,7 +124,7 @@ def test_neighbours_in_noisy_rankings(spec, rng):
     measure, indptr = parse(spec), np.array([0, 1, 9, 15])
     y, scores = rng.integers(0, 4, 15).astype(float), rng.normal(size=15)
     y[[1, 9]] = 3
-    loss = NeighbourGradients(JudgedRows(y, indptr, np.ones(15)), measure, 7, 1)
+    loss = NeighbourGradients(JudgedRows(y, indptr, np.ones(15)), measure, None, 7, 1)
     gradients, hessians = np.empty((2, 15))
     loss.write(scores, gradients, hessians, 2)
     noise = np.random.default_rng([7, 2, 1]).logistic(size=(10, 15))
@@ -144,6 +144,33 @@ def test_neighbours_in_noisy_rankings(spec, rng):
                 p = 1 / (1 + np.exp(scores[i] - scores[j]))
                 g[[i, j]] += [-p * change, p * change]
                 h[[i, j]] += p * (1 - p) * change if y[i] > y[j] else 0
+    np.testing.assert_allclose(gradients, g, atol=1e-12)
+    np.testing.assert_allclose(hessians, h, atol=1e-12)
+
+
+@pytest.mark.parametrize("decay", [0.85, 0.5])
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_neighbours_weigh_less_further_down(decay, scale, rng):
+    """Against CatBoost's formula; labels that are no grades count by their share of the largest."""
+    indptr, y = np.array([0, 1, 9, 15]), scale * rng.integers(0, 4, 15).astype(float)
+    scores, y[1] = rng.normal(size=15), scale * 3
+    loss = NeighbourGradients(JudgedRows(y, indptr, np.ones(15)), parse("nDCG"), decay, 7, 1)
+    gradients, hessians = np.empty((2, 15))
+    loss.write(scores, gradients, hessians, 2)
+    noise = np.random.default_rng([7, 2, 1]).logistic(size=(10, 15))
+    g, h, labels = np.zeros(15), np.zeros(15), y if scale == 1 else y / y.max()
+    for start, end in pairwise(indptr):
+        for drawn in noise:
+            order = start + np.argsort(-(scores + drawn)[start:end])
+            coefficient = (1 - decay) / 10
+            for i, j in pairwise(order):
+                if labels[i] < labels[j]:
+                    i, j = j, i
+                weight = coefficient * (labels[i] - labels[j])
+                p = np.exp(scores[j]) / (np.exp(scores[i]) + np.exp(scores[j]))
+                g[[i, j]] += [-p * weight, p * weight]
+                h[[i, j]] += p * (1 - p) * weight
+                coefficient *= decay
     np.testing.assert_allclose(gradients, g, atol=1e-12)
     np.testing.assert_allclose(hessians, h, atol=1e-12)
 

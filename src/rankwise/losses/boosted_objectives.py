@@ -15,7 +15,11 @@ from rankwise.metrics.measure import Measure
 from rankwise.metrics.ranking.ndcg import DCG, NDCG
 
 Objective: TypeAlias = Literal["lambdarank", "yetirank", "xendcg", "logistic", "squared"]
-FOLLOW_MEASURE = ("lambdarank", "yetirank")
+
+
+def follows_measure(objective: Objective | GradientFunction, decay: float | None) -> bool:
+    """Whether the loss weights pairs by the change of a measure."""
+    return objective == "lambdarank" or (objective == "yetirank" and decay is None)
 
 
 def make_loss(
@@ -24,6 +28,7 @@ def make_loss(
     measure: Measure,
     truncation_level: int | None,
     normalised: bool,
+    decay: float | None,
     seed: int,
     n_threads: int,
 ) -> GradientLoss:
@@ -40,6 +45,8 @@ def make_loss(
         lambdarank follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``.
     normalised : bool
         See :class:`rankwise.losses.lambda_gradients.LambdaGradients`.
+    decay : float or None
+        See :class:`rankwise.losses.lambda_gradients.NeighbourGradients`.
     seed : int
         Seed for xendcg and yetirank; the other objectives draw no random numbers.
     n_threads : int
@@ -51,7 +58,7 @@ def make_loss(
             measure = replace(measure, cutoff=max(measure.cutoff, truncation_level))
         return LambdaGradients(rows, measure, normalised, n_threads)
     if objective == "yetirank":
-        return NeighbourGradients(rows, measure, seed, n_threads)
+        return NeighbourGradients(rows, measure, decay, seed, n_threads)
     if objective == "xendcg":
         gains = measure if isinstance(measure, NDCG | DCG) else parse("nDCG")
         assert isinstance(gains, NDCG | DCG)

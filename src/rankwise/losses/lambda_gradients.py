@@ -25,7 +25,7 @@ import numpy as np
 from rankwise.kernels.lambda_gradients import measure_gradients, neighbour_gradients
 from rankwise.losses.coded_values import CodedValues
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
-from rankwise.losses.measure_changes import changes_of
+from rankwise.losses.measure_changes import changes_of, weigh_neighbours
 from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array, Int64Array
 
@@ -99,6 +99,9 @@ class NeighbourGradients(GradientLoss):
         Equal rows of a query share a draw, so that repeating a row is equivalent to weighting it.
     measure : Measure
         See :func:`rankwise.losses.measure_changes.changes_of`.
+    decay : float in (0, 1) or None
+        D_ij is ``(1 - decay) decay^r |y_i - y_j|`` if i and j are at ranks r and r + 1 from 0, as
+        in CatBoost, where it is 0.85. None: D_ij follows ``measure``.
     seed : int
     n_threads : int
 
@@ -109,9 +112,14 @@ class NeighbourGradients(GradientLoss):
 
     draws: bool = True
 
-    def __init__(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> None:
+    def __init__(
+        self, rows: JudgedRows, measure: Measure, decay: float | None, seed: int, n_threads: int
+    ) -> None:
         super().__init__(rows, n_threads)
-        self._changes = changes_of(measure, rows.y, rows.indptr, rows.weights())
+        judged = rows.y, rows.indptr, rows.weights()
+        self._changes = (
+            changes_of(measure, *judged) if decay is None else weigh_neighbours(decay, *judged)
+        )
         self.rows, self._gains = rows.without_labels(), CodedValues.of(self._changes.gains)
         self._changes = replace(self._changes, gains=np.empty(0))
         self._seed, self._noise = seed, np.zeros((N_DRAWS, 0))

@@ -133,6 +133,30 @@ def changes_of(
     return MeasureChanges(DISCOUNTED, gains, np.ones(depth), 1.0 / np.maximum(share, 1.0))
 
 
+def weigh_neighbours(
+    decay: float, y: Float64Array, indptr: Int64Array, weight: Float64Array
+) -> MeasureChanges:
+    """Changes of the sum of ``decay ** rank`` times the label, over ranks from 0.
+
+    Neighbours at ranks r and r + 1 change it by ``(1 - decay) * decay ** r`` times the difference
+    of their labels, which is the weight of their pair in CatBoost's YetiRank at 0.85. Whole grades
+    from 0 to 30 count as they are; other labels are divided by the largest.
+
+    Parameters
+    ----------
+    decay : float in (0, 1)
+    y, indptr, weight
+        See :func:`changes_of`.
+    """
+    sizes = _sums(weight, indptr)
+    _check_total(weight, sizes)
+    depth = int(np.ceil(sizes.max(initial=1)))
+    is_grade = (y >= 0).all() and (y % 1 == 0).all() and y.max(initial=0) <= LARGEST_GRADE
+    gains = y if is_grade else y / (np.abs(y).max() or 1.0)  # the range of huge labels overflows
+    ranks = decay ** np.arange(depth, dtype=np.float64)
+    return MeasureChanges(DISCOUNTED, gains, ranks, np.ones(len(sizes)))
+
+
 def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:
     """Gain of every row under a measure; without gains, its label minus the smallest label."""
     if len(y) == 0:
@@ -167,6 +191,11 @@ def _check_ranks(measure: Measure, weight: Float64Array, sizes: Float64Array) ->
             f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
             "weights, or optimise nDCG."
         )
+    _check_total(weight, sizes)
+
+
+def _check_total(weight: Float64Array, sizes: Float64Array) -> None:
+    """Raise ValueError if the weights of a query cannot be numbers of ranks."""
     if (weight != 1).any() and not 1 < sizes.max() <= MOST_RANKS:
         raise ValueError(
             f"sample_weight must give some query a sum above 1 and none a sum above {MOST_RANKS}, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import LambdaMART, LightGBMRanker, evaluate
+from rankwise import LambdaMART, LightGBMRanker, evaluate, load, save
 from tests.oracles import ragged_groups
 
 # Defaults of LightGBM, under which training rows are fitted closely.
@@ -130,6 +130,65 @@ def test_objectives_without_a_measure_take_any(judged):
     assert ranker.validation_scores_[1] == pytest.approx(tau)
     with pytest.raises(ValueError, match="measure must be one that LambdaMART optimises"):
         LambdaMART(2, objective="yetirank", measure="Tau").fit(X, y, qid=qid)
+
+
+def test_decay_needs_no_measure(judged, rng, tmp_path):
+    X, y, qid = judged
+    weight = rng.integers(0, 4, len(y))
+    rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
+    params = {"objective": "yetirank", "decay": 0.85, "measure": "Tau", "random_state": 3}
+    ranker = LambdaMART(10, **params, n_jobs=1).fit(X, y, qid=qid, sample_weight=weight)
+    scores = ranker.predict(X)
+    repeated = LambdaMART(10, **params, n_jobs=3).fit(X[rows], y[rows], qid=qid[rows])
+    np.testing.assert_array_equal(repeated.predict(X), scores)
+    again = LambdaMART(4, **params, warm_start=True).fit(X, y, qid=qid, sample_weight=weight)
+    again.set_params(n_estimators=10).fit(X, y, qid=qid, sample_weight=weight)
+    np.testing.assert_array_equal(again.predict(X), scores)
+    save(ranker, tmp_path / "model")
+    restored = load(tmp_path / "model")
+    assert restored.decay == 0.85
+    np.testing.assert_array_equal(restored.predict(X), scores)
+
+
+def test_decay_is_of_yetirank_alone(judged):
+    X, y, qid = judged
+
+    def scores(**params):
+        return LambdaMART(5, random_state=0, **params).fit(X, y, qid=qid).predict(X)
+
+    np.testing.assert_array_equal(scores(decay=0.85), scores())
+    drawn = [scores(objective="yetirank", decay=decay) for decay in (None, 0.5, 0.85)]
+    assert (drawn[0] != drawn[1]).any() and (drawn[1] != drawn[2]).any()
+    for decay in (0, 1, "auto"):
+        with pytest.raises(ValueError, match=r"'decay' parameter.*range \(0.0, 1.0\)"):
+            scores(decay=decay)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 30.0, 200.0])
+def test_decay_gives_the_leaves_of_catboost(penalty):
+    """One split of 7,200 rows: 6,000 random pairs of neighbours average out to two digits."""
+    pytest.importorskip("catboost")
+    from rankwise import CatBoostRanker
+
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(600), 12)
+    X = np.column_stack([rng.integers(0, 2, 7200), rng.random(7200)])
+    y = rng.integers(0, 4, 7200) + X[:, 0] * rng.integers(0, 2, 7200)
+    rate = {"learning_rate": 1.0, "reg_lambda": penalty, "random_state": 1}
+    plain = {"depth": 1, "random_strength": 0.0, "params": {"bootstrap_type": "No"}}
+    ends = np.array([[0.0, 0.5], [1.0, 0.5]])
+
+    def step(ranker):
+        return np.diff(ranker.fit(X, y, qid=qid).predict(ends))[0]
+
+    theirs = step(CatBoostRanker(1, **rate, **plain))
+    ours, other = (
+        step(LambdaMART(1, **rate, objective="yetirank", decay=decay, max_leaf_nodes=2))
+        for decay in (0.85, 0.95)
+    )
+    assert ours == pytest.approx(theirs, rel=0.05)
+    if penalty:  # it shows the sum of the weights, which depends on the decay
+        assert other < 0.93 * theirs
 
 
 @pytest.mark.parametrize("name", ["nDCG", "DCG"])

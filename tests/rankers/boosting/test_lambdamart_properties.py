@@ -43,6 +43,7 @@ def draw_options(rng: np.random.Generator, kind: str) -> dict[str, Any]:
         (0.2, "query_weight", ["document", "query"]),
         (0.2, "max_bins", [2, 4]),
         (0.2, "truncation_level", [None]),
+        (0.3, "decay", [0.85]),
     ]:
         if rng.random() < share:
             options[name] = values[rng.integers(len(values))]

@@ -128,6 +128,7 @@ def test_repeated_rows_and_early_stopping(rows):
         ({"sampling": "goss"}, "sampling"),
         ({"drop_rate": 0.1}, "drop_rate"),
         ({"objective": "yetirank"}, "objective"),
+        ({"decay": 0.85}, "decay"),
         ({"warm_start": True}, "warm_start"),
         ({"measure": "nDCG(gain=linear)@10"}, "measure"),
     ],

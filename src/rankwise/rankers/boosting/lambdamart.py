@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.groups import QueryGroups
-from rankwise.losses.boosted_objectives import FOLLOW_MEASURE, Objective, make_loss
+from rankwise.losses.boosted_objectives import Objective, follows_measure, make_loss
 from rankwise.losses.function_gradients import GradientFunction
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.laplacian import QueryWeight
@@ -74,7 +74,8 @@ class LambdaMART(TreeScores):
 
         - "lambdarank": ``sum_q c_q sum_ij D_ij log(1 + exp(f_j - f_i))``, D at the current scores
           [1]_;
-        - "yetirank": the same over adjacent rows in ten noisy rankings for every tree [2]_;
+        - "yetirank": the same over adjacent rows in ten noisy rankings for every tree [2]_, see
+          ``decay``;
         - "xendcg": ``-sum_q c_q sum_i t_i log p_i`` with p the softmax of the query's scores and
           ``t_i ~ g_i + 1 - u_i`` for gains g and random u in [0, 1) [3]_. The gains are those of
           ``measure`` if it is nDCG or DCG, else 2**y - 1;
@@ -92,6 +93,10 @@ class LambdaMART(TreeScores):
     truncation_level : int >= 1 or None, default=30
         "lambdarank" follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``, so that
         rows below the cut-off are learned from too. None: down to k, as for all other measures.
+    decay : float in (0, 1), optional
+        "yetirank" weights neighbours at ranks r and r + 1, from 0, by ``(1 - decay) decay^r`` times
+        the difference of their labels, as CatBoost does at 0.85; ``measure`` then only scores.
+        Labels that are not whole grades from 0 to 30 are divided by the largest. None: D_ij.
     min_samples_leaf : int >= 1, default=20
         Smallest weight of the rows of a leaf, estimated from the share of the leaf in the second
         derivatives of its parent.
@@ -290,6 +295,7 @@ class LambdaMART(TreeScores):
         objective: Objective | GradientFunction = "lambdarank",
         max_depth: int | None = None,
         truncation_level: int | None = 30,
+        decay: float | None = None,
         min_samples_leaf: int = 20,
         min_hessian_leaf: float = 1e-3,
         reg_lambda: float | Literal["auto"] = "auto",
@@ -327,6 +333,7 @@ class LambdaMART(TreeScores):
         self.objective: Objective | GradientFunction = objective
         self.max_depth = max_depth
         self.truncation_level = truncation_level
+        self.decay = decay
         self.min_samples_leaf = min_samples_leaf
         self.min_hessian_leaf = min_hessian_leaf
         self.reg_lambda: float | Literal["auto"] = reg_lambda
@@ -401,7 +408,7 @@ class LambdaMART(TreeScores):
         """
         self._validate_params()
         measure = parse(self.measure)
-        if self.objective in FOLLOW_MEASURE:
+        if follows_measure(self.objective, self.decay):
             check_objective(measure, "LambdaMART")
         validation_measure = parse(self.validation_measure or self.measure)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -464,8 +471,10 @@ class LambdaMART(TreeScores):
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""
-        level, normalised = self.truncation_level, self.normalize
-        return make_loss(self.objective, rows, measure, level, normalised, seed, n_threads)
+        return make_loss(
+            self.objective, rows, measure, self.truncation_level, self.normalize, self.decay, seed,
+            n_threads,
+        )  # fmt: skip
 
     def _growth_rules(self, n_rows: int, n_queries: int) -> GrowthRules:
         """Rules for the growth of a tree on the columns of the fit.

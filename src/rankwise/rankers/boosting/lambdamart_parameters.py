@@ -29,6 +29,7 @@ PARAMETERS: dict[str, Any] = {
     "objective": [StrOptions(set(get_args(Objective))), callable],
     "max_depth": [minimum(1), None],
     "truncation_level": [minimum(1), None],
+    "decay": [Interval(Real, 0, 1, closed="neither"), None],
     "min_samples_leaf": [minimum(1)],
     "min_hessian_leaf": [NOT_NEGATIVE],
     "reg_lambda": [NOT_NEGATIVE, StrOptions({"auto"})],

@@ -260,6 +260,7 @@ def find_splits(
     # A single function: with the search of a node in another one, both take twice the time to
     # compile. What only categories need is allocated where they are known.
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
+    order = gathered = sums  # not used without categories
     if nominal is not None:
         order, gathered = np.empty(BINS, np.int64), np.empty(BINS, np.int64)
     last = last * WORD if last * WORD < len(n_bins) else len(n_bins)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankwise.kernels.click_cells import (
-    hash_cells,
-    mark_different,
+    collect_patterns,
     mark_last_clicks,
+    maximize_attractions,
     order_by_pair,
     run_em_step,
     sum_cells,
@@ -51,19 +51,23 @@ def test_cells_are_sums_of_rows(weighted):
     np.testing.assert_allclose(np.c_[n, clicks], [*naive.values()])
 
 
-def test_equal_cells_have_equal_numbers():
-    # Pairs 0 and 2 are alike; 1 differs in a click, 3 has no cells, 4 in a slot.
-    indptr = np.array([0, 2, 4, 6, 6, 8])
-    slot = np.array([0, 1, 0, 1, 0, 1, 0, 2])
-    n, clicks = np.ones(8), np.array([0.0, 1, 1, 1, 0, 1, 0, 1])
-    number = np.empty(5, np.uint64)
-    hash_cells(indptr, slot, n, clicks, number)
-    assert number[0] == number[2]
-    assert len(set(number.tolist())) == 4
-    different = np.empty(5, bool)
-    first = np.array([0, 0, 0, 0, 0])
-    assert mark_different(indptr, slot, n, clicks, first, different) == 3
-    assert different.tolist() == [False, True, False, True, True]
+@pytest.mark.parametrize("weighted", [True, False])
+def test_patterns_are_the_distinct_sets_of_cells(weighted):
+    pair, slot, click, weight = random_rows(3, n=9000, n_pairs=6000, n_slots=2)
+    weight = weight if weighted else np.empty(0)
+    cuts, *cells = counted(pair, slot, click, weight, 6000, 2)
+    indptr, order = np.zeros(6001, np.int64), np.empty(len(pair), np.int64)
+    order_by_pair(pair, indptr, order)
+    code = np.empty(6000, np.int32)
+    starts, *found = collect_patterns(indptr, order, slot, click, weight, 2, code)
+    numbers = {}
+    for p in range(6000):
+        own = tuple(tuple(column[cuts[p] : cuts[p + 1]]) for column in cells)
+        assert code[p] == numbers.setdefault(own, len(numbers))
+    assert len(starts) == len(numbers) + 1
+    for own, number in numbers.items():
+        part = slice(starts[number], starts[number + 1])
+        assert own == tuple(tuple(column[part]) for column in found)
 
 
 def test_a_step_of_em_by_its_formulas():
@@ -71,14 +75,14 @@ def test_a_step_of_em_by_its_formulas():
     cuts, slots, n, clicks = counted(pair, slot, click, weight)
     rng = np.random.default_rng(2)
     a, g, times = rng.uniform(0.1, 0.9, 7), rng.uniform(0.1, 0.9, 5), rng.integers(1, 4, 7) * 1.0
-    prior = np.array([0.5, 2.0])
+    prior = np.array([[0.5, 2.0], [0.3, 1.5]])
     new, totals = np.empty(7), np.empty((2, 5))
     value = run_em_step(cuts, slots, n, clicks, times, prior, a, g, new, totals)
-    objective, naive_g = 0.0, np.tile(prior[:, None], 5)
-    for v, m in [*zip(a, times, strict=True), *((v, 1.0) for v in g)]:
-        objective += m * (0.5 * np.log(v) + 1.5 * np.log1p(-v))
+    objective, naive_g = 0.0, np.tile(prior[1][:, None], 5)
+    objective += times @ (0.5 * np.log(a) + 1.5 * np.log1p(-a))
+    objective += np.sum(0.3 * np.log(g) + 1.2 * np.log1p(-g))
     for p in range(7):
-        num, den = prior
+        num, den = prior[0]
         for i in range(cuts[p], cuts[p + 1]):
             s, c, rest = slots[i], clicks[i], n[i] - clicks[i]
             t = a[p] * g[s]
@@ -96,10 +100,24 @@ def test_without_prior_nothing_is_added():
     new, totals = np.empty(1), np.empty((2, 1))
     value = run_em_step(
         np.array([0, 1]), np.array([0]), np.array([4.0]), np.array([0.0]), np.ones(1),
-        np.zeros(2), np.array([0.5]), np.array([0.5]), new, totals,
+        np.zeros((2, 2)), np.array([0.5]), np.array([0.5]), new, totals,
     )  # fmt: skip
     np.testing.assert_allclose(value, 4 * np.log(0.75))
     np.testing.assert_allclose(new, 1 / 3)
+
+
+def test_attractions_maximise_the_likelihood():
+    pair, slot, click, weight = random_rows(4)
+    cuts, slots, n, clicks = counted(pair, slot, click, weight)
+    g, prior = np.linspace(0.9, 0.3, 5), np.array([0.5, 2.0])
+    found, grid = np.empty(7), np.linspace(1e-4, 1 - 1e-4, 9999)
+    maximize_attractions(cuts, slots, n, clicks, prior, g, found)
+    for p in range(7):
+        value = 0.5 * np.log(grid) + 1.5 * np.log1p(-grid)
+        for i in range(cuts[p], cuts[p + 1]):
+            chance = grid * g[slots[i]]
+            value += clicks[i] * np.log(chance) + (n[i] - clicks[i]) * np.log1p(-chance)
+        assert abs(grid[np.argmax(value)] - found[p]) <= 1e-4
 
 
 LISTS = [[(0, 0), (1, 1), (2, 0)], [(2, 1)], [], [(1, 0), (0, 0)], [(0, 1), (2, 1), (1, 0), (3, 0)]]

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from rankwise.kernels.click_chains import (
-    hash_lists,
+    count_examined,
+    number_lists,
     predict_by_last_click,
     predict_chains,
     run_chain_step,
+    spread_classes,
 )
 from tests.kernels.test_click_cells import LISTS, packed
 
@@ -47,7 +49,7 @@ def test_chains_by_their_hidden_states(gamma):
     weight = np.array([1.0, 2.0, 1.0, 3.0, 1.5])
     attracted, satisfied, scores = np.zeros((2, 4)), np.zeros((2, 4)), np.zeros(4)
     value, went_on, could = run_chain_step(
-        indptr, pair, click, weight, a, s, gamma, attracted, satisfied, scores
+        indptr, pair, click, np.stack([weight, weight]), a, s, gamma, attracted, satisfied, scores
     )
     naive_value, naive_on, naive_could = 0.0, 0.0, 0.0
     naive_a, naive_s, naive_scores = np.zeros((2, 4)), np.zeros((2, 4)), np.zeros(4)
@@ -121,7 +123,36 @@ def test_predictions_by_the_last_click():
 def test_equal_lists_have_equal_numbers():
     indptr = np.array([0, 2, 4, 6, 7, 7])
     pair, click = np.array([1, 2, 1, 2, 2, 1, 1]), np.array([0, 1, 0, 1, 1, 0, 0], bool)
-    number = np.empty(5, np.uint64)
-    hash_lists(indptr, pair, click, number)
-    assert number[0] == number[1]
-    assert len(set(number.tolist())) == 4
+    code, weight = np.empty(5, np.int32), np.ones(5)
+    first = number_lists(indptr, pair, click, weight, np.zeros(5, bool), code)
+    assert code.tolist() == [0, 0, 1, 2, 3]
+    assert first.tolist() == [0, 2, 3, 4]
+
+
+def test_lists_alone_are_equal_by_clicks_and_weight():
+    indptr, pair = np.array([0, 2, 4, 6, 8]), np.arange(8)
+    click = np.array([0, 1, 0, 1, 0, 1, 1, 0], bool)
+    code, weight = np.empty(4, np.int32), np.array([1.0, 1.0, 2.0, 1.0])
+    first = number_lists(indptr, pair, click, weight, np.ones(4, bool), code)
+    assert code.tolist() == [0, 0, 1, 2]
+    assert first.tolist() == [0, 2, 3]
+    classes, out = np.arange(8, dtype=np.int32), np.empty(8, np.int32)
+    spread_classes(indptr, pair, code, first, classes, out)
+    assert out.tolist() == [0, 1, 0, 1, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_rows_down_to_the_last_click_are_examined(weighted):
+    indptr, pair, click = packed()
+    weight = np.arange(1.0, len(pair) + 1)
+    found, naive = np.zeros((3, 4)), np.zeros((3, 4))
+    count_examined(indptr, pair, click, weight if weighted else np.empty(0), *found)
+    row = 0
+    for rows in LISTS:
+        clicks = [k for k, (_, c) in enumerate(rows) if c]
+        for k, (p, c) in enumerate(rows):
+            w = weight[row] if weighted else 1.0
+            if not clicks or k <= clicks[-1]:
+                naive[:, p] += w, w * c, w * (c and k == clicks[-1])
+            row += 1
+    np.testing.assert_array_equal(found, naive)

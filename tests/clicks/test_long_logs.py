@@ -13,7 +13,6 @@ from rankwise.clicks import log as log_module
 from rankwise.clicks import log_rows as rows_module
 from rankwise.clicks.cell_model import find_patterns
 from rankwise.clicks.summary import count_cells
-from rankwise.kernels.click_codes import count_repeats, encode_keys
 
 
 def columns(seed=0, n_sessions=400, repeats=0):
@@ -23,26 +22,6 @@ def columns(seed=0, n_sessions=400, repeats=0):
     document = rng.integers(2**40, size=len(session)) % 97 if repeats else np.tile([5, -7, 0], 400)
     place = np.tile([1, 2, 3], n_sessions)
     return query, document, place, rng.random(len(session)) < 0.3, session
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_codes_are_numbered_by_first_appearance(dtype):
-    rng = np.random.default_rng(0)
-    first = rng.integers(-5000, 5000, size=30_000).astype(dtype)
-    second = rng.integers(3, size=30_000).astype(np.int32)
-    code = np.empty(len(first), dtype=np.int32)
-    for other in (second, second[:0]):
-        keys = encode_keys(first, 3, other, code)
-        wanted = 3 * first.astype(np.int64) + (other if len(other) else 0)
-        numbers = {}
-        naive = [numbers.setdefault(int(key), len(numbers)) for key in wanted]
-        assert code.tolist() == naive
-        assert keys.tolist() == list(numbers)
-
-
-def test_repeats_are_found():
-    group, member = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 2, 1, 1, 1, 2])
-    assert count_repeats(group, member, 3) == 2
 
 
 @pytest.mark.parametrize("repeats", [0, 1])

@@ -130,7 +130,7 @@ def read_columns(
         line_of = _LineNumbers(text)
     first = int(header)
     for row, tokens in enumerate(rows):
-        is_comment = separator is None and tokens[0] == b"#"  # with as many words as a row
+        is_comment = separator is None and tokens[:1] == [b"#"]  # with as many words as a row
         if len(tokens) != len(fields) or is_comment:
             raise ValueError(
                 f"{path}, line {line_of(row)}: expected {len(fields)} fields "

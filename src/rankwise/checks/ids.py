@@ -125,8 +125,9 @@ def _is_whole(value: Any) -> bool:
 
 def _missing(name: str, where: str, value: Any) -> ValueError:
     at = f" at {where}" if where else ""
+    shown = float(value) if isinstance(value, np.floating) else value
     return ValueError(
-        f"{name} must not be missing, got {value!r}{at}. Drop such rows, or name them."
+        f"{name} must not be missing, got {shown!r}{at}. Drop such rows, or name them."
     )
 
 

@@ -52,7 +52,9 @@ def _check_votes(path: Path) -> bool:
     rows = list(csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline="")))
     header, lines = rows[0], [row for row in rows[1:] if row and row != [""]]
     header = [name.lower() for name in header]
-    places = [header.index(name) for name in ("model_a", "model_b", "winner")]
+    # A mutation may be another usual name of the second item.
+    second = "model_2" if "model_2" in header else "model_b"
+    places = [header.index(name) for name in ("model_a", second, "winner")]
     weights = [1.0] * len(lines)
     if "sample_weight" in header:
         weights = [float(row[header.index("sample_weight")]) for row in lines]

@@ -228,7 +228,8 @@ def _check_table(path: Path) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnsWarning)
         data = read_table(path, dtype=np.float64)
-    text = path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
+    # Columns without a name are left out, so that they may hold anything.
+    text = path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     if '"' in text or "\r" in text.replace("\r\n", ""):
         return True
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]

@@ -162,6 +162,8 @@ def read_extreme(
     """Sizes; labels and features of every row, zeros left out."""
     header, _, body = _text(text).replace(b"\r\n", b"\n").partition(b"\n")
     n, d, k = map(_index, _split(header))
+    if max(d, k) >= 2**31:
+        raise ValueError("sizes")
     lines = body.removesuffix(b"\n").split(b"\n") if body else []
     if len(lines) != n:
         raise ValueError("rows")

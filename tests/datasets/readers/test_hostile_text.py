@@ -264,6 +264,12 @@ def test_a_document_type_is_refused_in_every_encoding(put, encoding):
             assert read_mulan(rows, names).label_names == ("l0",)
 
 
+@pytest.mark.parametrize("sizes", [b"0 1 2147483648", b"0 2147483648 1", b"1 9999999999999 2"])
+def test_more_columns_than_sparse_rows_can_have_are_refused(put, sizes):
+    with pytest.raises(ValueError, match=r"file\.txt, line 1: at most 2,147,483,647 features"):
+        read_extreme(put(sizes + b"\n0 0:1" * sizes.startswith(b"1")))
+
+
 def test_sizes_that_wrap_around_are_refused(put):
     rows = put(b"1 1:1\n0 1:2\n", "rows.txt")
     sizes = put(b"4611686018427387904\n" * 4 + b"2\n", "rows.txt.query")

@@ -22,6 +22,7 @@ from rankwise.typing import Float64Array
 _INDEX = rb"0*[0-9]{1,15}"
 _VALUE = rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _SIZE = re.compile(_INDEX)
+_MOST_COLUMNS = 2**31 - 1  # SciPy numbers the columns of sparse rows by int32
 _LABELS = re.compile(rb"%b(?:,%b)*+" % (_INDEX, _INDEX))
 _PAIRS = re.compile(rb"%b:%b(?:[ \t]++%b:%b)*+" % (_INDEX, _VALUE, _INDEX, _VALUE))
 _HEADER = "the numbers of rows, features and labels, separated by blanks"
@@ -80,6 +81,11 @@ def read_extreme(
             f"{path}, line 1 must hold {_HEADER}, got {header[:60].decode('utf-8', 'replace')!r}."
         )
     n, d, k = (int(size.lstrip(b"0") or b"0") for size in sizes)
+    if max(d, k) > _MOST_COLUMNS:
+        raise ValueError(
+            f"{path}, line 1: at most {_MOST_COLUMNS:,} features and as many labels can be read, "
+            f"got {max(d, k):,}. Number those that occur anew, from 0."
+        )
     lines = body.removesuffix(b"\n").split(b"\n") if body else []
     if len(lines) != n:
         raise ValueError(f"{path} must have the {n} rows stated in line 1, got {len(lines)}.")

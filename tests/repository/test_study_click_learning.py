@@ -48,46 +48,65 @@ def test_the_default_is_the_best_setting_on_the_bundled_set(settings):
     assert max(settings, key=settings.get) == "coec: weights, raw"
     chosen = ClickRanker()
     assert (chosen.method, chosen.weights, chosen.shrinkage) == ("coec", "trust", 0.0)
-    for method, cost in (("coec", 0.021), ("ips", 0.072)):
+    for method, cost in (("coec", 0.008), ("ips", 0.042)):
         lost = settings[f"{method}: weights, raw"] - settings[f"{method}: weights, shrunk"]
         assert lost == pytest.approx(cost, abs=6e-4)
+    shrunk = [key for key in settings if key[:3] != "ctr"]
+    assert sorted(shrunk, key=settings.get)[:2] == [
+        "ips: no weights, shrunk",
+        "ips: weights, shrunk",
+    ]
 
 
-def test_the_default_is_not_confirmed_on_mq2008(cells):
+def behind_best(cells, name):
+    rows = [row for cell, row in cells.items() if cell[0] == name]
+    return [
+        max(v for k, v in row.items() if k in LEARNERS and v == v) - row["coec"] for row in rows
+    ]
+
+
+def test_the_default_is_confirmed_on_one_set_of_two(cells):
     assert {cell[0] for cell in cells} == {"bundled", "mq2008", "mslr"}
-    for cell, row in cells.items():
-        if cell[0] == "bundled":
-            best = max(row[key] for key in LEARNERS if not math.isnan(row[key]))
-            assert row["coec"] > best - 0.027
-    for key in ("naive", "harvest", "pbm", "ips", "cells", "position", "LightGBM", "XGBoost"):
-        assert mean_lead(cells, "mslr", "coec", key) > 0
-    assert mean_lead(cells, "mq2008", "harvest", "coec") == pytest.approx(0.013, abs=1e-3)
-    assert mean_lead(cells, "mq2008", "cells", "coec") == pytest.approx(0.042, abs=1e-3)
+    for name, most in (("bundled", 0.016), ("mslr", 0.023), ("mq2008", 0.051)):
+        assert max(behind_best(cells, name)) == pytest.approx(most, abs=6e-4)
+    leads = {"naive": 0.011, "position": 0.013, "cells": 0.021, "harvest": 0.009}
+    for key, lead in leads.items():
+        assert mean_lead(cells, "mq2008", key, "coec") == pytest.approx(lead, abs=6e-4)
     for name in ("bundled", "mslr"):
-        assert abs(mean_lead(cells, name, "harvest", "coec")) < 0.003
+        assert abs(mean_lead(cells, name, "harvest", "coec")) < 0.002
+
+
+def test_no_lead_is_beyond_chance():
+    text = OUTPUT.read_text("utf-8")
+    tables = [line.split()[1:] for line in text.splitlines() if line[:2] == "p "]
+    assert len(tables) == 3
+    assert min(float(p) for row in tables for p in row[2:]) > 0.05
 
 
 def test_naive_wins_where_the_page_says(cells):
-    few = [row for cell, row in cells.items() if cell[0] == "mq2008" and cell[2] <= 10_000]
-    won = [row["naive"] == max(row[k] for k in LEARNERS if not math.isnan(row[k])) for row in few]
-    assert (len(won), sum(won)) == (6, 5)
-    many = [row for cell, row in cells.items() if cell[0] == "mq2008" and cell[2] == 100_000]
-    ahead = [row[key] > row["naive"] for row in many for key in ("harvest", "pbm", "cells")]
-    assert (len(ahead), sum(ahead)) == (9, 8)
-    trusting = [row["naive"] for cell, row in cells.items() if cell[:2] == ("bundled", "trust")]
-    assert (min(trusting), max(trusting)) == (0.598, 0.612)
+    won = {cell for cell, row in cells.items() if row["naive"] > row["coec"]}
+    few = {cell for cell in cells if cell[0] == "mq2008" and cell[2] <= 10_000}
+    assert few < won
+    assert len(few) == 6
+    assert sorted((cell[0], cell[2]) for cell in won - few) == [
+        ("mq2008", 100_000),
+        ("mslr", 100_000),
+    ]
+    for row in cells.values():
+        assert row["naive"] < max(row[key] for key in LEARNERS if not math.isnan(row[key]))
+    trusting = [row for cell, row in cells.items() if cell[:2] == ("bundled", "trust")]
+    assert sorted(row["naive"] for row in trusting) == [0.606, 0.607, 0.614]
+    assert {row["logger"] for row in trusting} == {0.593}
 
 
-def test_boosters_on_equal_terms_and_known_examination(cells):
-    equal = [row for cell, row in cells.items() if cell[2] == 1000]
-    assert len(equal) == 9
-    for row in equal:
-        assert row["position"] > max(row["LightGBM"], row["XGBoost"])
-    assert mean_lead(cells, "bundled", "cells", "coec") < 0
-    for key in ("harvest", "pbm", "ips"):
-        assert mean_lead(cells, "mq2008", "cells", key) > 0
+def test_boosters_and_known_examination(cells):
     for cell, row in cells.items():
-        if cell[:2] == ("bundled", "pbm"):
-            assert abs(row["known"] - row["ips"]) < 0.011
-        if cell[:2] == ("bundled", "trust"):
-            assert row["known"] < row["ips"]
+        lead = row["position"] - max(row["LightGBM"], row["XGBoost"])
+        assert lead > (0.0149 if cell[2] == 1000 else 0)
+    for key in ("harvest", "pbm", "ips"):
+        assert mean_lead(cells, "bundled", "cells", key) < 0
+        assert mean_lead(cells, "mq2008", "cells", key) > 0
+    gains = {cell: row["known"] - row["ips"] for cell, row in cells.items() if cell[1] != "dbn"}
+    assert max(gain for cell, gain in gains.items() if cell[0] == "bundled") < 0.0035
+    assert max(gains.values()) == pytest.approx(0.033, abs=6e-4)
+    assert all(gain < 0 for cell, gain in gains.items() if cell[:2] == ("bundled", "trust"))

@@ -16,17 +16,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import (
-    TIMES,
     check_no_times,
     check_unique,
     kind_of,
     kind_of_dtype,
-    numbers_of,
     wrap_frame,
 )
-from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
 from rankwise.checks.unjudged_label import check_unjudged
 from rankwise.datasets.column_names import (
@@ -38,13 +34,15 @@ from rankwise.datasets.column_names import (
     WEIGHT_NAMES,
     find_usual_names,
 )
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import (
-    convert_to_array,
-    convert_to_values,
-    is_missing,
-    text_array,
+from rankwise.datasets.role_values import (
+    check_fits,
+    check_float_type,
+    read_document_ids,
+    read_finite,
+    read_numbers,
+    read_present_ids,
 )
+from rankwise.runtime.callers import callers_level
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
@@ -231,27 +229,27 @@ class Columns:
         def column(named: str) -> nw.Series[Any]:
             return table.get_column(original[named])
 
-        X = np.empty((len(table), len(self.features)), dtype=_float_type(dtype))
+        X = np.empty((len(table), len(self.features)), dtype=check_float_type(dtype))
         for j, feature in enumerate(self.features):
-            values = _numbers("features", feature, column(feature))
+            values = read_numbers("features", feature, column(feature))
             with np.errstate(over="ignore"):  # checked below
                 X[:, j] = values
-            _check_fits(feature, values, X[:, j])
+            check_fits(feature, values, X[:, j])
         label, weight = self.label, self.sample_weight
         return TableRows(
             X,
             None if label is None else self._labels(label, column(label)),
-            None if self.qid is None else _present_ids("qid", self.qid, column(self.qid)),
-            None if weight is None else _complete_numbers("sample_weight", weight, column(weight)),
-            None if self.doc_id is None else _document_ids(self.doc_id, column(self.doc_id)),
-            {name: _complete_numbers("scores", name, column(name)) for name in self.score_columns},
+            None if self.qid is None else read_present_ids("qid", self.qid, column(self.qid)),
+            None if weight is None else read_finite("sample_weight", weight, column(weight)),
+            None if self.doc_id is None else read_document_ids(self.doc_id, column(self.doc_id)),
+            {name: read_finite("scores", name, column(name)) for name in self.score_columns},
         )
 
     def _labels(self, name: str, column: nw.Series[Any]) -> Float64Array:
         """Labels, NaN where one may be missing."""
         if not self.may_miss_labels:
-            return _complete_numbers("label", name, column)
-        values = _numbers("label", name, column).astype(np.float64, copy=False)
+            return read_finite("label", name, column)
+        values = read_numbers("label", name, column).astype(np.float64, copy=False)
         if np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             raise RowError(f"label must be finite, column {name!r} has {values[row]}", row, ".")
@@ -335,14 +333,6 @@ def warn_of_ignored(kinds: Mapping[str, str], fix: str | None = None) -> None:
         )
 
 
-def label_fix() -> str:
-    """What to do about labels that are not numbers."""
-    return (
-        "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
-        f"numbers: {setting('label')}."
-    )
-
-
 def list_names(names: Sequence[str], most: int = MOST_LISTED, quote: Any = repr) -> str:
     """Names separated by commas; of many, the first ones and the number of the others."""
     shown = ", ".join(quote(name) for name in names[:most])
@@ -410,114 +400,3 @@ def _choose_if_there(
             f"{setting('features')} if the others are not features."
         )
     return found[0] if found else None
-
-
-def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
-    """One number per row; NaN if it is missing."""
-    kind = kind_of(column)
-    if kind is None:
-        return numbers_of(column)
-    if kind == "categories":
-        categories = convert_to_values(column.to_native())
-        if categories.dtype.kind in "biuf":
-            return categories.astype(np.float64)
-    fix = f"Encode it as numbers, or leave it out of {setting('features')}."
-    if what == "label":
-        fix = label_fix()
-    if what == "scores":
-        fix = "Name a column of numbers."
-    if kind in TIMES:
-        fix = f"Replace it by a number, such as {TIMES[kind]}."
-    raise ValueError(f"{what} must hold numbers, column {name!r} holds {kind}. {fix}")
-
-
-def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
-    """Raise ValueError if a finite number has become infinite."""
-    if values.dtype == stored.dtype:
-        return
-    lost = np.isinf(stored) & ~np.isinf(values)
-    if lost.any():
-        row = int(lost.argmax())
-        raise RowError(
-            f"features must fit {stored.dtype}, column {name!r} has {values[row]:g}",
-            row,
-            ". Scale the column, or read it in Python with dtype=np.float64.",
-        )
-
-
-def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
-    values = _numbers(what, name, column).astype(np.float64, copy=False)
-    if what == "scores" and not column.dtype.is_float() and np.isfinite(values).all():
-        exact_float64(convert_to_array(column.to_native()), f"scores in column {name!r}")
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row = int(bad.argmax())
-        raise RowError(
-            f"{what} must be finite, column {name!r} has {values[row]}",
-            row,
-            f". Drop or fill such rows.{_about_unjudged(what)}",
-        )
-    if what == "sample_weight" and (values < 0).any():
-        row = int((values < 0).argmax())
-        raise RowError(
-            f"{what} must be >= 0, column {name!r} has {values[row]}",
-            row,
-            ". Use 0 to leave a row out.",
-        )
-    return values
-
-
-def _about_unjudged(what: str) -> str:
-    """Hint at what rows without a judgement may be used for."""
-    if what != "label":
-        return ""
-    missing = setting("unjudged", "missing")
-    return f" Comparisons and evaluations also take rows without a judgement: {missing}."
-
-
-def _document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
-    """Ids as text."""
-    found = _present_ids("doc_id", name, column)
-    ids = list(found) if found.dtype.kind in "mM" else found.tolist()  # not as numbers
-    odd = next((row for row, value in enumerate(ids) if isinstance(value, bytes)), None)
-    if odd is not None:
-        raise RowError(
-            f"doc_id must hold text or numbers, column {name!r} has {ids[odd]!r}",
-            odd,
-            ". Decode the bytes.",
-        )
-    if len({*map(type, ids)}) > 1 and len({*map(str, ids)}) < len({*ids}):
-        raise ValueError(
-            f"doc_id must not hold numbers and text that read the same, as column {name!r} does. "
-            "Convert its values to text."
-        )
-    return text_array(id_texts(ids, f"doc_id (column {name!r})"))
-
-
-def _present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
-    """Ids of all rows, none of them missing; whole floats and decimals are integers.
-
-    Libraries store integers as floats once a column has had missing values, and databases as
-    decimals.
-    """
-    ids = convert_to_array(column.to_native())
-    missing = np.zeros(len(ids), dtype=bool)
-    if ids.dtype.kind in "fmM":
-        missing = np.isnan(ids)
-    elif ids.dtype.kind in "OU":
-        listed = ids.tolist()
-        missing[:] = [is_missing(value) or value == "" for value in listed]
-    if missing.any():
-        row = int(missing.argmax())
-        raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
-    numbers = convert_to_values(ids)
-    if numbers.dtype.kind != "f" or not (np.abs(numbers) < LARGEST_EXACT).all():
-        return ids
-    return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
-
-
-def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
-    found = np.dtype(dtype)
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {found.name}.")
-    return found

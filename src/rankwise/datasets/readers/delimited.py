@@ -42,6 +42,7 @@ from rankwise.datasets.readers.side_names import (
     side_file,
 )
 from rankwise.datasets.readers.textfiles import TextFile, find_line_start, open_text
+from rankwise.datasets.role_values import label_fix
 from rankwise.datasets.table_columns import (
     Columns,
     IgnoredColumnsWarning,
@@ -49,7 +50,6 @@ from rankwise.datasets.table_columns import (
     Roles,
     TableRows,
     choose_features,
-    label_fix,
     list_names,
 )
 from rankwise.runtime.callers import callers_level

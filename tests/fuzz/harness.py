@@ -94,10 +94,11 @@ def run_cases(
     allocated is bounded by a limit on the address space, past which allocation fails.
     """
     path = folder / f"case{target.suffix}"
+    _limit_addresses(None)  # not those of the target before
     for case in cases[:2]:  # imports and compilation belong to no case
         yield case
         _outcome(target, case_rng(target.name, case), path)
-    _limit_addresses()
+    _limit_addresses(SPARE_ADDRESSES)
     if target.measures_memory:
         tracemalloc.start(1)
     start = time.perf_counter()
@@ -147,13 +148,14 @@ def _outcome(
     return accepted, what
 
 
-def _limit_addresses() -> None:
-    """Let allocations fail that go far beyond what the process has now."""
+def _limit_addresses(spare: int | None) -> None:
+    """Let allocations fail beyond what the process has now and ``spare`` bytes; None: no limit."""
     import resource  # Unix only
 
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + SPARE_ADDRESSES
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    limit = most if spare is None else pages * resource.getpagesize() + spare
+    resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
 
 def mutated(

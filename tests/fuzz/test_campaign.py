@@ -86,7 +86,7 @@ def test_a_kernel_may_refuse_with_a_value_error_only(error, tmp_path, monkeypatc
 
         monkeypatch.setattr(kernels, "RANKERS", dict.fromkeys(kernels.RANKERS, Model))
         (target,), counts = kernels.TARGETS, Counts("kernels")
-        monkeypatch.setattr(harness, "_limit_addresses", lambda: None)
+        monkeypatch.setattr(harness, "_limit_addresses", lambda spare: None)
         items = [*run_cases(target, range(12), tmp_path, counts)]
         return [item.what for item in items if not isinstance(item, int)], counts
 

@@ -29,14 +29,14 @@ def quick_models(monkeypatch):
 
 
 def test_exports_take_the_branches_of_the_model(quick_models, tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.fuzz.harness._limit_addresses", lambda: None)
+    monkeypatch.setattr("tests.fuzz.harness._limit_addresses", lambda spare: None)
     assert not run(25, tmp_path)
 
 
 def test_a_threshold_beside_the_right_one_is_found(quick_models, tmp_path, monkeypatch):
     from rankwise.export import ranklib
 
-    monkeypatch.setattr("tests.fuzz.harness._limit_addresses", lambda: None)
+    monkeypatch.setattr("tests.fuzz.harness._limit_addresses", lambda spare: None)
     exact = ranklib.drop_missing_tests
 
     def move_thresholds(tree):

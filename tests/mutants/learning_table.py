@@ -10,8 +10,8 @@ LEARNING = [
              "groups.sizes", "rows/test_row_hash.py"),
     Mutation(
         "features/query_scaling.py",
-        "_per_query(np.add, (above - mean) ** 2, indptr) / count",
-        "_per_query(np.add, (above - mean) ** 2, indptr)",
+        "_reduce_queries(np.add, (above - mean) ** 2, indptr) / count",
+        "_reduce_queries(np.add, (above - mean) ** 2, indptr)",
         "features/test_query_scaling.py",
     ),
     Mutation(

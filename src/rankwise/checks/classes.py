@@ -74,7 +74,7 @@ def order_labels(
     """
     declared = list_declared_classes(y)
     if classes is not None:
-        declared = _agreed(check_classes(classes), declared, name)
+        declared = _check_agreement(check_classes(classes), declared, name)
     labels = _present_labels(y, n_samples, name, warn=True)
     if declared is None:
         _check_whole(labels)
@@ -137,7 +137,9 @@ def check_classes(classes: ArrayLike) -> NDArray[Any]:
     return named
 
 
-def _agreed(classes: NDArray[Any], of_dtype: NDArray[Any] | None, name: str) -> NDArray[Any]:
+def _check_agreement(
+    classes: NDArray[Any], of_dtype: NDArray[Any] | None, name: str
+) -> NDArray[Any]:
     """The passed classes; they must equal those declared by the dtype of y, if any."""
     if of_dtype is not None and of_dtype.tolist() != classes.tolist():
         raise ValueError(

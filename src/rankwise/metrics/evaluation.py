@@ -162,7 +162,7 @@ def evaluate(
     if known is not None:
         y = _grade_unjudged(y, known, parsed)
     if retrieved is not None:
-        scores = _with_missing(scores, retrieved, parsed)
+        scores = _lower_missing(scores, retrieved, parsed)
     if any(measure.reads_from_top for measure in parsed.values()):
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
@@ -271,7 +271,7 @@ def _are_whole(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "bui" or bool((values == np.floor(values)).all())
 
 
-def _with_missing(
+def _lower_missing(
     scores: NDArray[Any], retrieved: ArrayLike, measures: dict[str, Measure]
 ) -> NDArray[np.float64]:
     """Scores with minus infinity for rows that were not retrieved."""

@@ -68,8 +68,8 @@ def fit_factors(context: Context, rank: int, penalty: float, n_rounds: int = _RO
     by_item: Any = sparse.csr_array(residuals.T)
     rated_by: Any = sparse.csr_array(rated.T)
     for _ in range(n_rounds):
-        P = _solved(residuals, rated, Q, penalty)
-        Q = _solved(by_item, rated_by, P, penalty)
+        P = _solve_rows(residuals, rated, Q, penalty)
+        Q = _solve_rows(by_item, rated_by, P, penalty)
     return P, Q
 
 
@@ -105,7 +105,7 @@ def products(factors: Factors, users: Int64Array, items: Int64Array) -> Float64A
     return P[users] * Q[items]
 
 
-def _solved(targets: Any, rated: Any, Q: Float64Array, penalty: float) -> Float64Array:
+def _solve_rows(targets: Any, rated: Any, Q: Float64Array, penalty: float) -> Float64Array:
     """Solve least squares for every row, with normal equations from one matrix product."""
     rank = Q.shape[1]
     first, second = np.triu_indices(rank)

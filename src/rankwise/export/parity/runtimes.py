@@ -112,7 +112,7 @@ def library_scores(model: Any, X: Any) -> Float64Array:
     return np.asarray(found, dtype=np.float64).reshape(-1)
 
 
-def _of_lightgbm(model: Any, X: Any) -> Any:
+def _score_with_lightgbm(model: Any, X: Any) -> Any:
     scores = model.predict(X, raw_score=True)
     booster = getattr(model, "booster_", model)
     # Raw scores of random forests are sums, of which their files are means.
@@ -121,14 +121,18 @@ def _of_lightgbm(model: Any, X: Any) -> Any:
     return scores / max(text.count("\nTree="), 1) if is_mean else scores
 
 
-def _of_xgboost(model: Any, X: Any) -> Any:
+def _score_with_xgboost(model: Any, X: Any) -> Any:
     if hasattr(model, "get_booster"):
         return model.predict(X, output_margin=True, validate_features=False)
     return model.inplace_predict(X, predict_type="margin", validate_features=False)
 
 
-def _of_catboost(model: Any, X: Any) -> Any:
+def _score_with_catboost(model: Any, X: Any) -> Any:
     return model.predict(X, prediction_type="RawFormulaVal")
 
 
-_SCORES = {"lightgbm": _of_lightgbm, "xgboost": _of_xgboost, "catboost": _of_catboost}
+_SCORES = {
+    "lightgbm": _score_with_lightgbm,
+    "xgboost": _score_with_xgboost,
+    "catboost": _score_with_catboost,
+}

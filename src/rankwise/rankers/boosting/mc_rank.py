@@ -326,13 +326,13 @@ class McRank(Ranker):
         """Scores after every round."""
         stages = (classifier.staged_predict_proba(rows) for classifier in self.estimators_)
         for probabilities in zip(*stages, strict=False):
-            yield self._expected(probabilities, rows.shape[0])
+            yield self._expect_gain(probabilities, rows.shape[0])
 
     def _scores(self, rows: Matrix) -> Float64Array:
         probabilities = [classifier.predict_proba(rows) for classifier in self.estimators_]
-        return self._expected(probabilities, rows.shape[0])
+        return self._expect_gain(probabilities, rows.shape[0])
 
-    def _expected(self, probabilities: Any, n_rows: int) -> Float64Array:
+    def _expect_gain(self, probabilities: Any, n_rows: int) -> Float64Array:
         """Expected gain under the probabilities of the classifiers."""
         gains = self._gains
         if len(gains) < 2:

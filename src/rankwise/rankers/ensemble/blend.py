@@ -120,7 +120,7 @@ class Blend(MembersMixin, Ranker):
         sizes = groups.sizes[groups.codes()]
         return self._points(scaled, sizes[:, None]) @ self._shares(table.shape[1])
 
-    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+    def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
         if groups is None:
             sizes = np.full(len(scaled), self.n_rows_)
         else:

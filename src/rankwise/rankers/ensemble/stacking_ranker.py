@@ -247,7 +247,7 @@ class StackingRanker(MembersMixin, Ranker):
     def _columns(self, scaled: Float64Array) -> Float64Array:
         return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)
 
-    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+    def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
         if self.final_estimator_ is None:
             return scaled.mean(axis=1)
         ids = None if groups is None else groups.row_ids()

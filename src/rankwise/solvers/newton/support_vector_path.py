@@ -163,8 +163,8 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         # LIBSVM takes more steps for more rows and larger C; Newton steps solve a system of the
         # columns.
         if self.kernel.name == "linear" and len(merged.rows) >= X.shape[1]:
-            return self._on_columns(X, y, merged)
-        given = self._given(X[merged.rows].astype(np.float64), rows[merged.rows])
+            return self._solve_on_columns(X, y, merged)
+        given = self._prepare_input(X[merged.rows].astype(np.float64), rows[merged.rows])
         with foreign_range():
             machines = [
                 self._machine(float(C)).fit(given, y[merged.rows], sample_weight=merged.weight)
@@ -191,7 +191,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         intercepts = np.array([float(machine.intercept_[0]) for machine in machines])
         return SupportVectorFit(self, coefs, results, intercepts, supports)
 
-    def _on_columns(self, X: Matrix, y: Float64Array, merged: MergedRows) -> SupportVectorFit:
+    def _solve_on_columns(self, X: Matrix, y: Float64Array, merged: MergedRows) -> SupportVectorFit:
         """The linear kernel on the columns of X."""
         y = y[merged.rows]
         loss = self.loss(merged.weight, self.epsilon)
@@ -206,14 +206,14 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         intercepts = np.array([loss.intercept(y - column) for column in scores.T])
         return SupportVectorFit(self, coefs, results, intercepts, [])
 
-    def _given(self, X: Matrix, columns: Int64Array) -> Any:
+    def _prepare_input(self, X: Matrix, columns: Int64Array) -> Any:
         """Input of LIBSVM: rows, or the kernel between them."""
         if self.kernel.name == "precomputed":
             kept = self.rows.kept
             K = X[:, columns if kept is None else np.flatnonzero(kept)[columns]]
             check_symmetric(K, "precomputed")
             return K
-        return self._filled(X) if self.kernel.name in BUILT_IN else self._matrix(X)
+        return self._densify_small(X) if self.kernel.name in BUILT_IN else self._matrix(X)
 
     def _machine(self, C: float) -> SVR:
         gamma: Any = self.kernel.gamma or 1.0
@@ -229,7 +229,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
             cache_size=CACHE_MEGABYTES,
         )
 
-    def _filled(self, X: Matrix) -> Matrix:
+    def _densify_small(self, X: Matrix) -> Matrix:
         """Sparse rows as a dense array if it fits; LIBSVM rounds sparse products differently."""
         return _dense(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
 

@@ -44,6 +44,7 @@ from rankwise.structure.rules import (
     Rule,
     Sometimes,
     floats,
+    forget,
     require,
 )
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
@@ -214,6 +215,7 @@ class McRank(Ranker):
             If an input is invalid; the message names it.
         """
         self._validate_params()
+        forget(self)
         allow_nan = self._takes_missing()
         data = check_fit(self, X, y, qid, allow_nan=allow_nan, pairs=False)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=allow_nan)

@@ -78,7 +78,7 @@ def order_labels(
     labels = _present_labels(y, n_samples, name, warn=True)
     if declared is None:
         _check_whole(labels)
-        classes, codes = _sorted_classes(labels)
+        classes, codes = _sort_classes(labels)
         return OrderedLabels(classes, codes, False)
     code_of = {value: code for code, value in enumerate(declared.tolist())}
     found = (code_of.get(value, -1) for value in labels.tolist())
@@ -217,7 +217,7 @@ def list_declared_classes(y: Any) -> NDArray[Any] | None:
     return np.asarray(categories)
 
 
-def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
+def _sort_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:

@@ -62,7 +62,7 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
         return
     X = X if isinstance(X, np.ndarray) else _convert_to_table(X)
     given = {**given, "X": X}
-    labels, rows = _weighted_rows(y, given.get("sample_weight"))
+    labels, rows = _find_weighted_rows(y, given.get("sample_weight"))
     for most in (FEW_ROWS, MOST_ROWS):
         if len(rows) < 2 or _differ(_scores(estimator, X, _spread(rows, most))):
             return
@@ -81,7 +81,7 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
     )
 
 
-def _weighted_rows(y: Any, sample_weight: Any) -> tuple[Any, Int64Array]:
+def _find_weighted_rows(y: Any, sample_weight: Any) -> tuple[Any, Int64Array]:
     """Labels of all rows, and the rows of positive weight."""
     labels = convert_to_values(y).ravel()
     rows = np.arange(len(labels))

@@ -113,7 +113,9 @@ def check_features(features: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def _grade_rows(pool: RunPool, qrels: Qrels, unjudged: str) -> tuple[Float64Array, NDArray[np.bool_]]:
+def _grade_rows(
+    pool: RunPool, qrels: Qrels, unjudged: str
+) -> tuple[Float64Array, NDArray[np.bool_]]:
     """Grade of every row, and whether it is kept."""
     grades, judged = check_judged(pool, qrels)
     kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))

@@ -34,7 +34,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     kept = [place for place, name in enumerate(header) if name not in absent]
     header, lines = _select_cells(header, kept), [_select_cells(line, kept) for line in lines]
     dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
-    table, hidden = _within(width, [header, *lines], dispensable)
+    table, hidden = _fit_width(width, [header, *lines], dispensable)
     text = [
         f"{settings.data or 'data'}: {len(board.qids)} {settings.unit}{queries_that_count(board)}"
         f"{_describe_strata(board)}, ordered by {first}",
@@ -253,7 +253,7 @@ def _list_against_baseline(
         return ["", f"Nothing is tested against the baseline {baseline}: too little finished.", ""]
     counts = ["better", "equal", "worse"]
     header = ["", board.settings.contestant, "difference", "interval", "p", *counts]
-    table, hidden = _within(None if width is None else width + 2, [header, *lines], counts[::-1])
+    table, hidden = _fit_width(None if width is None else width + 2, [header, *lines], counts[::-1])
     return [
         "",
         f"Against the baseline {baseline}, {first}:",
@@ -306,7 +306,7 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _within(
+def _fit_width(
     width: int | None, lines: list[list[str]], dispensable: list[str]
 ) -> tuple[list[str], list[str]]:
     """Aligned lines that fit the width, and the names of the columns left out."""

@@ -127,13 +127,13 @@ class MembersMixin(FiniteResults, BaseEstimator):
     def _member_columns(self, X: Matrix, groups: QueryGroups | None) -> Float64Array:
         """Scaled scores of the members, averaged if there are several models of each."""
         ids = None if groups is None else groups.row_ids()
-        found = [self._scaled(member_scores(m, X, ids), groups) for m in self.models_]
+        found = [self._scale(member_scores(m, X, ids), groups) for m in self.models_]
         return np.mean(found, axis=0)
 
-    def _scaled(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
+    def _scale(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
         return scores if self.scaler_ is None else self.scaler_.transform(scores, qid=groups)
 
-    def _checked(
+    def _check_rows(
         self,
         X: FrameLike,
         y: ArrayLike,

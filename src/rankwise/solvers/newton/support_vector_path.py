@@ -173,7 +173,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         n_coefs = X.shape[1] if self.kernel.name == "linear" else len(self.rows.y)
         coefs, supports = np.zeros((len(machines), n_coefs)), []
         for coef, machine in zip(coefs, machines, strict=True):
-            support, dual = np.asarray(machine.support_), _dense(machine.dual_coef_).ravel()
+            support, dual = np.asarray(machine.support_), densify(machine.dual_coef_).ravel()
             supports.append(rows[merged.rows[support]])
             if self.kernel.name == "linear":
                 coef[:] = np.asarray(X[merged.rows[support]].T @ dual)
@@ -231,7 +231,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
 
     def _densify_small(self, X: Matrix) -> Matrix:
         """Sparse rows as a dense array if it fits; LIBSVM rounds sparse products differently."""
-        return _dense(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
+        return densify(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
 
     def _matrix(self, X: Matrix) -> Float64Array:
         needed = 8 * X.shape[0] ** 2
@@ -245,7 +245,3 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         if self.kernel.function is not None:  # the named ones are symmetric
             check_symmetric(K, self.kernel.function)
         return K
-
-
-def _dense(values: Any) -> Any:
-    return densify(values)

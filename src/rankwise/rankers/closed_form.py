@@ -22,7 +22,7 @@ from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.streams.checked_stream import StreamData
 from rankwise.tuning.penalty import Penalties, inverse
-from rankwise.tuning.penalty_search import Path, Penalty
+from rankwise.tuning.penalty_search import Penalty, SolutionPath
 
 # Grid of Zong & Huang: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
@@ -55,7 +55,7 @@ def least_squares_path(
     penalties: Penalties,
     *,
     max_bytes: int = 2**62,
-) -> Path[PathFit]:
+) -> SolutionPath[PathFit]:
     """Path of a squared loss on columns, on the rows of a stream, or on an expansion over rows.
 
     A stream with fewer rows than columns is read into memory.

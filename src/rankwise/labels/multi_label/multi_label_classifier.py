@@ -100,8 +100,8 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         ValueError
             If an input is invalid; the message names it.
         """
-        data = check_label_fit(self, X, y, sample_weight)
         self._validate_params()
+        data = check_label_fit(self, X, y, sample_weight)
         self._set_form(data)
         self._fit(data.X, data.Y, data.sample_weight)
         return self

@@ -282,13 +282,13 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             with other features, classes or base learners, or if ``n_estimators`` is less than the
             number of existing rounds. The model then keeps its state from before the call.
         """
+        self._validate_params()
         # A copy, because the fit forgets the earlier one.
         earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
         forget(self)
         by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
         data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
         validation = check_validation(self, data, X_val, y_val, qid_val)
-        self._validate_params()
         measure = parse(self.measure)
         if validation is not None and not measure.reads_labels:
             # A label below all classes of the fit has the number -1, and no gain.

@@ -68,10 +68,10 @@ class MeasureRanker(Ranker):
         ValueError
             If an input is invalid (the message names it), or if the measure cannot be optimised.
         """
+        self._validate_params()
         forget(self)
         data = check_fit(self, X, y, qid)
         validation = check_validation(self, data, X_val, y_val, qid_val)
-        self._validate_params()
         measure = self._check_measure(parse(self.measure))
         self._set_score_name(data.y)
         self._learn(MeasuredRows(data, measure), validation, measure)

@@ -138,11 +138,11 @@ class NeuralRanker(Ranker):
         ValueError
             If an input is invalid (the message names it), or if the loss is no longer finite.
         """
+        self._validate_params()
         forget(self)
         limit = None if self.standardize else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, column_limit=limit)
         validation = check_validation(self, data, X_val, y_val, qid_val)
-        self._validate_params()
         measure = parse(self.measure)
         self._check_parameters()
         from rankwise.rankers.neural import trainer  # imports torch

@@ -152,7 +152,7 @@ def _read_long(
     of_unit = _join_columns(table, units, names)
     unit_codes = {unit: code for code, unit in enumerate(dict.fromkeys(of_unit))}
     systems = table.ids(system)
-    runs = table.ids(run) if run else _repeats(table, systems, of_unit, names)
+    runs = table.ids(run) if run else _number_repeats(systems, of_unit, names)
     rows_of: dict[str, list[int]] = {}
     for row, name in enumerate(systems):
         rows_of.setdefault(name, []).append(row)
@@ -180,9 +180,7 @@ def _read_long(
     )  # fmt: skip
 
 
-def _repeats(
-    table: CellTable, systems: list[str], units: list[str], names: ScoreColumns
-) -> list[str]:
+def _number_repeats(systems: list[str], units: list[str], names: ScoreColumns) -> list[str]:
     """Numbers of repeated values if these are allowed, otherwise one run."""
     if names.run is not False:
         return [""] * len(systems)

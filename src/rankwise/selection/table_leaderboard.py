@@ -300,7 +300,7 @@ def _board(
         }
         for measure, columns in table.values.items()
     }
-    _note_single_runs(table, errors, cells)
+    _note_single_runs(errors, cells)
     return Leaderboard(
         measures={measure: measure for measure in table.values},
         rankers=dict.fromkeys(systems, "values of the table"),
@@ -311,9 +311,7 @@ def _board(
     )
 
 
-def _note_single_runs(
-    table: ScoreTable, errors: dict[str, dict[str, Any]], cells: list[FoldResult]
-) -> None:
+def _note_single_runs(errors: dict[str, dict[str, Any]], cells: list[FoldResult]) -> None:
     """Say of systems with one run, beside others with several, that its spread is unknown."""
     several = {name for found in errors.values() for name in found}
     if several:

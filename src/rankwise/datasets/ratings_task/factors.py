@@ -88,9 +88,9 @@ def rotate_factors(factors: Factors) -> Factors:
     return np.pad(found[0], ((0, 0), (0, missing))), np.pad(found[1], ((0, 0), (0, missing)))
 
 
-def singular(matrix: Any, rank: int = SINGULAR_RANK) -> Factors:
+def singular(matrix: Any) -> Factors:
     """Factors of the best low-rank approximation of a matrix, including its zeros."""
-    rank = min(rank, min(matrix.shape) - 1)
+    rank = min(SINGULAR_RANK, min(matrix.shape) - 1)
     if rank < 1 or not matrix.data.any():  # ARPACK takes neither
         return np.zeros((matrix.shape[0], 1)), np.zeros((matrix.shape[1], 1))
     start = np.random.RandomState(0).normal(size=min(matrix.shape))

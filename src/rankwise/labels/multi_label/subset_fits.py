@@ -86,7 +86,7 @@ LinearLabelSpaceTransform
             fitted = clone(estimator)
             yield fitted.fit(data.X[train], labels)
         return
-    total = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
+    total = label_statistics(data.X, data.Y, centre="auto")
     sizes = np.diff(data.Y.indptr)
     for train in splits:
         train = np.asarray(train)
@@ -146,8 +146,7 @@ def plst_path(
     n_components = check_sizes("n_components", n_components, data.Y.shape[1])
     X_val = check_rows(model, X_val, name="X_val")
     true = check_truth(y_val, X_val.shape[0], data.classes, data.form, name="y_val").toarray() > 0
-    statistics = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
-    assert statistics.labels is not None
+    statistics = label_statistics(data.X, data.Y, centre="auto")
     means = statistics.means
     offset = means if reference == "mean" else np.zeros(len(means))
     products = centre_products(statistics.labels, means, statistics.weight, offset)
@@ -202,8 +201,6 @@ def _sum_part(total: LabelStatistics, data: LabelData, train: NDArray[Any]) -> L
     taken, other = np.flatnonzero(counts), np.flatnonzero(missing)
     if len(other) < len(taken):
         return total - label_statistics(
-            data.X[other], data.Y[other], missing[other], label_gram=True, centre=total.centre
+            data.X[other], data.Y[other], missing[other], centre=total.centre
         )
-    return label_statistics(
-        data.X[taken], data.Y[taken], counts[taken], label_gram=True, centre=total.centre
-    )
+    return label_statistics(data.X[taken], data.Y[taken], counts[taken], centre=total.centre)

@@ -160,6 +160,19 @@ def test_documents_with_equal_scores_everywhere_have_equal_fused_scores(rule, me
         assert found["a"] > found["c"]
 
 
+def test_nothing_comes_between_equal_documents_in_a_cycle_of_majorities():
+    scores = {
+        "s0": [0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+        "s1": [3.0, 2.0, 1.0, 3.0, 3.0, 1.0, 1.0],
+        "s2": [3.0, 2.0, 0.0, 1.0, 3.0, 0.0, 3.0],
+    }
+    systems = {name: {"q": dict(zip("abcdefg", row, strict=True))} for name, row in scores.items()}
+    found = as_mapping(fuse(systems, "condorcet"))["q"]
+    assert found["a"] == found["e"]
+    assert found["c"] == found["f"]
+    assert sum(found.values()) == sum(range(1, 8))
+
+
 RANKED = ("rrf", "isr", "logn_isr", "rbc", "borda", "condorcet")
 
 

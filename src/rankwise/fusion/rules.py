@@ -25,6 +25,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.normalization import check_normalization, normalize
@@ -254,8 +255,14 @@ def _condorcet(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
     from rankwise.kernels.condorcet import LEAST_LEAD, sort_by_majority
 
     groups, points = pool.groups, _borda(pool, x, w)
-    order = np.lexsort((-points, groups.codes()))
-    sort_by_majority(order, groups.indptr, pool.ranks, w)
+    codes, profile, first = groups.codes(), *_rank_profiles(pool)
+    # Documents of equal ranks take part as one: in a cycle, others could come between them.
+    order = first[np.lexsort((first, -points[first], codes[first]))]
+    ends = np.cumsum(np.bincount(codes[first], minlength=len(groups.sizes)))
+    sort_by_majority(order, np.append(0, ends), pool.ranks, w)
+    place = np.empty(len(first), dtype=np.int64)
+    place[profile[order]] = np.arange(len(first))
+    order = np.argsort(place[profile], kind="stable")
     position = np.arange(len(pool)) - np.repeat(groups.indptr[:-1], groups.sizes)
     above, below = order[:-1], order[1:]
     is_first = np.ones(len(pool), dtype=bool)
@@ -268,6 +275,18 @@ def _condorcet(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
     scores = np.empty(len(pool))
     scores[order] = np.repeat(groups.sizes, groups.sizes) - mean[shared]
     return scores
+
+
+def _rank_profiles(pool: RunPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Profile of every row, and the first row of every profile: ranks in all systems, by query."""
+    codes, ranks = pool.groups.codes(), pool.ranks
+    order = np.lexsort((*ranks.T, codes))
+    is_new = np.ones(len(order), dtype=bool)
+    above, below = order[:-1], order[1:]
+    is_new[1:] = (codes[above] != codes[below]) | (ranks[above] != ranks[below]).any(axis=1)
+    profile = np.empty(len(order), dtype=np.int64)
+    profile[order] = np.cumsum(is_new) - 1
+    return profile, order[is_new]
 
 
 def _count_scores(x: Float64Array) -> Float64Array:

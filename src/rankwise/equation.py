@@ -24,13 +24,13 @@ from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import structure_of
+from rankwise.structure.rules import forget
 from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.penalty_search import Choice, Path, Penalty, PenaltySearch
+from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch, SolutionPath
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 Designs = Iterable[tuple[Mapping[str, Any], Any]]
-Validation = tuple[FrameLike | None, ArrayLike | None, ArrayLike | QueryGroups | None]
+ValidationArguments = tuple[FrameLike | None, ArrayLike | None, ArrayLike | QueryGroups | None]
 
 
 class FeatureMap(Protocol):
@@ -98,7 +98,7 @@ class Equation:
 
     features: FeatureMap
     loss: Any
-    make_path: Callable[[FitData, Any, Any, Penalties], Path[Any]]
+    make_path: Callable[[FitData, Any, Any, Penalties], SolutionPath[Any]]
     penalty: Penalty
     pairs: bool = True
     needs_rows: str = ""
@@ -142,7 +142,7 @@ def fit_equation(
     y: ArrayLike | None,
     qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None,
-    validation: Validation = (None, None, None),
+    validation: ValidationArguments = (None, None, None),
 ) -> FitData:
     """Fit all paths, choose a model and publish it; returns the checked rows.
 
@@ -181,12 +181,6 @@ def _solve(equation: Equation, search: PenaltySearch, rows: FitData) -> Choice[A
         for parameters, design in equation.features.designs(rows)
     )
     return replace(choice, fit=choice.fit.scaled(power)) if power else choice
-
-
-def forget(model: Any) -> None:
-    """Remove the fitted attributes of the class: a fit learns nothing from the one before it."""
-    for name in structure_of(type(model)).keys() & vars(model).keys():
-        delattr(model, name)
 
 
 def publish(model: Any, equation: Equation, search: PenaltySearch, choice: Choice[Any]) -> None:

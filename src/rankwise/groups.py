@@ -75,8 +75,8 @@ class QueryGroups:
             return qid
         if np.isscalar(qid):
             single = cls.single(n_samples)
-            return cls(single.indptr, None, _as_id_array([qid]))
-        qid = _as_id_array(qid)
+            return cls(single.indptr, None, _convert_to_id_array([qid]))
+        qid = _convert_to_id_array(qid)
         _check_length(len(qid), n_samples, name)
         if n_samples == 0:
             return cls(np.zeros(1, dtype=np.int64), None, qid[:0])
@@ -244,7 +244,7 @@ def _check_length(got: int, n_samples: int, name: str) -> None:
         )
 
 
-def _as_id_array(qid: Any) -> NDArray[Any]:
+def _convert_to_id_array(qid: Any) -> NDArray[Any]:
     """Checked one-dimensional array of hashable ids without missing entries."""
     array: NDArray[Any]
     if isinstance(qid, list | tuple) and len({type(value) for value in qid}) > 1:

@@ -281,7 +281,7 @@ def load_bytes(
     except (ModelFileError, ImportError):
         raise
     except Exception as error:  # a damaged tree of objects can raise any error
-        raise _damaged(path, error) from error
+        raise _describe_damage(path, error) from error
     if not isinstance(estimator, BaseEstimator):
         raise ModelFileError(f"{path} holds a {type(estimator).__name__}, not an estimator.")
     return estimator
@@ -461,7 +461,7 @@ def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     except ModelFileError:
         raise
     except Exception as error:  # a damaged archive can raise any error
-        raise _damaged(path, error) from error
+        raise _describe_damage(path, error) from error
     if newer:
         raise ModelFileError(
             f"{path} was written by rankwise {written}, but this is version {__version__}. "
@@ -491,6 +491,6 @@ def _read_with_skops(path: str | os.PathLike[str], data: bytes, names: Sequence[
         ) from None
 
 
-def _damaged(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
+def _describe_damage(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
     what = "is truncated or damaged" if isinstance(error, BadZipFile) else "is damaged"
     return ModelFileError(f"{path} {what}: {type(error).__name__}: {error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 
 import joblib
@@ -229,6 +230,18 @@ def test_refit_forgets_the_first_rows(key, judged):
     ranker.fit(X, y, qid=qid)
     np.testing.assert_array_equal(row_scores(ranker, X), scores(key, X, y, qid))
     assert ranker.n_features_in_ == 5
+
+
+def test_refit_forgets_the_validation_rows_of_the_first(key, judged):
+    X, y, qid = judged
+    ranker = small(key)
+    if "X_val" not in inspect.signature(ranker.fit).parameters:
+        pytest.skip("takes no validation rows")
+    validation = {"X_val": X[:40], "y_val": y[:40], "qid_val": qid[:40]}
+    accepted = inspect.signature(ranker.fit).parameters.keys() & validation.keys()
+    ranker.fit(X, y, qid=qid, **{name: validation[name] for name in accepted})
+    ranker.fit(X, y, qid=qid)
+    assert vars(ranker).keys() == vars(small(key).fit(X, y, qid=qid)).keys()
 
 
 def test_number_of_threads_does_not_matter(key, rng, monkeypatch):

@@ -27,10 +27,14 @@ LABELS = (RNG.random((24, 3)) > 0.5).astype(int)
 COSTS = RNG.random((24, 3))
 # One of every family; the solvers and the growers differ.
 RANKERS = (
-    "ridge", "rank_svm", "rank_lr", "svrank", "pairwise_elm", "elmrank", "mprank", "clsrrank",
-    "pruned_rank_svm", "lambdamart", "rank_boost", "frank", "mc_rank", "coordinate_ascent",
+    "ridge", "rank_svm", "rank_lr", "svrank", "svr", "pairwise_elm", "elmrank", "mprank",
+    "clsrrank", "pruned_rank_svm", "lambdamart", "rank_boost", "frank", "ada_rank", "mc_rank",
+    "coordinate_ascent", "model_tree", "stacking_ranker",
 )  # fmt: skip
-ORDINAL = ("prank", "ranking_tree", "orboost", "ordinal_svm", "poly_ordinal_svm")
+ORDINAL = (
+    "prank", "aggregate_prank", "widrow_hoff", "ranking_tree", "ranking_forest", "orboost",
+    "ordinal_svm", "poly_ordinal_svm", "proportional_odds",
+)  # fmt: skip
 MULTI_LABEL = ("cplst", "compressed_sensing")
 FEW_TREES = {"n_estimators": 4}
 

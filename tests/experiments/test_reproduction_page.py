@@ -7,8 +7,7 @@ import csv
 import pytest
 
 from rankwise.experiments import Figure, Reproduction, ResultTable, Series, Value, reproduce
-from rankwise.experiments.reproduction_page import write_csv, write_page
-from rankwise.experiments.reproduction_plots import plot_figure, plot_table
+from rankwise.experiments.reproduction_page import plot_figure, plot_table, write_csv, write_page
 from tests.report.test_report import Page
 
 

@@ -1,7 +1,8 @@
 """Which mutations do the tests notice?  python -m tests.mutants [--tree FOLDER] [--only WORD]
 
-Every mutation of ``table.py`` is put into a copy of the tree, and its tests run there: one that
-fails has caught it. Exit status 1 if a mutation is missed, or if the tests fail without one.
+Every mutation of ``table.py`` and ``learning_table.py`` is put into a copy of the tree, and its
+tests run there: one that fails has caught it. Exit status 1 if a mutation is missed, or if the
+tests fail without one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.mutants.table import TABLE, Mutation
+from tests.mutants.mutation import Mutation
+from tests.mutants.table import TABLE
 
 ROOT = Path(__file__).parents[2]
 MOST_SECONDS = 600

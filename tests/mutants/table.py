@@ -6,20 +6,12 @@ mirrored folder that are expected to fail: files or single tests, so that a muta
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Mutation(NamedTuple):
-    """A fault to put into a file below ``src/rankwise``."""
-
-    path: str
-    before: str
-    after: str
-    tests: str  # below tests/, separated by blanks
-
+from tests.mutants.learning_table import LEARNING
+from tests.mutants.mutation import Mutation
 
 # fmt: off
 TABLE = [
+    *LEARNING,
     Mutation(
         "base.py",
         '__metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True',
@@ -62,8 +54,6 @@ TABLE = [
         "differs[indptr[1:-1]] = False",
         "checks/test_queries.py",
     ),
-    Mutation("rows/row_hash.py", 'groups.sizes[np.argsort(query_key, kind="stable")]',
-             "groups.sizes", "rows/test_row_hash.py"),
     Mutation(
         "checks/dominant_columns.py",
         "(len(varying) - 1) // 2",
@@ -164,24 +154,6 @@ TABLE = [
         "export/test_onnx.py::test_settings",
     ),
     Mutation(
-        "features/query_scaling.py",
-        "_per_query(np.add, (above - mean) ** 2, indptr) / count",
-        "_per_query(np.add, (above - mean) ** 2, indptr)",
-        "features/test_query_scaling.py",
-    ),
-    Mutation(
-        "features/query_ranks.py",
-        "(below - above) / (2 * size)",
-        "(below - above) / size",
-        "features/test_query_scaling.py",
-    ),
-    Mutation(
-        "features/affine_powers.py",
-        "(self.n_features + 1) * (self.n_features + 2) // 2",
-        "(self.n_features + 1) * self.n_features // 2",
-        "features/test_affine_powers.py",
-    ),
-    Mutation(
         "fusion/normalization.py",
         "1.0 - (pool.ranks - 1) / np.maximum(_lengths(pool), 1)",
         "1.0 - pool.ranks / np.maximum(_lengths(pool), 1)",
@@ -196,43 +168,6 @@ TABLE = [
         "fusion/test_probabilistic_fusion.py",
     ),
     Mutation(
-        "kernels/perceptron_ranking.py",
-        "score >= thresholds[number]",
-        "score > thresholds[number]",
-        "ordinal/online/test_online.py",
-    ),
-    Mutation(
-        "kernels/lambda_gradients.py",
-        "(scores[above] == score and above < row)",
-        "(scores[above] == score and above > row)",
-        "kernels/test_lambda_gradients.py",
-    ),
-    Mutation(
-        "kernels/tree_paths.py",
-        "if categories[middle] < value:",
-        "if categories[middle] <= value:",
-        "trees/test_tree.py trees/test_growth.py",
-    ),
-    Mutation(
-        "labels/cost_sensitive/pair_votes.py",
-        "(3.0 * (np.abs(total) + 1.0))",
-        "(np.abs(total) + 1.0)",
-        "labels/cost_sensitive/test_csovo.py labels/cost_sensitive/test_cost_regression.py",
-    ),
-    Mutation("labels/multi_label/subset_fits.py", "return total - label_statistics(",
-             "return total + label_statistics(",
-             "labels/multi_label/test_label_splits.py"),
-    Mutation(
-        "losses/pair_costs.py",
-        "steps /= np.arange(1, max(n_classes, 1))",
-        "steps /= np.arange(2, max(n_classes, 1) + 1)",
-        "labels/cost_sensitive/test_pair_costs.py",
-    ),
-    Mutation("losses/laplacian.py", "u[self.tied_rows] += self.weight",
-             "u[self.tied_rows] -= self.weight", "losses/test_laplacian.py"),
-    Mutation("losses/cumulative_link.py", "np.diff(below), -np.diff(above)",
-             "np.diff(below), np.diff(above)", "losses/test_cumulative_link.py"),
-    Mutation(
         "metrics/ranking/ndcg.py",
         "values[scored.sizes < self.depth] = 0.0",
         "values[scored.sizes <= self.depth] = 0.0",
@@ -243,12 +178,6 @@ TABLE = [
         "(1.0 - p) * p **",
         "p **",
         "metrics/ranking metrics/test_convention_table.py metrics/test_peers_ir.py",
-    ),
-    Mutation(
-        "kernels/inferred_precision.py",
-        "(p - s) * pool_share",
-        "pool_share",
-        "kernels/test_inferred_precision.py metrics/ranking/test_incomplete_judgements.py",
     ),
     Mutation(
         "selection/judging/completions.py",
@@ -267,36 +196,6 @@ TABLE = [
         'np.searchsorted(b, a, side="right")',
         'np.searchsorted(b, a, side="left")',
         "metrics/statistics metrics/test_significance.py",
-    ),
-    Mutation(
-        "ordinal/boosting/boosted_rows.py",
-        "weight *= 2.0**data.y",
-        "weight *= data.y",
-        "ordinal/boosting/test_orboost.py",
-    ),
-    Mutation(
-        "ordinal/online/rank_votes.py",
-        "np.arange(len(self.classes_) - 1) + 0.5",
-        "np.arange(len(self.classes_) - 1) + 1.0",
-        "ordinal/online/test_online.py",
-    ),
-    Mutation(
-        "rankers/boosting/mc_rank.py",
-        "(classes >= k).astype(np.int64)",
-        "(classes > k).astype(np.int64)",
-        "rankers/boosting/test_mc_rank.py",
-    ),
-    Mutation(
-        "rankers/ensemble/reciprocal_rank_blend.py",
-        "(sizes + 1) / 2 - sizes * scaled",
-        "(sizes + 1) / 2 + sizes * scaled",
-        "rankers/ensemble/test_ensemble.py",
-    ),
-    Mutation(
-        "rankers/stream_scores.py",
-        "kept = weight > 0",
-        "kept = weight >= 0",
-        "rankers/test_stream.py streams",
     ),
     Mutation(
         "report/rank_densities.py",
@@ -347,28 +246,6 @@ TABLE = [
         "selection/test_predicted_ranks.py",
     ),
     Mutation(
-        "solvers/boosting/dropout.py",
-        "len(dropped) / (len(dropped) + 1)",
-        "len(dropped) / (len(dropped) + 2)",
-        "rankers/boosting/test_lambdamart_sampling.py",
-    ),
-    Mutation(
-        "solvers/least_squares/pcg.py",
-        "x += (rho / curvature) * direction",
-        "x -= (rho / curvature) * direction",
-        "rankers/kernel/test_kernel_rankers.py",
-    ),
-    Mutation("solvers/newton/hinge_newton.py", "value = 0.5 * float(w @ w) + C * hinge",
-             "value = 0.25 * float(w @ w) + C * hinge", "rankers/svm/test_rank_svm.py"),
-    Mutation(
-        "solvers/labels/sparse_recovery.py",
-        "< size[:, None]",
-        "<= size[:, None]",
-        "labels/multi_label/test_compressed_sensing.py",
-    ),
-    Mutation("streams/cutter.py", "chosen = fold_of_row == fold", "chosen = fold_of_row != fold",
-             "rankers/test_stream.py"),
-    Mutation(
         "structure/rules/arrays.py",
         "self.low is not None and low < self.low",
         "self.low is not None and low > self.low",
@@ -391,66 +268,6 @@ TABLE = [
         "return self.n_tokens / max(self.n_documents, 1)",
         "return self.n_tokens / max(self.n_documents - 1, 1)",
         "text/test_search.py text/test_text_index.py",
-    ),
-    Mutation(
-        "trees/leaf_masks.py",
-        "goes_left[starts + sizes - 1] = trees.missing_left[nodes]",
-        "goes_left[starts + sizes - 2] = trees.missing_left[nodes]",
-        "trees/test_ensemble_scores.py",
-    ),
-    Mutation(
-        "kernels/leaf_masks.py",
-        "every if values[i] <= cut else kept",
-        "kept if values[i] > cut else every",
-        "kernels/test_leaf_masks.py trees/test_ensemble_scores.py",
-    ),
-    Mutation(
-        "trees/ensemble_scores.py",
-        "np.add.accumulate(terms)[-1]",
-        "terms[::-1].sum(axis=0)",
-        "trees/test_ensemble_scores.py",
-    ),
-    Mutation(
-        "kernels/sparse_histograms.py",
-        "+= total - sums[column]",
-        "+= total",
-        "kernels/test_sparse_histograms.py trees/boosted/test_sparse_rows.py",
-    ),
-    Mutation(
-        "trees/boosted/sparse_rows.py",
-        "goes_left[EVERY_CODE ^ zero]",
-        "goes_left[EVERY_CODE]",
-        "trees/boosted/test_sparse_rows.py",
-    ),
-    Mutation(
-        "trees/frontier.py",
-        "gains >= gains.max(axis=0) - ties",
-        "gains > gains.max(axis=0) - ties",
-        "trees/test_frontier.py",
-    ),
-    Mutation(
-        "trees/leaves.py",
-        "np.arange(weights.shape[1])).sum(axis=1)",
-        "np.arange(1, weights.shape[1] + 1)).sum(axis=1)",
-        "ordinal/trees/test_ranking_tree.py trees/test_tree_text.py",
-    ),
-    Mutation(
-        "trees/pruning.py",
-        "splits[parent[node]] += splits[node]",
-        "splits[parent[node]] += 1",
-        "trees/test_pruning.py",
-    ),
-    Mutation(
-        "tuning/folds.py",
-        "np.arange(len(distinct)) % n_folds",
-        "np.arange(len(distinct)) // n_folds % n_folds",
-        "tuning/test_folds.py",
-    ),
-    Mutation(
-        "tuning/held_out.py",
-        "np.where(defined, values, 0.0).sum(axis=0)",
-        "np.where(defined, values, 1.0).sum(axis=0)",
-        "tuning rankers/kernel/test_kernel_search.py",
     ),
     Mutation(
         "metrics/statistics/rank_intervals.py",

@@ -1,9 +1,11 @@
 """Equal rows of a query become one, with the same bits for any order of the rows."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.rows.merged_rows import merge_rows
+from rankwise.rows.merged_rows import distinct_rows_of_queries, merge_rows
 
 
 def test_weights_of_equal_rows_add_up_to_the_same_bits(rng):
@@ -22,8 +24,9 @@ def test_weights_of_equal_rows_add_up_to_the_same_bits(rng):
 
 def test_places_tell_rows_apart_and_order_them():
     X, y, place = np.ones((6, 1)), np.zeros(6), np.array([2, 1, 2, 0, 0, 1])
-    merged = merge_rows(X, y, QueryGroups.from_qid([0, 0, 0, 0, 0, 1], 6), None, place)
-    assert sorted(merged.weight.tolist()) == [1, 1, 2, 2]
-    for start, end in zip(merged.indptr[:-1], merged.indptr[1:], strict=True):
-        shown = place[merged.rows[start:end]]
+    groups = QueryGroups.from_qid([0, 0, 0, 0, 0, 1], 6)
+    rows, indptr, weight = distinct_rows_of_queries(X, y, groups, None, place)
+    assert sorted(weight.tolist()) == [1, 1, 2, 2]
+    for start, end in pairwise(indptr):
+        shown = place[rows[start:end]]
         assert shown.tolist() == sorted(set(shown))

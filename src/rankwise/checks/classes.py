@@ -74,11 +74,11 @@ def order_labels(
     """
     declared = list_declared_classes(y)
     if classes is not None:
-        declared = _agreed(check_classes(classes), declared, name)
+        declared = _check_agreement(check_classes(classes), declared, name)
     labels = _present_labels(y, n_samples, name, warn=True)
     if declared is None:
         _check_whole(labels)
-        classes, codes = _sorted_classes(labels)
+        classes, codes = _sort_classes(labels)
         return OrderedLabels(classes, codes, False)
     code_of = {value: code for code, value in enumerate(declared.tolist())}
     found = (code_of.get(value, -1) for value in labels.tolist())
@@ -137,7 +137,9 @@ def check_classes(classes: ArrayLike) -> NDArray[Any]:
     return named
 
 
-def _agreed(classes: NDArray[Any], of_dtype: NDArray[Any] | None, name: str) -> NDArray[Any]:
+def _check_agreement(
+    classes: NDArray[Any], of_dtype: NDArray[Any] | None, name: str
+) -> NDArray[Any]:
     """The passed classes; they must equal those declared by the dtype of y, if any."""
     if of_dtype is not None and of_dtype.tolist() != classes.tolist():
         raise ValueError(
@@ -215,7 +217,7 @@ def list_declared_classes(y: Any) -> NDArray[Any] | None:
     return np.asarray(categories)
 
 
-def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
+def _sort_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:

@@ -60,9 +60,9 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
     X, y = given.get("X"), given.get("y")
     if X is None or y is None:
         return
-    X = X if isinstance(X, np.ndarray) else _as_table(X)
+    X = X if isinstance(X, np.ndarray) else _convert_to_table(X)
     given = {**given, "X": X}
-    labels, rows = _weighted_rows(y, given.get("sample_weight"))
+    labels, rows = _find_weighted_rows(y, given.get("sample_weight"))
     for most in (FEW_ROWS, MOST_ROWS):
         if len(rows) < 2 or _differ(_scores(estimator, X, _spread(rows, most))):
             return
@@ -81,7 +81,7 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
     )
 
 
-def _weighted_rows(y: Any, sample_weight: Any) -> tuple[Any, Int64Array]:
+def _find_weighted_rows(y: Any, sample_weight: Any) -> tuple[Any, Int64Array]:
     """Labels of all rows, and the rows of positive weight."""
     labels = convert_to_values(y).ravel()
     rows = np.arange(len(labels))
@@ -91,7 +91,7 @@ def _weighted_rows(y: Any, sample_weight: Any) -> tuple[Any, Int64Array]:
     return labels, rows
 
 
-def _as_table(X: Any) -> Any:
+def _convert_to_table(X: Any) -> Any:
     """X in a form whose rows can be selected."""
     if sparse.issparse(X):
         return X.tocsr()

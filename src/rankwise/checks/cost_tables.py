@@ -37,7 +37,7 @@ class ClassCosts:
 
     def __init__(self, costs: ArrayLike, classes: ArrayLike | None = None) -> None:
         self.costs = _matrix(costs, classes)
-        self.classes = None if classes is None else _named(classes, self.costs.shape[1])
+        self.classes = None if classes is None else _check_class_names(classes, self.costs.shape[1])
         if self.costs.shape[0] != self.costs.shape[1]:
             raise ValueError(
                 "costs by class must have shape (n_classes, n_classes), got "
@@ -69,7 +69,7 @@ class RowCosts:
 
     def __init__(self, costs: ArrayLike, classes: ArrayLike | None = None) -> None:
         self.costs = _matrix(costs, classes)
-        self.classes = None if classes is None else _named(classes, self.costs.shape[1])
+        self.classes = None if classes is None else _check_class_names(classes, self.costs.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -227,7 +227,7 @@ def cost_numbers(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64A
     return array
 
 
-def _named(classes: ArrayLike, n_classes: int) -> NDArray[Any]:
+def _check_class_names(classes: ArrayLike, n_classes: int) -> NDArray[Any]:
     named = np.asarray(classes)
     if named.shape != (n_classes,) or len(set(named.tolist())) < n_classes:
         raise ValueError(

@@ -75,7 +75,7 @@ def check_label_fit(
     tags = tags_of(Y)
     form: TargetForm
     if tags is not None:
-        form, classes = "tags", _known_tags(tags)
+        form, classes = "tags", _find_known_tags(tags)
         ones = ones_of_tags(tags, classes, n_samples)
         ones = ones if kept is None else ones[kept]
     elif is_indicator(Y):
@@ -169,7 +169,7 @@ def ones_of_tags(
     )
 
 
-def _known_tags(tags: Sequence[Collection[Any]], name: str = "y") -> NDArray[Any]:
+def _find_known_tags(tags: Sequence[Collection[Any]], name: str = "y") -> NDArray[Any]:
     """Distinct tags of all rows, sorted."""
     found = {tag for some in tags for tag in some}
     if not found:

@@ -300,7 +300,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
             f"{name} must have n_samples={n_samples} entries, got {len(y)} (inconsistent numbers "
             "of samples). Pass one label per row of X."
         )
-    y = _as_float(y, name, "Encode grades as numbers, larger for more relevant.")
+    y = _convert_to_float(y, name, "Encode grades as numbers, larger for more relevant.")
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise ValueError(
@@ -325,7 +325,7 @@ def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False
             f"sample_weight must have n_samples={n_samples} entries, "
             f"got {len(weight)}. Pass one weight per row of X."
         )
-    weight = _as_float(weight, "sample_weight", "Pass one weight per row of X.")
+    weight = _convert_to_float(weight, "sample_weight", "Pass one weight per row of X.")
     if not np.isfinite(weight).all():
         raise ValueError(
             "sample_weight contains NaN or infinity at row "
@@ -340,7 +340,7 @@ def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False
     return weight
 
 
-def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array:
+def _convert_to_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array:
     """float64 from booleans, numbers or objects; dates and text are not numbers."""
     reason = ""
     texts = values.tolist() if values.dtype.kind == "O" else ()

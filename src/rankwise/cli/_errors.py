@@ -61,7 +61,7 @@ class OneLineGroup(TyperGroup):
         given = list(sys.argv[1:] if args is None else args)
         debug = DEBUG_FLAG in given
         with (
-            settings_written(_as_option),
+            settings_written(_format_option),
             warnings_in_one_line(),
             cleaning_up_when_terminated() as terminated,
         ):
@@ -147,7 +147,7 @@ def one_line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-def _as_option(name: str, value: Any) -> str:
+def _format_option(name: str, value: Any) -> str:
     """A setting in messages of the library, as it is written on the command line."""
     if name == "run" and value is False:
         return "--average-repeats"

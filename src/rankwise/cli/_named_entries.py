@@ -36,7 +36,7 @@ def read_candidates(text: str | None, baseline: str | None) -> tuple[dict[str, A
         Name or path of one of these entries, or a further entry.
     """
     if text is None:
-        return _with_baseline({key: key for key in DEFAULT}, {}, baseline, _candidate)
+        return _put_baseline_first({key: key for key in DEFAULT}, {}, baseline, _candidate)
     words = split_list(text)
     if not words:
         raise UsageError("--rankers must name at least one ranker.")
@@ -48,7 +48,7 @@ def read_candidates(text: str | None, baseline: str | None) -> tuple[dict[str, A
                 raise UsageError(f"--rankers names {name} twice: {text}. Rename one: NAME=ENTRY.")
             found[name] = candidate
             names[word] = name
-    return _with_baseline(found, names, baseline, _candidate)
+    return _put_baseline_first(found, names, baseline, _candidate)
 
 
 def read_systems(
@@ -73,7 +73,7 @@ def read_systems(
             raise UsageError(f"two systems are called {name}. Rename one: NAME=ENTRY.")
         found[name] = system
         names[word] = name
-    return _with_baseline(found, names, baseline, _system)
+    return _put_baseline_first(found, names, baseline, _system)
 
 
 def columns_of(candidates: Mapping[str, Any]) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def _every(word: str) -> list[tuple[str, Any]]:
     return [_candidate(word)]
 
 
-def _with_baseline(
+def _put_baseline_first(
     found: dict[str, Any],
     names: Mapping[str, str],
     word: str | None,
@@ -124,7 +124,7 @@ def _with_baseline(
 
 def _place(word: str) -> str:
     """Absolute path of the file in [NAME=]ENTRY; other entries unchanged."""
-    _, entry = _named(word)
+    _, entry = _split_name(word)
     return str(Path(entry).resolve()) if Path(entry).is_file() else entry
 
 
@@ -132,12 +132,12 @@ def _candidate(word: str) -> tuple[str, Any]:
     """Name and ranker of one entry."""
     from rankwise.datasets import Run
 
-    name, entry = _named(word)
+    name, entry = _split_name(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry
     path = Path(entry)
     if path.is_file():
-        found = _of_file(path)
+        found = _read_entry(path)
         if not (isinstance(found, Run) or hasattr(found, "predict")):
             raise UsageError(f"{str(path)!r} holds scores, which have no folds. Name a TREC run.")
         return name or _stem(path), found
@@ -149,7 +149,7 @@ def _candidate(word: str) -> tuple[str, Any]:
 
 def _system(word: str) -> tuple[str, Any]:
     """Name and system of one entry."""
-    name, entry = _named(word)
+    name, entry = _split_name(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry
     path = Path(entry)
@@ -157,10 +157,10 @@ def _system(word: str) -> tuple[str, Any]:
         raise UsageError(
             f"{entry!r} is not a file. Name scores, a TREC run, a model or column:NAME."
         )
-    return name or _stem(path), _of_file(path)
+    return name or _stem(path), _read_entry(path)
 
 
-def _named(word: str) -> tuple[str, str]:
+def _split_name(word: str) -> tuple[str, str]:
     """Name (empty if missing) and entry in NAME=ENTRY."""
     name, equals, entry = word.partition("=")
     return (name, entry) if equals and name and not Path(word).is_file() else ("", word)
@@ -170,7 +170,7 @@ def _stem(path: Path) -> str:
     return path.name.split(".")[0]
 
 
-def _of_file(path: Path) -> Any:
+def _read_entry(path: Path) -> Any:
     """Fitted model, run or scores in a file.
 
     Raises

@@ -25,7 +25,7 @@ def verify_rows(
 ) -> ParityCertificate:
     """Certificate for the rows of DATA, all of them in memory."""
     with waiting("Verifying"):
-        if named := _named_categories(estimator):
+        if named := _find_named_categories(estimator):
             X, qid = _rows_with_text(data, estimator, named)
             return verify(estimator, path, X, qid=qid, features=features)
         chunks = list(chunks_to_score(data, NO_COLUMNS, estimator))
@@ -42,7 +42,7 @@ def verify_rows(
             return verify(estimator, path, X, qid=qid, features=features)
 
 
-def _named_categories(estimator: Any) -> list[str]:
+def _find_named_categories(estimator: Any) -> list[str]:
     """Columns whose categories are text, of a model that knows its columns by name."""
     table = getattr(innermost(estimator), "columns_", None)
     names = getattr(estimator, "feature_names_in_", None)

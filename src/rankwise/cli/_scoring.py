@@ -127,15 +127,15 @@ def _whole_queries(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         goes_on = len(held) > 1 and any((part.qid == chunk.qid[-1]).any() for part in held[:-1])
         if goes_on or not first or not last[first:].all():
             continue
-        rows = _joined([*held[:-1], _part(chunk, slice(0, first))])
+        rows = _join_chunks([*held[:-1], _part(chunk, slice(0, first))])
         done |= set(rows.qid.tolist())
         yield rows
         held = [_part(chunk, slice(first, None))]
     if held:
-        yield _joined(held)
+        yield _join_chunks(held)
 
 
-def _joined(parts: Sequence[Chunk]) -> Chunk:
+def _join_chunks(parts: Sequence[Chunk]) -> Chunk:
     doc_ids = None
     if all(part.doc_ids is not None for part in parts):
         doc_ids = join_ids([part.doc_ids for part in parts])

@@ -85,7 +85,7 @@ def _print(board: Leaderboard, ranker: str) -> None:
         ]
         for i, info in enumerate(board.fold_infos)
     ]
-    mean = [_with_interval(row["measures"][name]) for name in board.measures]
+    mean = [_format_mean(row["measures"][name]) for name in board.measures]
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
     level = f"{100 * board.settings.confidence:g} %"
@@ -97,7 +97,7 @@ def _print(board: Leaderboard, ranker: str) -> None:
     )
 
 
-def _with_interval(summary: dict[str, Any]) -> str:
+def _format_mean(summary: dict[str, Any]) -> str:
     half = None if summary["low"] is None else (summary["high"] - summary["low"]) / 2
     return number(summary["mean"]) + ("" if half is None else f" ± {half:.4f}")
 

@@ -285,12 +285,12 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     (cell,) = board.cells
     notes = cell.notes + none_counts(board)
     found = [
-        _found(spec, measure, values, board.unjudged(cell.ranker, spec))
+        _summarise(spec, measure, values, board.unjudged(cell.ranker, spec))
         for spec, measure in wanted.items()
         for values in [cell.values[str(measure)]]
     ]
     if json:
-        print_json(_as_dict(found, board.qids, per_query) | {"notes": notes})
+        print_json(_convert_to_dict(found, board.qids, per_query) | {"notes": notes})
     else:
         _print(found, board.qids, per_query)
         for note in notes:
@@ -355,7 +355,7 @@ def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
         return load(*arguments, **words)
 
 
-def _found(spec: str, measure: Any, values: Any, unjudged: float | None) -> _Found:
+def _summarise(spec: str, measure: Any, values: Any, unjudged: float | None) -> _Found:
     import numpy as np
 
     from rankwise.metrics.significance import t_intervals
@@ -370,7 +370,7 @@ def _found(spec: str, measure: Any, values: Any, unjudged: float | None) -> _Fou
     return _Found(spec, str(measure), mean, interval, len(known), values, unjudged)
 
 
-def _as_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:
+def _convert_to_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "queries": len(qids),
         "measures": {

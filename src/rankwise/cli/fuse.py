@@ -111,7 +111,7 @@ def fuse(
         pool = pool_runs(systems, depth=depth)
         found: dict[str, float] | None = None
         if qrels is not None and learns:
-            fused = _by_position(pool, rule, qrels, held_out)
+            fused = _fuse_by_position(pool, rule, qrels, held_out)
         elif qrels is not None:
             fused, found = _learnt(pool, qrels, held_out, query, engine)
         else:
@@ -132,7 +132,7 @@ def fuse(
             )
 
 
-def _by_position(pool: Any, rule: Any, qrels: Path, held_out: bool) -> Run:
+def _fuse_by_position(pool: Any, rule: Any, qrels: Path, held_out: bool) -> Run:
     from rankwise.datasets import read_qrels
     from rankwise.fusion import ProbabilisticFusion
 

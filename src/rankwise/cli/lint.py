@@ -55,7 +55,7 @@ def lint(
         problem
         for files in (data, [vali_data], [test_data])
         if all(files)
-        for problem in _damaged_caches(files, columns)
+        for problem in _find_damaged_caches(files, columns)
     ]
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     if n_folds is not None:
@@ -107,7 +107,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
         raise typer.Exit(FAILED)
 
 
-def _damaged_caches(files: Sequence[str | None], columns: ColumnOptions) -> list[str]:
+def _find_damaged_caches(files: Sequence[str | None], columns: ColumnOptions) -> list[str]:
     """Rebuild damaged caches of files that form one table, and describe the damage."""
     from rankwise.cli._files import exists, is_table
     from rankwise.datasets import read_letor, verify_cache

@@ -101,7 +101,7 @@ def _datasets() -> list[dict[str, Any]]:
     ]
 
 
-def _as_text(row: dict[str, Any]) -> dict[str, str]:
+def _convert_to_text(row: dict[str, Any]) -> dict[str, str]:
     return {
         column: ", ".join(value) if isinstance(value, list) else str(value)
         for column, value in row.items()
@@ -131,11 +131,11 @@ _LISTS = {
     What.labels: _labels,
 }
 _SHOWN = {
-    What.rankers: _as_text,
-    What.measures: _as_text,
+    What.rankers: _convert_to_text,
+    What.measures: _convert_to_text,
     What.presets: _preset_as_text,
-    What.datasets: _as_text,
-    What.labels: _as_text,
+    What.datasets: _convert_to_text,
+    What.labels: _convert_to_text,
 }
 _HINTS = {
     What.rankers: "(for --rankers and --ranker)",

@@ -303,11 +303,11 @@ class RankingData:
             None
             if self.score_columns is None
             else {name: column[rows] for name, column in self.score_columns.items()},
-            self._missed_of(self.qid[rows]),
+            self._take_missed(self.qid[rows]),
             pick(self.judged),
         )
 
-    def _missed_of(self, qid: np.ndarray[Any, Any]) -> RankingData | None:
+    def _take_missed(self, qid: np.ndarray[Any, Any]) -> RankingData | None:
         """Missed documents of some queries."""
         if self.missed is None:
             return None

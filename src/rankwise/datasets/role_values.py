@@ -74,7 +74,7 @@ def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
         raise RowError(
             f"{what} must be finite, column {name!r} has {values[row]}",
             row,
-            f". Drop or fill such rows.{_about_unjudged(what)}",
+            f". Drop or fill such rows.{_describe_unjudged(what)}",
         )
     if what == "sample_weight" and (values < 0).any():
         row = int((values < 0).argmax())
@@ -86,7 +86,7 @@ def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     return values
 
 
-def _about_unjudged(what: str) -> str:
+def _describe_unjudged(what: str) -> str:
     """Hint at what rows without a judgement may be used for."""
     if what != "label":
         return ""

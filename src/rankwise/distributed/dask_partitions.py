@@ -17,18 +17,18 @@ from rankwise.streams.row_stream import RowStream
 def partitions_of(X: Any, columns: dict[str, Any]) -> list[Any]:
     """One delayed chunk for each partition."""
     if isinstance(X, list | tuple):
-        return _listed(X, columns)
+        return _list_columns(X, columns)
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
-        return _of_frame(X, columns)
+        return _split_frame(X, columns)
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
-        return _of_array(X, columns)
+        return _split_array(X, columns)
     raise TypeError(
         "X must be a dask DataFrame, a dask array or a list of delayed partitions, got "
         f"{type(X).__name__}. Rows in memory go into ranker.fit."
     )
 
 
-def _listed(X: Sequence[Any], columns: dict[str, Any]) -> list[Any]:
+def _list_columns(X: Sequence[Any], columns: dict[str, Any]) -> list[Any]:
     for name, value in columns.items():
         if value is not None:
             raise TypeError(
@@ -52,7 +52,7 @@ def _listed(X: Sequence[Any], columns: dict[str, Any]) -> list[Any]:
     return list(X)
 
 
-def _of_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
+def _split_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
     names = {name: value for name, value in columns.items() if isinstance(value, str)}
     if "y" not in names and columns["y"] is None:
         raise TypeError("y must be a Series or the name of a column, got None.")
@@ -94,7 +94,7 @@ def _column(values: Any) -> Any:
     return None if values is None else np.asarray(values)
 
 
-def _of_array(X: Any, columns: dict[str, Any]) -> list[Any]:
+def _split_array(X: Any, columns: dict[str, Any]) -> list[Any]:
     if columns["y"] is None:
         raise TypeError("y must be a dask array of shape (n_samples,), got None.")
     blocks = X.rechunk({1: -1}).to_delayed()[:, 0]

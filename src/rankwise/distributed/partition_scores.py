@@ -143,11 +143,13 @@ def evaluate(
     tasks = Tasks(current_client(client))
     model = tasks.shared(ranker)
     parts = [
-        tasks.on_partition(_scored, partition, model, number)
+        tasks.on_partition(_score_partition, partition, model, number)
         for number, partition in enumerate(partitions)
     ]
     wholes = whole_parts(parts, tasks)
-    found = tasks.results([tasks.call(_measured, part, list(parsed.values())) for part in wholes])
+    found = tasks.results(
+        [tasks.call(_measure_part, part, list(parsed.values())) for part in wholes]
+    )
     filled = [(ids, values) for ids, values in found if len(ids)]
     if not filled:
         raise ValueError("X must have rows, got empty partitions only.")
@@ -161,11 +163,11 @@ def evaluate(
 
 def _scores(rows: Any, ranker: Any, number: int) -> Any:
     with naming_partition(number):
-        parts = [np.asarray(_predicted(ranker, chunk)) for chunk in convert_to_stream(rows)]
+        parts = [np.asarray(_predict_chunk(ranker, chunk)) for chunk in convert_to_stream(rows)]
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _predicted(ranker: Any, chunk: Chunk) -> Any:
+def _predict_chunk(ranker: Any, chunk: Chunk) -> Any:
     """Scores of a chunk; its columns are matched with those of the fit by name."""
     names = getattr(ranker, "feature_names_in_", None)
     if names is not None and chunk.n_rows:
@@ -186,7 +188,7 @@ def _array_scores(X: Any, ranker: Any) -> Any:
     return ranker.predict(X) if len(X) else np.zeros(0)
 
 
-def _scored(rows: Any, ranker: Any, number: int) -> QueryPart:
+def _score_partition(rows: Any, ranker: Any, number: int) -> QueryPart:
     """Scores as a single column, with labels and queries."""
     with naming_partition(number):
         return _score_rows(rows, ranker)
@@ -199,14 +201,14 @@ def _score_rows(rows: Any, ranker: Any) -> QueryPart:
             continue
         if chunk.y is None:
             raise ValueError("y must be given to measure, got y=None in a partition.")
-        scores = np.asarray(_predicted(ranker, chunk), dtype=np.float64)
+        scores = np.asarray(_predict_chunk(ranker, chunk), dtype=np.float64)
         groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
         y = check_target(chunk.y, chunk.n_rows)
         parts.append(QueryPart(scores[:, None], y, groups.row_ids(), has_qid=chunk.qid is not None))
     return join_parts(*parts)
 
 
-def _measured(part: QueryPart, measures: list[Measure]) -> tuple[Any, list[Any]]:
+def _measure_part(part: QueryPart, measures: list[Measure]) -> tuple[Any, list[Any]]:
     """Query ids, and the values of each measure."""
     if part.X is None or not len(part.y):
         return np.zeros(0, dtype=np.int64), []

@@ -245,11 +245,11 @@ def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
         for folds in statistics.closed()
         for draw in zip(*map(job.design.draws, folds), strict=True)
     ]
-    job, penalties = replace(job, ranker=_described(job, statistics)), job.search.penalties
+    job, penalties = replace(job, ranker=_describe_ranker(job, statistics)), job.search.penalties
     if job.search.way == "fixed":
         grams = [total(folds) for folds in draws]
         path = fit_from_grams(grams, job.design, penalties, job.problem.intercept)
-        return _finished(replace(job, path=path), None)
+        return _finish_job(replace(job, path=path), None)
     intercept = job.problem.intercept
     path, held = solve_folds(draws, job.n_folds, job.design, penalties, intercept)
     read_outs = tuple(job.design.read_out(coefs) for coefs in held)
@@ -258,17 +258,17 @@ def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
 
 def _choose(job: Plan, statistics: Statistics) -> Plan:
     means = np.array([mean.value() for mean in statistics.closed()[0]])
-    return _finished(job, means)
+    return _finish_job(job, means)
 
 
-def _finished(job: Plan, scores: Float64Array | None) -> Plan:
+def _finish_job(job: Plan, scores: Float64Array | None) -> Plan:
     assert job.path is not None
     ranker = copy.deepcopy(job.ranker)
     publish(ranker, ranker._equation(), job.search, job.search.choose([({}, job.path, scores)]))
     return replace(job, ranker=ranker, stage=FINISHED)
 
 
-def _described(job: Plan, statistics: Statistics) -> Any:
+def _describe_ranker(job: Plan, statistics: Statistics) -> Any:
     """Copy of the ranker with the default measure for the labels and the rows' fingerprint."""
     ranker = copy.deepcopy(job.ranker)
     ranker._set_score_name(np.zeros(1) if statistics.graded else np.array([-1.0]))

@@ -134,9 +134,10 @@ class Star:
         try:
             host_nonce = secrets.token_bytes(_NONCE)
             guest.sendall(host_nonce)
-            number, guest_nonce = _received(guest, _NUMBER), _received(guest, _NONCE)
+            number, guest_nonce = _receive_bytes(guest, _NUMBER), _receive_bytes(guest, _NONCE)
             if not hmac.compare_digest(
-                _received(guest, _DIGEST), self._proof(b"guest", number, host_nonce, guest_nonce)
+                _receive_bytes(guest, _DIGEST),
+                self._proof(b"guest", number, host_nonce, guest_nonce),
             ):
                 raise ConnectionError("the key is wrong.")
             guest.sendall(self._proof(b"host", number, host_nonce, guest_nonce))
@@ -159,13 +160,13 @@ class Star:
                     raise
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         try:
-            host_nonce, guest_nonce = _received(spoke, _NONCE), secrets.token_bytes(_NONCE)
+            host_nonce, guest_nonce = _receive_bytes(spoke, _NONCE), secrets.token_bytes(_NONCE)
             number = self._place.number.to_bytes(_NUMBER, "big")
             spoke.sendall(
                 number + guest_nonce + self._proof(b"guest", number, host_nonce, guest_nonce)
             )
             proof = self._proof(b"host", number, host_nonce, guest_nonce)
-            if not hmac.compare_digest(_received(spoke, _DIGEST), proof):
+            if not hmac.compare_digest(_receive_bytes(spoke, _DIGEST), proof):
                 raise ConnectionError(
                     f"another program listens at {self._place.host}:{self._place.port}."
                 )
@@ -191,7 +192,7 @@ def _receive_into(spoke: socket.socket, buffer: memoryview) -> None:
         buffer = buffer[n:]
 
 
-def _received(spoke: socket.socket, n: int) -> bytes:
+def _receive_bytes(spoke: socket.socket, n: int) -> bytes:
     message = bytearray(n)
     _receive_into(spoke, memoryview(message))
     return bytes(message)
@@ -204,4 +205,6 @@ def _send(spoke: socket.socket, value: Any) -> None:
 
 
 def _receive(spoke: socket.socket) -> Any:
-    return pickle.loads(_received(spoke, int.from_bytes(_received(spoke, _NUMBER), "big")))
+    return pickle.loads(
+        _receive_bytes(spoke, int.from_bytes(_receive_bytes(spoke, _NUMBER), "big"))
+    )

@@ -147,7 +147,7 @@ class Statistics:
             )
         if self.problem.graph != "pointwise":
             self.query_ids()
-        return _with_closed(self, whole.edges)
+        return _add_closed(self, whole.edges)
 
     def query_ids(self) -> np.ndarray[Any, Any]:
         """All query ids in order of appearance.
@@ -217,7 +217,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
             raise ValueError(f"partition {part.first} is there twice. Number each one differently.")
         if ranges and part.first == ranges[-1].last + 1:
             met, inner = _meet(ranges.pop(), part)
-            both = replace(both, totals=_with_closed(both, inner))
+            both = replace(both, totals=_add_closed(both, inner))
             part = met
         ranges.append(part)
     return replace(both, ranges=tuple(ranges))
@@ -233,7 +233,7 @@ def _meet(left: Range, right: Range) -> tuple[Range, tuple[Any, ...]]:
     return Range(left.first, right.last, outer), tuple(edges[1:-1])
 
 
-def _with_closed(statistics: Statistics, edges: Sequence[Any]) -> list[list[Any]]:
+def _add_closed(statistics: Statistics, edges: Sequence[Any]) -> list[list[Any]]:
     """The totals with the given queries added."""
     totals = [list(folds) for folds in statistics.totals]
     for edge in edges:

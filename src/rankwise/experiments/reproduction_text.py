@@ -37,7 +37,7 @@ def as_text(reproduction: Reproduction, width: int | None = None) -> str:
     tables = [_table(table, reproduction, notes, width) for table in reproduction.tables]
     head = [
         f"{reproduction.key}: {reproduction.title}",
-        *_wrapped(reproduction.paper),
+        *_wrap_text(reproduction.paper),
         cells_line(reproduction),
     ]
     parts = ["\n".join(head), *tables]
@@ -45,10 +45,10 @@ def as_text(reproduction: Reproduction, width: int | None = None) -> str:
         parts.append(f"{LEGEND}\n{counts_line(reproduction)}")
     if notes.texts:
         listed = (f"[{i}] {text}" for i, text in enumerate(notes.texts, 1))
-        parts.append("\n".join(line for text in listed for line in _wrapped(text, "    ")))
+        parts.append("\n".join(line for text in listed for line in _wrap_text(text, "    ")))
     problems = problem_lines(reproduction)
     if problems:
-        parts.append("\n".join(line for text in problems for line in _wrapped(text, "    ")))
+        parts.append("\n".join(line for text in problems for line in _wrap_text(text, "    ")))
     return "\n\n".join(parts)
 
 
@@ -105,11 +105,11 @@ def _table(table: ResultTable, reproduction: Reproduction, notes: _Notes, width:
     if all(value.verdict is Verdict.NOT_RUN for value in table.values):
         reasons = dict.fromkeys(value.note for value in table.values if value.note)
         said = f"{counts_line(reproduction, table)}. {' '.join(reasons)}".strip()
-        return "\n".join([table.title, *_wrapped(said)])
+        return "\n".join([table.title, *_wrap_text(said)])
     lines = [table.title]
     has_error = any(value.error is not None for value in table.values)
     caption = f"{table.caption} ±: {table.error_is}." if has_error else table.caption
-    lines += _wrapped(caption.strip()) if caption.strip() else []
+    lines += _wrap_text(caption.strip()) if caption.strip() else []
     lines += ["", *_grid(table, notes, width), counts_line(reproduction, table)]
     return "\n".join(lines)
 
@@ -119,7 +119,7 @@ def _grid(table: ResultTable, notes: _Notes, width: int | None) -> list[str]:
     rows = list(dict.fromkeys(value.row for value in table.values))
     columns = list(dict.fromkeys(value.column for value in table.values))
     entries = {(v.row, v.column): _Entry.of(v, table.digits, notes) for v in table.values}
-    laid = {name: _laid_out(name, rows, entries) for name in columns}
+    laid = {name: _lay_out(name, rows, entries) for name in columns}
     label = max(len(row) for row in rows)
     kind = len(_GAP) + max(map(len, KINDS)) if any(v.paper is not None for v in table.values) else 0
     lines: list[str] = []
@@ -182,7 +182,7 @@ class _Column:
     lines: list[tuple[str, str]]
 
 
-def _laid_out(
+def _lay_out(
     column: str, rows: Sequence[str], entries: Mapping[tuple[str, str], _Entry]
 ) -> _Column:
     """Align numbers, spreads and marks, with the heading above the numbers."""
@@ -203,7 +203,7 @@ def _laid_out(
     return _Column(head, lines)
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap_text(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(
         text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

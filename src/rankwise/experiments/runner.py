@@ -88,7 +88,7 @@ def reproduce(
     lines = None if store is None else _open(Path(store), key)
     code = code_key(experiment)
     keys = {c.name: cell_key(key, c, hashes[c.data]) for c in cells if c.data not in missing}
-    outcomes = {} if lines is None or fresh else _stored(lines, keys, code, any_code)
+    outcomes = {} if lines is None or fresh else _find_stored(lines, keys, code, any_code)
     for cell in cells:
         if cell.data in missing:
             outcomes[cell.name] = Outcome(cell.name, LEFT_OUT, message=missing[cell.data])
@@ -165,7 +165,7 @@ def _open(folder: Path, key: str) -> JsonLines:
     return JsonLines(folder / f"{key}.jsonl")
 
 
-def _stored(
+def _find_stored(
     lines: JsonLines, keys: dict[str, str], code: str, any_code: bool
 ) -> dict[str, Outcome]:
     """Finished cells of earlier runs; cells of the present code take precedence."""

@@ -72,7 +72,7 @@ class PairExplanation:
             error = "" if self.error is None else f" {self.error[j]:8.2g}"
             lines.append(
                 f"{self.names[j]:<{width}} {self.values[j]:>+14.4g}{error}"
-                f" {_shown(self.row_a[j]):>5} {_shown(self.row_b[j]):>5}"
+                f" {format_value(self.row_a[j]):>5} {format_value(self.row_b[j]):>5}"
             )
         rest = order[most:]
         if rest:
@@ -178,5 +178,6 @@ def _largest(names: Sequence[str], values: Float64Array, most: int) -> str:
     return ", ".join(f"{names[j]} {values[j]:+.3g}" for j in order if values[j] != 0)
 
 
-def _shown(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """Value of a feature as text, with four significant digits."""
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

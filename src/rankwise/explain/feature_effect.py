@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.explain.explanation import format_value
 from rankwise.explain.methods import check_scores
 from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
@@ -53,10 +54,10 @@ class FeatureEffect:
         return np.quantile(self.values, [tail, 1.0 - tail], axis=0).T
 
     def __str__(self) -> str:
-        width = max(len(self.name), *(len(_shown(value)) for value in self.grid))
+        width = max(len(self.name), *(len(format_value(value)) for value in self.grid))
         lines = [f"{self.name:>{width}}  outranked  middle half of {len(self.values)} queries"]
         for value, mean, (low, high) in zip(self.grid, self.mean, self.band(), strict=True):
-            lines.append(f"{_shown(value):>{width}}  {mean:9.3f}  {low:.3f} to {high:.3f}")
+            lines.append(f"{format_value(value):>{width}}  {mean:9.3f}  {low:.3f} to {high:.3f}")
         return "\n".join(lines)
 
 
@@ -147,7 +148,7 @@ def feature_effect(
     names = names_of(ranker, table)
     column = _column_number(feature, names)
     groups = QueryGroups.from_qid(qid, table.shape[0])
-    drawn = _drawn_queries(groups, max_queries, random_state)
+    drawn = _draw_queries(groups, max_queries, random_state)
     sources, grid = _grid(_values_of(table, column), n_points)
     members = [groups.rows([query]) for query in drawn.tolist()]
     ends = np.cumsum([len(rows) for rows in members])[:-1]
@@ -159,11 +160,11 @@ def feature_effect(
         changed = unchanged.copy()
         changed[:, column] = source
         moved = np.split(score_mixed(ranker, table, changed), ends)
-        values[:, point] = [_outranked(*pair) for pair in zip(base, moved, strict=True)]
+        values[:, point] = [_share_outranked(*pair) for pair in zip(base, moved, strict=True)]
     return FeatureEffect(names[column], grid, values, np.asarray(groups.ids)[drawn])
 
 
-def _outranked(scores: Float64Array, moved: Float64Array) -> float:
+def _share_outranked(scores: Float64Array, moved: Float64Array) -> float:
     """Mean share of other documents that a document outranks when it alone is changed."""
     ordered = np.sort(scores)
     below = np.searchsorted(ordered, moved) - (scores < moved)
@@ -182,7 +183,7 @@ def _column_number(feature: int | str, names: list[str]) -> int:
     return int(feature)
 
 
-def _drawn_queries(groups: QueryGroups, most: int | None, random_state: Any) -> Int64Array:
+def _draw_queries(groups: QueryGroups, most: int | None, random_state: Any) -> Int64Array:
     """Queries with at least two documents, drawn at random if there are more than ``most``."""
     if most is not None and most < 1:
         raise ValueError(f"max_queries must be at least 1 or None, got {most}.")
@@ -224,7 +225,3 @@ def _grid(values: NDArray[Any], n_points: int) -> tuple[Int64Array, NDArray[Any]
     share = np.linspace(_OUTER, 1 - _OUTER, n_points)
     kept = np.unique(np.searchsorted(np.cumsum(counts), share * len(known)))
     return known[first[kept]], distinct[kept]
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -84,12 +84,14 @@ def explain_pair(
         row_a, row_b = (*row_values(a, tables[0]), *row_values(b, tables[1]))
         both = join(*tables)
         scores = scores_of(ranker, both)
-        values, error = _shared_out(ranker, both, feature_perturbation, n_orders, random_state)
+        values, error = _share_difference(
+            ranker, both, feature_perturbation, n_orders, random_state
+        )
     names = names_of(ranker, a)
     return PairExplanation(names, values, float(scores[0]), float(scores[1]), row_a, row_b, error)
 
 
-def _shared_out(
+def _share_difference(
     ranker: Any, both: Any, feature_perturbation: str, n_orders: int, random_state: Any
 ) -> tuple[Float64Array, Float64Array | None]:
     """Contributions to the difference of the two rows of a table, and their standard errors."""

@@ -123,7 +123,7 @@ def permutation_importances(
     rng, repeats = check_random_state(random_state), np.empty((d, n_repeats))
     sources = np.tile(np.arange(n)[:, None], (1, d))
     for repeat in range(n_repeats):
-        order = _permuted(groups, within, rng)
+        order = _permute_rows(groups, within, rng)
         for j in range(d):
             sources[:, j] = order
             repeats[j, repeat] = sign * (whole - value(mix_rows(table, sources)))
@@ -132,7 +132,7 @@ def permutation_importances(
     return PermutationImportances(names_of(model, table), losses, f"loss of {measure}", repeats)
 
 
-def _permuted(groups: QueryGroups, within: str, rng: Any) -> Int64Array:
+def _permute_rows(groups: QueryGroups, within: str, rng: Any) -> Int64Array:
     """Row from which each row takes its value."""
     drawn = rng.permutation(groups.n_samples)
     if within == "rows":

@@ -80,13 +80,13 @@ def explain_ranking(
     names = names_of(ranker, table)
     with convert_to_arrays(ranker, table) as (table,):
         scores = scores_of(ranker, table)
-        values, exact = _shared_out(
+        values, exact = _share_scores(
             ranker, table, groups, feature_perturbation, n_others, n_orders, random_state
         )
     return RankingExplanation(names, values, scores, groups, exact)
 
 
-def _shared_out(
+def _share_scores(
     ranker: Any,
     table: Any,
     groups: QueryGroups,
@@ -100,7 +100,7 @@ def _shared_out(
     check_game(feature_perturbation, additive or trees is not None)
     if trees is not None:
         games, encode = trees
-        return _of_trees(games, encode(table), groups, feature_perturbation), True
+        return _explain_trees(games, encode(table), groups, feature_perturbation), True
     if additive:
         return less_query_means(additive_parts(ranker, table), groups), True
     random = check_random_state(random_state)
@@ -121,7 +121,7 @@ def _shared_out(
     return values, exact
 
 
-def _of_trees(
+def _explain_trees(
     games: TreeGames, rows: FloatArray, groups: QueryGroups, feature_perturbation: str
 ) -> Float64Array:
     if feature_perturbation == "tree_path_dependent":

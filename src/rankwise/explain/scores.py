@@ -133,11 +133,13 @@ def explain_scores(
         raise ValueError("background must have at least one row, got 0. Pass rows to compare with.")
     with convert_to_arrays(ranker, table, others) as (table, others):
         scores = scores_of(ranker, table)
-        values, expected, exact = _against(ranker, trees, table, others, n_orders, random_state)
+        values, expected, exact = _explain_against(
+            ranker, trees, table, others, n_orders, random_state
+        )
     return ScoreExplanation(names, values, scores, expected, exact)
 
 
-def _against(
+def _explain_against(
     ranker: Any,
     trees: tuple[TreeGames, Encode] | None,
     table: Any,

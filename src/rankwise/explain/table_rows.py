@@ -105,7 +105,7 @@ def mix_rows(table: Any, sources: NDArray[Any]) -> Any:
     import narwhals
 
     if narwhals.dependencies.is_pandas_dataframe(table):
-        return _mixed_pandas(table, sources)
+        return _mix_pandas(table, sources)
     frame = narwhals.from_native(table, eager_only=True)
     columns = [frame[name] for name in frame.columns]
     is_plain = all(column.dtype == columns[0].dtype for column in columns)
@@ -117,7 +117,7 @@ def mix_rows(table: Any, sources: NDArray[Any]) -> Any:
     return frame[np.zeros(len(sources), dtype=np.int64)].with_columns(*taken).to_native()
 
 
-def _mixed_pandas(table: Any, sources: NDArray[Any]) -> Any:
+def _mix_pandas(table: Any, sources: NDArray[Any]) -> Any:
     """Mix columns of one NumPy dtype together, since building a frame by columns is slow."""
     import pandas as pd
 

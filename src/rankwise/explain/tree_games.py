@@ -75,7 +75,7 @@ class TreeGames:
 
     def expected_score(self) -> float:
         """Mean score weighted by the shares of the training rows: the worth of the empty set."""
-        trees = self._with_cover()
+        trees = self._require_cover()
         leaves = trees.feature < 0
         return trees.constant + float(self.reach[leaves] @ trees.values[leaves])
 
@@ -100,13 +100,13 @@ class TreeGames:
         -----
         O(n_samples n_nodes D) for D distinct features on the longest path of a tree.
         """
-        trees = self._with_cover()
+        trees = self._require_cover()
         n, d = rows.shape
         check_columns_read(trees.feature, d)
         lanes = max(1, min(_LANES, n))
         n_blocks = -(-n // lanes)
         padded = np.zeros((n_blocks * lanes, d))
-        padded[:n] = self._rounded(rows)
+        padded[:n] = self._round_rows(rows)
         blocks = np.ascontiguousarray(padded.reshape(n_blocks, lanes, d).transpose(0, 2, 1))
         out = np.zeros_like(blocks)
         if trees.n_trees:
@@ -155,14 +155,14 @@ class TreeGames:
         """
         check_columns_read(self.trees.feature, rows.shape[1])
         out = np.zeros((rows.shape[1], len(rows)))
-        columns = np.ascontiguousarray(self._rounded(rows).T)
+        columns = np.ascontiguousarray(self._round_rows(rows).T)
         others = columns
         if background is not rows:
-            others = np.ascontiguousarray(self._rounded(background).T)
+            others = np.ascontiguousarray(self._round_rows(background).T)
         places = np.arange(int(self.n_path.max(initial=0)) + 1)
         u, w = places[:, None], places[None, :]
         worth = np.where(u > 0, 1.0 / (np.maximum(u, 1) * comb(u + w, w)), 0.0)
-        chunks = _in_chunks(groups)
+        chunks = _split_groups(groups)
 
         def work(chunk: Int64Array) -> None:
             background_values(
@@ -208,13 +208,13 @@ class TreeGames:
             trees.zero_missing if trees.zero_missing.any() else None,
         )  # fmt: skip
 
-    def _rounded(self, rows: FloatArray) -> Float64Array:
+    def _round_rows(self, rows: FloatArray) -> Float64Array:
         if self.trees.in_float32:
             with np.errstate(over="ignore"):
                 rows = rows.astype(np.float32)
         return rows.astype(np.float64)
 
-    def _with_cover(self) -> TreeEnsemble:
+    def _require_cover(self) -> TreeEnsemble:
         if self.trees.cover is None:
             raise ValueError(
                 "feature_perturbation='tree_path_dependent' needs the weights of the nodes, which "
@@ -230,7 +230,7 @@ def _gauss_legendre(n: int) -> tuple[Float64Array, Float64Array]:
     return 0.5 * (points + 1.0), 0.5 * weights
 
 
-def _in_chunks(groups: Int64Array) -> list[Int64Array]:
+def _split_groups(groups: Int64Array) -> list[Int64Array]:
     """Chunks of work: large groups are split, small groups are combined."""
     n_rows = int((groups[:, 1] - groups[:, 0]).sum())
     most = max(_ROWS_AT_ONCE, -(-n_rows // (4 * available_threads())))

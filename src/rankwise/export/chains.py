@@ -138,7 +138,7 @@ def chain_of(estimator: Any) -> Chain:
     if hasattr(estimator, "best_estimator_"):
         return chain_of(estimator.best_estimator_)
     if hasattr(estimator, "steps"):
-        parts = [chain_of(step) for step in _checked_steps(estimator)]
+        parts = [chain_of(step) for step in _check_steps(estimator)]
         return merge_maps(tuple(step for part in parts for step in part))
     estimator = own_model(estimator)
     reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
@@ -152,7 +152,7 @@ def chain_of(estimator: Any) -> Chain:
     return merge_maps(reader(estimator))
 
 
-def _checked_steps(pipeline: Any) -> list[Any]:
+def _check_steps(pipeline: Any) -> list[Any]:
     """Steps of a pipeline, of which those before the model have to be known here."""
     steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
     for step in steps[:-1]:
@@ -189,15 +189,15 @@ def _path(cls: type) -> str:
 def _standard(scaler: Any) -> Chain:
     n = scaler.n_features_in_
     center = np.zeros(n) if scaler.mean_ is None or not scaler.with_mean else scaler.mean_
-    return _scaled(center, scaler.scale_, n)
+    return _scale_columns(center, scaler.scale_, n)
 
 
 def _robust(scaler: Any) -> Chain:
-    return _scaled(scaler.center_, scaler.scale_, scaler.n_features_in_)
+    return _scale_columns(scaler.center_, scaler.scale_, scaler.n_features_in_)
 
 
 def _largest(scaler: Any) -> Chain:
-    return _scaled(None, scaler.scale_, scaler.n_features_in_)
+    return _scale_columns(None, scaler.scale_, scaler.n_features_in_)
 
 
 def _smallest_and_largest(scaler: Any) -> Chain:
@@ -208,7 +208,7 @@ def _smallest_and_largest(scaler: Any) -> Chain:
     return (Scaled(-shift / factor, 1.0 / factor, to_unit, factor, shift),)
 
 
-def _scaled(center: Any, spread: Any, n: int) -> Chain:
+def _scale_columns(center: Any, spread: Any, n: int) -> Chain:
     center = np.zeros(n) if center is None else np.asarray(center, dtype=np.float64)
     spread = np.ones(n) if spread is None else np.asarray(spread, dtype=np.float64)
     return (Scaled(center, spread),)

@@ -161,7 +161,7 @@ def _explicit(estimator: Any) -> Chain | None:
         return None
     d, n_columns = estimator.n_features_in_, len(estimator.hypotheses_.weights)
     if estimator.degree == 1:  # least mean squares has a constant
-        return _with_ones(d) if n_columns > d else ()
+        return _append_ones(d) if n_columns > d else ()
     pairs = _pairs(d, alone_first=False)
     root = np.sqrt(2.0)
     sizes = np.where((pairs[:, 1] == -1) | (pairs[:, 0] != pairs[:, 1]), root, 1.0)
@@ -170,7 +170,7 @@ def _explicit(estimator: Any) -> Chain | None:
     return Terms(pairs), ones
 
 
-def _with_ones(d: int) -> Chain:
+def _append_ones(d: int) -> Chain:
     return (Affine(np.eye(d, d + 1), np.eye(d + 1)[d]),)
 
 

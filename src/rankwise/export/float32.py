@@ -70,9 +70,9 @@ def floor_before(
     low, high = np.full(len(thresholds), -_INFINITE), np.full(len(thresholds), _INFINITE)
     while (low < high).any():
         middle = (low + high + 1) // 2
-        fits = within(_numbered(middle))
+        fits = within(_number_to_float32(middle))
         low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
-    return _numbered(low)
+    return _number_to_float32(low)
 
 
 def subtract_slack(thresholds: Any) -> Float32Array:
@@ -121,7 +121,7 @@ def _next(values: Float32Array, way: np.float32) -> Float32Array:
         return np.nextafter(values, way)
 
 
-def _numbered(numbers: Int64Array) -> Float32Array:
+def _number_to_float32(numbers: Int64Array) -> Float32Array:
     """Float32 numbers by their position in ascending order, counted from 0.0."""
     sizes = np.abs(numbers).astype(np.uint32).view(np.float32)
     return np.where(numbers < 0, -sizes, sizes).astype(np.float32)

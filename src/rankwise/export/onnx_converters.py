@@ -172,7 +172,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     (source,) = operator.inputs
     x, is_float32 = source.full_name, type(source.type) is FloatTensorType
     first, *more = operator.outputs
-    scores = _written(chain_of(model), graph, x, is_float32 and not more)
+    scores = _write(chain_of(model), graph, x, is_float32 and not more)
     to = DOUBLE if type(first.type) is DoubleTensorType else FLOAT
     graph.cast(scores, to, out=first.full_name)
     for output in more:
@@ -181,7 +181,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         graph.node("Gather", values, numbers, out=output.full_name, axis=0)
 
 
-def _written(chain: Chain, graph: Graph, x: str, in_float32: bool) -> str:
+def _write(chain: Chain, graph: Graph, x: str, in_float32: bool) -> str:
     """Write the nodes of a chain, in float64 except for trees alone on float32 rows."""
     match chain:
         case (Trees() as trees,) if in_float32:
@@ -199,5 +199,5 @@ def _class_numbers(model: Any, graph: Graph, x: str, scores: str) -> str:
         reached = graph.node("GreaterOrEqual", scores, graph.constant(model.thresholds_))
         counted = graph.sum(graph.cast(reached, INT64), 1, keep=False)
         return counted
-    numbers = graph.cast(_written(chain, graph, x, False), INT64)
+    numbers = graph.cast(_write(chain, graph, x, False), INT64)
     return graph.node("Squeeze", numbers, graph.constant([1], np.int64))

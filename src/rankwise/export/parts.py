@@ -86,7 +86,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return LinearPart(scaled, weighted)
         case (Trees() as trees,):
-            return TreePart(_on_features(trees, scaled))
+            return TreePart(_unscale_thresholds(trees, scaled))
         case (*layers,) if layers and activations and _is_network(layers, activations):
             return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
         case _:
@@ -159,7 +159,7 @@ def compose_scalers(scaled: tuple[Scaled, ...]) -> Scaled:
     return Scaled(center, spread, first.to_unit and not others)
 
 
-def _on_features(trees: Trees, scaled: tuple[Scaled, ...]) -> Trees:
+def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...]) -> Trees:
     """Trees with thresholds for the features before scaling, in float32."""
     out = []
     for tree in trees.trees:

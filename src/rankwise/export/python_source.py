@@ -115,7 +115,7 @@ def _trees(trees: Trees, n_features: int) -> str:
     return _TREES.format(
         constant=float(trees.constant),
         n=n_features,
-        categories={column: list(values) for column, values in _listed(trees).items()},
+        categories={column: list(values) for column, values in _list_categories(trees).items()},
         sets=sides,
         roots=_array(joined.indptr[:-1], "<i8"),
         feature=_array(joined.feature, "<i8"),
@@ -127,7 +127,7 @@ def _trees(trees: Trees, n_features: int) -> str:
     )
 
 
-def _listed(trees: Trees) -> dict[int, list[Any]]:
+def _list_categories(trees: Trees) -> dict[int, list[Any]]:
     listed = {column: values.tolist() for column, values in sorted(trees.categories.items())}
     for column, values in listed.items():
         if not all(isinstance(value, str | int | float | bool) for value in values):

@@ -49,7 +49,7 @@ def trees_of(estimator: Any, format: str) -> Trees:
         case (Trees() as trees,):
             if not scaled:
                 return trees
-            grown = tuple(_before_scaling(tree, scaled) for tree in trees.trees)
+            grown = tuple(_unscale_tree(tree, scaled) for tree in trees.trees)
             return replace(trees, trees=grown)
         case _:
             raise ExportError(
@@ -70,7 +70,7 @@ def _members(estimator: Any) -> str:
     return f" No trees: {', '.join(sorted(others))}." if others else ""
 
 
-def _before_scaling(tree: ScoreTree, scaled: tuple[Scaled, ...]) -> ScoreTree:
+def _unscale_tree(tree: ScoreTree, scaled: tuple[Scaled, ...]) -> ScoreTree:
     if tree.members:
         column = int(tree.feature[next(iter(tree.members))])
         raise ExportError(

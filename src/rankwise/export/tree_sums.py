@@ -18,16 +18,16 @@ from rankwise.typing import Float64Array
 
 def grown(estimator: Any) -> Chain:
     """Trees of our own estimators."""
-    return _of_ensemble(estimator, estimator.tree_ensemble())
+    return _chain_of_ensemble(estimator, estimator.tree_ensemble())
 
 
 def node_classes(estimator: Any) -> Chain:
     """Class numbers of the leaves of one tree."""
     values = estimator.node_classes_.astype(np.float64)
-    return _of_ensemble(estimator, TreeEnsemble.of_grown([(estimator.tree_, values)]))
+    return _chain_of_ensemble(estimator, TreeEnsemble.of_grown([(estimator.tree_, values)]))
 
 
-def _of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
+def _chain_of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
     table = estimator.columns_
     trees = ensemble.score_trees(table.n_categories(estimator.n_features_in_))
     stored = StoredTrees(
@@ -64,13 +64,13 @@ def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
     }
     named = {**table.nominal, **table.ordered}
     categories = {column: named[column] for column in named if column not in numbers}
-    of_numbers = tuple(_of_numbers(tree, numbers) for tree in stored.trees)
+    of_numbers = tuple(_replace_codes(tree, numbers) for tree in stored.trees)
     return (
         Trees(of_numbers, stored.constant, stored.has_missing, categories, stored.tells_missing),
     )
 
 
-def _of_numbers(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:
+def _replace_codes(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:
     """Replace codes of unordered columns in a tree by the numbers of their categories."""
     members = {}
     for node, sides in tree.members.items():
@@ -134,10 +134,10 @@ def _step_function(
         tree.left[node], tree.right[node] = n_made, n_made + 1
         waiting += [(n_made, first, middle), (n_made + 1, middle + 1, last)]
         n_made += 2
-    return tree if missing is None else _parted(tree, feature, missing)
+    return tree if missing is None else _part_missing(tree, feature, missing)
 
 
-def _parted(tree: ScoreTree, feature: int, missing: float) -> ScoreTree:
+def _part_missing(tree: ScoreTree, feature: int, missing: float) -> ScoreTree:
     """Put a root above the tree that sends missing values to their own leaf."""
     return ScoreTree(
         np.concatenate([[feature], tree.feature, [-1]]),

@@ -74,11 +74,11 @@ class AffinePowers:
                 f"{X.shape[1]}."
             )
         if is_sparse(X):
-            features = self._of_csr(X)
+            features = self._multiply_csr(X)
             given, values = X.data, features.data
         else:
             given = X
-            features = values = self._of_rows(np.ascontiguousarray(X, dtype=np.float64))
+            features = values = self._multiply_rows(np.ascontiguousarray(X, dtype=np.float64))
         if self.degree == 2 and not np.isfinite(values).all():
             raise ValueError(
                 "X must hold numbers whose products are finite with degree=2, got an entry of "
@@ -86,7 +86,7 @@ class AffinePowers:
             )
         return features
 
-    def _of_rows(self, X: Float64Array) -> Float64Array:
+    def _multiply_rows(self, X: Float64Array) -> Float64Array:
         if self.degree == 1 and not self.constant:
             return X
         out = np.empty((X.shape[0], self.n_features_out))
@@ -97,7 +97,7 @@ class AffinePowers:
             out[:, -1] = 1.0
         return out
 
-    def _of_csr(self, X: SparseMatrix) -> SparseMatrix:
+    def _multiply_csr(self, X: SparseMatrix) -> SparseMatrix:
         # Shares the arrays if they are float64.
         rows: Any = canonicalise(sparse.csr_array(X, dtype=np.float64))
         if self.degree == 1 and not self.constant:

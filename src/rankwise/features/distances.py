@@ -62,7 +62,7 @@ def absolute_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distan
 
 def _dense(Z: Matrix, dtype: Any, compare: Callable[..., None]) -> Distances:
     n_columns = Z.shape[1]
-    Z = _aligned(Z, dtype)
+    Z = _align_rows(Z, dtype)
     panels = [
         (first, np.ascontiguousarray(Z[first : first + _PANEL_ROWS].T))
         for first in range(0, len(Z), _PANEL_ROWS)
@@ -73,14 +73,14 @@ def _dense(Z: Matrix, dtype: Any, compare: Callable[..., None]) -> Distances:
             raise ValueError(
                 f"X must have {n_columns} columns, as the rows of the fit have, got {X.shape[1]}."
             )
-        rows = _aligned(X, dtype)
+        rows = _align_rows(X, dtype)
         for first, panel in panels:
             compare(rows, panel, first, out)
 
     return write
 
 
-def _aligned(X: Matrix, dtype: Any) -> FloatArray:
+def _align_rows(X: Matrix, dtype: Any) -> FloatArray:
     """Dense rows, padded with zero columns to a multiple of four."""
     n, d = X.shape
     rows = np.zeros((n, -(-d // 4) * 4), dtype=dtype)

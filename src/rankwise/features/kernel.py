@@ -90,9 +90,9 @@ class Kernel:
         """
         dtype = block_dtype(X, Z)
         if self.function is not None:
-            return _checked_values(self.function(X, Z, **self.keywords), X, Z, dtype)
+            return _check_values(self.function(X, Z, **self.keywords), X, Z, dtype)
         if self.name == "precomputed":
-            return _checked_values(densify(X), X, Z, dtype)
+            return _check_values(densify(X), X, Z, dtype)
         out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
         if self.name in _FROM_PRODUCTS:
             _FROM_PRODUCTS[self.name](self, _products(X, Z, out))
@@ -248,7 +248,7 @@ _DEFINITE = {
 }
 
 
-def _checked_values(values: Any, X: Matrix, Z: Matrix, dtype: Any) -> FloatArray:
+def _check_values(values: Any, X: Matrix, Z: Matrix, dtype: Any) -> FloatArray:
     """Values of a callable or precomputed kernel as an array of the right shape."""
     values = np.asarray(densify(values))
     expected = (X.shape[0], Z.shape[0])

@@ -51,7 +51,7 @@ class TermMap:
     def __call__(self, X: Matrix) -> Matrix:
         """Terms of shape (n_rows, n_terms), in the dtype of ``X``; CSR if ``X`` is."""
         check_columns_read(self.factors, X.shape[1])
-        blocks = self._by_size()
+        blocks = self._group_by_size()
         if is_sparse(X):
             columns = sparse.csc_array(X)
             parts = []
@@ -75,7 +75,7 @@ class TermMap:
     def _check_structure(self) -> None:
         _check_factors(self.factors, "factors")
 
-    def _by_size(self) -> list[Int64Array]:
+    def _group_by_size(self) -> list[Int64Array]:
         """Factors of the terms, grouped by their number of factors: one, two, and so on."""
         sizes = (self.factors >= 0).sum(axis=1)
         return [self.factors[sizes == size, :size] for size in np.unique(sizes)]

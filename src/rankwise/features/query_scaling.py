@@ -140,14 +140,14 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X = check_rows(self, X, accept_sparse=False)
         rows = X.astype(np.float64)
         if qid is None:
-            return self._as_fitted(rows).astype(X.dtype, copy=False)
+            return self._scale_as_fitted(rows).astype(X.dtype, copy=False)
         groups = QueryGroups.from_qid(qid, X.shape[0])
         rows = groups.sort(rows)
         if self.method == "rank":
             scaled = rank_centred(rows, groups.indptr)
         else:
             shift, scale = _SHIFTS[self.method](rows, groups.indptr)
-            scaled = _divided(rows - shift, scale)
+            scaled = _divide_rows(rows - shift, scale)
         return groups.unsort(scaled).astype(X.dtype, copy=False)
 
     def _check_structure(self) -> None:
@@ -156,16 +156,16 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         if self.method == "rank":
             require(len(self.sorted_), "sorted_", "hold a row", self.sorted_.shape)
 
-    def _as_fitted(self, rows: FloatArray) -> FloatArray:
+    def _scale_as_fitted(self, rows: FloatArray) -> FloatArray:
         if self.method == "rank":
             return ranks_among(self.sorted_, rows)
-        return _divided(rows - self.shift_, self.scale_)
+        return _divide_rows(rows - self.shift_, self.scale_)
 
 
 def _minmax(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
     """Minimum and range of each row's query."""
-    low = _per_query(np.minimum, rows, indptr)
-    return low, _per_query(np.maximum, rows, indptr) - low
+    low = _reduce_queries(np.minimum, rows, indptr)
+    return low, _reduce_queries(np.maximum, rows, indptr) - low
 
 
 def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
@@ -173,23 +173,23 @@ def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
     sizes = np.diff(indptr)
     count = np.repeat(sizes, sizes)[:, None]
     # Subtract the minimum first, so that a constant column has no spread from rounding.
-    low = _per_query(np.minimum, rows, indptr)
+    low = _reduce_queries(np.minimum, rows, indptr)
     above = rows - low
-    mean = _per_query(np.add, above, indptr) / count
-    spread = np.sqrt(_per_query(np.add, (above - mean) ** 2, indptr) / count)
+    mean = _reduce_queries(np.add, above, indptr) / count
+    spread = np.sqrt(_reduce_queries(np.add, (above - mean) ** 2, indptr) / count)
     return low + mean, spread
 
 
 _SHIFTS = {"minmax": _minmax, "standard": _standard}
 
 
-def _per_query(reduce: np.ufunc, rows: FloatArray, indptr: Any) -> FloatArray:
+def _reduce_queries(reduce: np.ufunc, rows: FloatArray, indptr: Any) -> FloatArray:
     """Reduce within each query and repeat the result for the query's rows."""
     sizes = np.diff(indptr)
     return np.repeat(reduce.reduceat(rows, indptr[:-1][sizes > 0], axis=0), sizes[sizes > 0], 0)
 
 
-def _divided(rows: FloatArray, spread: FloatArray) -> FloatArray:
+def _divide_rows(rows: FloatArray, spread: FloatArray) -> FloatArray:
     return np.divide(
         rows, spread, out=np.zeros_like(rows), where=np.broadcast_to(spread > 0, rows.shape)
     )

@@ -89,7 +89,7 @@ def fusion_table(
     names = [f"{feature}({system})" for feature in chosen for system in pool.systems]
     if qrels is None:
         return RankingData(X, grades, pool.qid, pool.doc_ids, names, name="fusion")
-    grades, kept = _judged(pool, qrels, unjudged)
+    grades, kept = _grade_rows(pool, qrels, unjudged)
     qid, doc_ids = pool.qid[kept], pool.doc_ids[kept]
     missed = find_missed_documents(qrels, qid, doc_ids)
     return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion", missed=missed)
@@ -113,7 +113,9 @@ def check_features(features: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def _judged(pool: RunPool, qrels: Qrels, unjudged: str) -> tuple[Float64Array, NDArray[np.bool_]]:
+def _grade_rows(
+    pool: RunPool, qrels: Qrels, unjudged: str
+) -> tuple[Float64Array, NDArray[np.bool_]]:
     """Grade of every row, and whether it is kept."""
     grades, judged = check_judged(pool, qrels)
     kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))

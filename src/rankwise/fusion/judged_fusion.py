@@ -50,7 +50,7 @@ class JudgedFusion(Save, BaseEstimator):
             If no document of the runs is judged, or a parameter is invalid: a feature is unknown,
             both ``estimator`` and ``nonnegative`` are set, or ``cuts`` do not ascend from 1.
         """
-        pool, rows = self._judged(runs, qrels, systems)
+        pool, rows = self._select_judged(runs, qrels, systems)
         return self._learn(pool.systems, rows, qrels)
 
     def fuse(
@@ -118,7 +118,7 @@ class JudgedFusion(Save, BaseEstimator):
         ValueError
             Raised by :meth:`fit`, or if there are fewer judged queries than folds, or only one.
         """
-        pool, rows = self._judged(runs, qrels, systems)
+        pool, rows = self._select_judged(runs, qrels, systems)
         judged = pool.take(np.flatnonzero(np.isin(pool.qid, np.unique(rows.qid))))
         groups = judged.groups
         n_folds = groups.n_queries if folds is None else folds
@@ -136,7 +136,7 @@ class JudgedFusion(Save, BaseEstimator):
             found[test] = model._scores(judged.take(np.flatnonzero(test)))
         return judged.run(found, self._tag if tag is None else tag)
 
-    def _judged(
+    def _select_judged(
         self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
     ) -> tuple[RunPool, Any]:
         """All rows, and the rows of judged queries in the form that :meth:`_learn` reads."""

@@ -131,7 +131,7 @@ def learning_curve(
     >>> curve.learned.mean(axis=1).tolist()
     [1.0, 1.0]
     """
-    pool, table = fusion._judged(runs, qrels, systems)
+    pool, table = fusion._select_judged(runs, qrels, systems)
     groups, n_queries = table.groups, table.n_queries
     sizes = np.array(n_judged, dtype=np.int64)
     if len(sizes) == 0 or sizes.min() < 1 or sizes.max() >= n_queries:

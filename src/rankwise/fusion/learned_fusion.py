@@ -135,7 +135,7 @@ class LearnedFusion(JudgedFusion):
     def _features(self) -> tuple[str, ...]:
         return check_features(self.features)
 
-    def _judged(
+    def _select_judged(
         self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
     ) -> tuple[RunPool, RankingData]:
         self._validate_params()

@@ -13,8 +13,12 @@ from rankwise.equation import Equation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import MEAN_GRID, SELECTION_CONSTRAINTS, build_closed_form
-from rankwise.rankers.linear.column_features import ColumnFeatures
+from rankwise.rankers.closed_form import (
+    MEAN_GRID,
+    SELECTION_CONSTRAINTS,
+    ColumnFeatures,
+    build_closed_form,
+)
 from rankwise.solvers.least_squares.non_negative import NonNegativePath
 from rankwise.structure.rules import Rule, require
 from rankwise.tuning.penalty_search import Penalty

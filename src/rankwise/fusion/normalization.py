@@ -77,14 +77,14 @@ def check_normalization(name: str, method: Any) -> None:
 
 
 def _min_max(pool: RunPool) -> Float64Array:
-    scores = _scaled(pool)
-    low, high = (_reduced(reduce, pool, scores) for reduce in (np.fmin, np.fmax))
+    scores = _scale_lists(pool)
+    low, high = (_reduce_lists(reduce, pool, scores) for reduce in (np.fmin, np.fmax))
     return _divide(scores - low, high - low)
 
 
 def _max(pool: RunPool) -> Float64Array:
-    scores = _scaled(pool)
-    return _divide(scores, _reduced(np.fmax, pool, np.abs(scores)))
+    scores = _scale_lists(pool)
+    return _divide(scores, _reduce_lists(np.fmax, pool, np.abs(scores)))
 
 
 # Sum and z do not change when a list is shifted and scaled. Min-max scores can be summed and
@@ -92,13 +92,13 @@ def _max(pool: RunPool) -> Float64Array:
 # mean.
 def _sum(pool: RunPool) -> Float64Array:
     above = _min_max(pool)
-    return _divide(above, _reduced(np.add, pool, np.nan_to_num(above)))
+    return _divide(above, _reduce_lists(np.add, pool, np.nan_to_num(above)))
 
 
 def _z(pool: RunPool) -> Float64Array:
     above, n = _min_max(pool), np.maximum(_lengths(pool), 1)
-    distance = above - _reduced(np.add, pool, np.nan_to_num(above)) / n
-    return _divide(distance, np.sqrt(_reduced(np.add, pool, np.nan_to_num(distance**2)) / n))
+    distance = above - _reduce_lists(np.add, pool, np.nan_to_num(above)) / n
+    return _divide(distance, np.sqrt(_reduce_lists(np.add, pool, np.nan_to_num(distance**2)) / n))
 
 
 def _rank(pool: RunPool) -> Float64Array:
@@ -127,7 +127,7 @@ NORMALIZATIONS: dict[str, Callable[[RunPool], Float64Array]] = {
 }
 
 
-def _reduced(reduce: np.ufunc, pool: RunPool, values: Float64Array) -> Float64Array:
+def _reduce_lists(reduce: np.ufunc, pool: RunPool, values: Float64Array) -> Float64Array:
     """A reduction over each list, repeated for the rows of its query."""
     found = reduce.reduceat(values, pool.groups.indptr[:-1], axis=0)
     return np.repeat(found, pool.groups.sizes, axis=0)
@@ -137,12 +137,12 @@ def _lengths(pool: RunPool) -> Float64Array:
     return np.repeat(pool.n_returned, pool.groups.sizes, axis=0)
 
 
-def _scaled(pool: RunPool) -> Float64Array:
+def _scale_lists(pool: RunPool) -> Float64Array:
     """Scores times the power of two that brings their list into [-1, 1].
 
     Powers of two cost no digit, and differences of scores near 1e308 stay finite.
     """
-    _, exponent = np.frexp(np.nan_to_num(_reduced(np.fmax, pool, np.abs(pool.scores))))
+    _, exponent = np.frexp(np.nan_to_num(_reduce_lists(np.fmax, pool, np.abs(pool.scores))))
     return np.ldexp(pool.scores, -exponent)
 
 

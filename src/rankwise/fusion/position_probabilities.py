@@ -114,7 +114,7 @@ def _precision_at_positions(lists: SystemLists, settings: SegmentSettings) -> Fl
 def _at_position(
     estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
 ) -> Float64Array:
-    return _looked_up(estimates, lists.rank - 1, 0.0)
+    return _look_up(estimates, lists.rank - 1, 0.0)
 
 
 def _window_mean(
@@ -151,7 +151,7 @@ def _precision_between_cuts(lists: SystemLists, settings: SegmentSettings) -> Fl
 def _times_score(
     estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
 ) -> Float64Array:
-    found = _looked_up(estimates, _segment(lists.rank, settings.cuts), 0.0)
+    found = _look_up(estimates, _segment(lists.rank, settings.cuts), 0.0)
     return found * (lists.score + 1.0)
 
 
@@ -166,7 +166,7 @@ def _log_odds(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
 def _odds_of_segment(
     estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
 ) -> Float64Array:
-    return _looked_up(estimates, _segment(lists.rank, settings.cuts), LEAST_LOG_ODDS)
+    return _look_up(estimates, _segment(lists.rank, settings.cuts), LEAST_LOG_ODDS)
 
 
 def _segment(rank: Int64Array, cuts: Sequence[int]) -> Int64Array:
@@ -174,7 +174,7 @@ def _segment(rank: Int64Array, cuts: Sequence[int]) -> Int64Array:
     return np.searchsorted(np.asarray(cuts), rank)
 
 
-def _looked_up(estimates: Float64Array, place: Int64Array, beyond: float) -> Float64Array:
+def _look_up(estimates: Float64Array, place: Int64Array, beyond: float) -> Float64Array:
     return np.append(estimates, beyond)[np.minimum(place, len(estimates))]
 
 

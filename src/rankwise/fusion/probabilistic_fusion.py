@@ -139,7 +139,7 @@ class ProbabilisticFusion(JudgedFusion):
         self.cuts = cuts
         self.normalization = normalization
 
-    def _judged(
+    def _select_judged(
         self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
     ) -> tuple[RunPool, RunPool]:
         self._validate_params()

@@ -188,15 +188,15 @@ def _sum(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
 
 
 def _mnz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(x) * _of(x)
+    return sum_systems(x) * _count_scores(x)
 
 
 def _gmnz(pool: RunPool, x: Float64Array, w: Float64Array, *, gamma: float) -> Float64Array:
-    return sum_systems(x) * _of(x) ** gamma
+    return sum_systems(x) * _count_scores(x) ** gamma
 
 
 def _anz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(x) / _of(x)
+    return sum_systems(x) / _count_scores(x)
 
 
 def _min(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
@@ -216,7 +216,7 @@ def _wmnz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
 
 
 def _mixed(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(w * x) * np.sqrt(_of(x))
+    return sum_systems(w * x) * np.sqrt(_count_scores(x))
 
 
 def _rrf(pool: RunPool, x: Float64Array, w: Float64Array, *, k: float) -> Float64Array:
@@ -289,7 +289,7 @@ def _rank_profiles(pool: RunPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return profile, order[is_new]
 
 
-def _of(x: Float64Array) -> Float64Array:
+def _count_scores(x: Float64Array) -> Float64Array:
     """Number of systems with a score for each row."""
     return (~np.isnan(x)).sum(axis=1).astype(np.float64)
 

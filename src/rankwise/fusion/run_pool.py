@@ -144,12 +144,12 @@ def pool_runs(
     >>> pool.ranks.tolist()
     [[1.0, 0.0], [2.0, 1.0], [0.0, 2.0]]
     """
-    given, names = _named(runs, systems)
+    given, names = _name_systems(runs, systems)
     if depth is not None and not (isinstance(depth, Integral) and depth >= 1):
         raise ValueError(
             f"depth must be a whole number >= 1, got {depth!r}. Pass None for whole lists."
         )
-    lists = [_of_system(run, name) for run, name in zip(given, names, strict=True)]
+    lists = [_read_system(run, name) for run, name in zip(given, names, strict=True)]
     queries, n_queries = string_codes(*(run.qid for run in lists))
     _check_common_query(names, lists, queries, n_queries)
     documents, n_documents = string_codes(*(run.doc_ids for run in lists))
@@ -198,7 +198,7 @@ def sum_systems(terms: Float64Array) -> Float64Array:
     return np.sort(np.where(np.isnan(terms), 0.0, terms), axis=1).sum(axis=1)
 
 
-def _named(
+def _name_systems(
     runs: Sequence[Any] | Mapping[str, Any], systems: Sequence[str] | None
 ) -> tuple[list[Any], tuple[str, ...]]:
     """The result lists of every system, and the names of the systems."""
@@ -231,7 +231,7 @@ def _named(
     return runs, names
 
 
-def _of_system(results: Any, name: str) -> Run:
+def _read_system(results: Any, name: str) -> Run:
     """Run of a system; errors name the system."""
     try:
         run = as_run(results)

@@ -125,7 +125,7 @@ def row_costs(
                 f"costs must be one of {', '.join(COSTS)}, or an array, got {costs!r}."
             )
         return cost_matrix(costs, n_classes)[codes]
-    array = _checked(costs, n_classes, len(codes) if kept is None else len(kept))
+    array = _check_costs(costs, n_classes, len(codes) if kept is None else len(kept))
     if array.shape == (n_classes, n_classes):
         table = array[codes]
     else:
@@ -253,7 +253,7 @@ def _err(
     return table[query, codes]
 
 
-def _checked(costs: ArrayLike, n_classes: int, n_rows: int) -> Float64Array:
+def _check_costs(costs: ArrayLike, n_classes: int, n_rows: int) -> Float64Array:
     array = cost_numbers(costs)
     if array.shape not in ((n_classes, n_classes), (n_rows, n_classes)):
         raise ValueError(

@@ -64,11 +64,11 @@ def all_pairs_costs(costs: ArrayLike) -> Float64Array:
     table = np.atleast_2d(c)
     v = np.empty_like(table)
     for start in range(0, len(table), _BLOCK):  # so that intermediate arrays stay in the cache
-        v[start : start + _BLOCK] = _transformed(table[start : start + _BLOCK])
+        v[start : start + _BLOCK] = _transform_costs(table[start : start + _BLOCK])
     return v.reshape(c.shape)
 
 
-def _transformed(costs: Float64Array) -> Float64Array:
+def _transform_costs(costs: Float64Array) -> Float64Array:
     """Transformed costs of a few rows."""
     n_rows, n_classes = costs.shape
     order = np.argsort(costs, axis=1, kind="stable")

@@ -64,7 +64,7 @@ class PairwiseAbsolute:
         sums = np.empty(len(self.pair_scale))
         gradient = np.empty(len(r))
         sum_exceedances(r, self.weight, self.indptr, self.epsilon, sums, gradient)
-        gradient *= self._per_row(self.pair_scale)
+        gradient *= self._repeat_by_query(self.pair_scale)
         return float(self.pair_scale @ sums), gradient
 
     def nodes(self, r: Float64Array) -> Float64Array:
@@ -88,7 +88,7 @@ class PairwiseAbsolute:
         n_blocks = project(z, self.weight, self.indptr, nu, active, block_ptr)
         return DualPoint(nu, active[: block_ptr[n_blocks]], block_ptr[: n_blocks + 1])
 
-    def _per_row(self, per_query: Float64Array) -> Float64Array:
+    def _repeat_by_query(self, per_query: Float64Array) -> Float64Array:
         return np.repeat(per_query, np.diff(self.indptr))
 
 

@@ -162,7 +162,7 @@ def evaluate(
     if known is not None:
         y = _grade_unjudged(y, known, parsed)
     if retrieved is not None:
-        scores = _with_missing(scores, retrieved, parsed)
+        scores = _lower_missing(scores, retrieved, parsed)
     if any(measure.reads_from_top for measure in parsed.values()):
         _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
@@ -170,10 +170,10 @@ def evaluate(
     if doc_ids is None:
         refuse_ties_without_ids(parsed, rows, preset)
     per_query = _values_per_query(parsed, rows, doc_ids)
-    warn_of_ties(_left_to_preset(parsed, preset), per_query, rows)
+    warn_of_ties(_select_left_to_preset(parsed, preset), per_query, rows)
     warn_of_undefined(parsed, per_query, y)
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
-    unjudged = _unjudged_shares(parsed, rows, doc_ids)
+    unjudged = _measure_unjudged(parsed, rows, doc_ids)
     return EvaluationResult(means, per_query, groups.ids, parsed, unjudged)
 
 
@@ -198,7 +198,7 @@ def _values_per_query(
     return {spec: found[spec] for spec in measures}
 
 
-def _unjudged_shares(
+def _measure_unjudged(
     measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
 ) -> dict[str, float]:
     """Mean share of unjudged rows among those that each measure reads as not relevant."""
@@ -212,7 +212,7 @@ def _unjudged_shares(
     return {spec: measure.aggregate(values[spec]) for spec, measure in known.items()}
 
 
-def _left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[str, Measure]:
+def _select_left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[str, Measure]:
     """Measures whose rule for ties comes from the preset, rather than from the caller."""
     if preset is None:
         return {}
@@ -271,7 +271,7 @@ def _are_whole(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "bui" or bool((values == np.floor(values)).all())
 
 
-def _with_missing(
+def _lower_missing(
     scores: NDArray[Any], retrieved: ArrayLike, measures: dict[str, Measure]
 ) -> NDArray[np.float64]:
     """Scores with minus infinity for rows that were not retrieved."""

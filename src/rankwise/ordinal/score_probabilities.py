@@ -41,7 +41,7 @@ class ScoreProbabilities:
     probability: bool
     calibration_: ScoreCalibration
 
-    def _asked_for(self) -> bool:
+    def _is_asked_for(self) -> bool:
         if self.probability:
             return True
         raise AttributeError(
@@ -50,7 +50,7 @@ class ScoreProbabilities:
             "sklearn.calibration.CalibratedClassifierCV."
         )
 
-    @available_if(_asked_for)
+    @available_if(_is_asked_for)
     def predict_proba(self, X: FrameLike) -> Float64Array:
         """Probability of every class, calibrated by cross-validation. Needs ``probability=True``.
 

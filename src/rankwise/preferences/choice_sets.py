@@ -135,7 +135,7 @@ def _chosen_terms(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, A
     # The last item of an order is no choice if it is the only one left, but then its term cancels
     # with the sum over one alternative: leave out both, see `_alternatives`.
     n_alternatives = np.full(n, m) if unlisted_last else np.diff(orders.indptr)
-    left = n_alternatives[set_order] - _listed_before(set_order, sizes)
+    left = n_alternatives[set_order] - _count_earlier(set_order, sizes)
     is_choice = left > 1
     entries = is_choice[chosen_set]
     rows, columns = [order[entries]], [orders.item[entries]]
@@ -151,7 +151,7 @@ def _chosen_terms(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, A
     return tie_sizes, terms.tocsr()
 
 
-def _listed_before(set_order: Int64Array, sizes: Int64Array) -> Int64Array:
+def _count_earlier(set_order: Int64Array, sizes: Int64Array) -> Int64Array:
     """Number of items of the same order in earlier sets."""
     total = np.cumsum(sizes) - sizes
     first = np.diff(set_order, prepend=-1) != 0

@@ -77,17 +77,17 @@ class PairLikelihood:
         )
         m, q = self.n_items, self.Z.shape[1]
         gradient, hessian = np.empty(self.n_parameters), np.zeros((self.n_parameters,) * 2)
-        gradient[:m] = self._to_items(by_eta)
+        gradient[:m] = self._sum_by_item(by_eta)
         gradient[m : m + q] = self.Z.T @ by_eta
         across = np.bincount(self.first * m + self.second, eta_eta, m * m).reshape(m, m)
         across += across.T
         hessian[:m, :m] = np.diag(across.sum(axis=1)) - across
         for column in range(q):
-            hessian[:m, m + column] = self._to_items(eta_eta * self.Z[:, column])
+            hessian[:m, m + column] = self._sum_by_item(eta_eta * self.Z[:, column])
         hessian[m : m + q, m : m + q] = self.Z.T @ (eta_eta[:, None] * self.Z)
         if self.has_tie:
             gradient[-1], hessian[-1, -1] = by_tie.sum(), tie_tie.sum()
-            hessian[:m, -1] = self._to_items(eta_tie)
+            hessian[:m, -1] = self._sum_by_item(eta_tie)
             hessian[m : m + q, -1] = self.Z.T @ eta_tie
         # The blocks above fill the upper triangle; that of the strengths is symmetric.
         return gradient, np.triu(hessian) + np.triu(hessian, 1).T
@@ -155,6 +155,6 @@ class PairLikelihood:
         eta = theta[self.first] - theta[self.second]
         return eta + self.Z @ theta[m : m + q] if q else eta
 
-    def _to_items(self, values: Float64Array) -> Float64Array:
+    def _sum_by_item(self, values: Float64Array) -> Float64Array:
         m = self.n_items
         return np.bincount(self.first, values, m) - np.bincount(self.second, values, m)

@@ -80,7 +80,7 @@ def minimize_strengths(
     theta = likelihood.start()
     step, status = np.zeros_like(theta), "max_iter"
     n_iter = 0
-    value = _penalised(likelihood, theta, alpha)
+    value = _penalise(likelihood, theta, alpha)
     for n_iter in range(1, max_iter + 1):
         gradient, hessian, factor = _newton_system(likelihood, theta, alpha)
         if factor is None:
@@ -104,7 +104,7 @@ def minimize_strengths(
     return StrengthSolution(theta, inverse, likelihood.value(theta), n_iter, step, status)
 
 
-def _penalised(likelihood: StrengthLikelihood, theta: Float64Array, alpha: float) -> float:
+def _penalise(likelihood: StrengthLikelihood, theta: Float64Array, alpha: float) -> float:
     strengths = theta[: likelihood.n_items]
     return likelihood.value(theta) + 0.5 * alpha * float(strengths @ strengths)
 
@@ -168,7 +168,7 @@ def _search(
     share, slack = 1.0, _ROUNDING * (1.0 + abs(value))
     for _ in range(_MOST_HALVINGS):
         there = theta + share * step
-        new = _penalised(likelihood, there, alpha)
+        new = _penalise(likelihood, there, alpha)
         if new <= value + _SUFFICIENT_DECREASE * share * slope + slack:
             return there, new, share
         share *= 0.5

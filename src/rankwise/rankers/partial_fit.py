@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.checks.rows import check_fit
-from rankwise.equation import Equation, forget, publish
+from rankwise.equation import Equation, publish
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import guard
@@ -20,7 +20,7 @@ from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesi
 from rankwise.solvers.least_squares.gram import Gram
 from rankwise.solvers.least_squares.path_selection import PathFit, fit_from_grams
 from rankwise.solvers.least_squares.streaming import RunningGram
-from rankwise.structure.rules import Instance, Many, Rule, Sometimes
+from rankwise.structure.rules import Instance, Many, Rule, Sometimes, forget
 from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import ArrayLike, FrameLike
 

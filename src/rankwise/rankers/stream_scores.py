@@ -32,7 +32,7 @@ def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
 def score_stream(estimator: Any, rows: RowStream) -> float:
     """Value of ``score`` for all rows in memory, up to rounding; takes one pass."""
     score = RunningScore()
-    for part in _cutter().cut(_scored(estimator, rows, weighted=True)):
+    for part in _cutter().cut(_score_chunks(estimator, rows, weighted=True)):
         queries = part.take()
         score.add(queries.y, queries.X[:, 0], queries.groups, queries.sample_weight)
     return score.value()
@@ -84,7 +84,7 @@ def evaluate_stream(
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     cutter, values = _cutter(), {spec: [] for spec in parsed}
-    for part in cutter.cut(_scored(ranker, rows, weighted=False)):
+    for part in cutter.cut(_score_chunks(ranker, rows, weighted=False)):
         queries = part.take()
         result = evaluate(queries.y, queries.X[:, 0], queries.groups, list(parsed.values()))
         for spec, measure in parsed.items():
@@ -100,7 +100,7 @@ def _cutter() -> Cutter:
     return Cutter(nothing, chunk_rows=path_selection.MEASURED_ROWS)
 
 
-def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitData]:
+def _score_chunks(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitData]:
     """Scores, labels and queries of each chunk."""
     last = nothing = object()
     for chunk in rows:

@@ -209,7 +209,7 @@ def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -
         If there are fewer queries than folds.
     """
     ids, n_samples = stream.queries()
-    return _by_number(ids, dealt_folds(ids, n_folds, seed)), n_samples
+    return _number_folds(ids, dealt_folds(ids, n_folds, seed)), n_samples
 
 
 def dealt_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
@@ -244,7 +244,7 @@ def check_rereadable(rows: RowStream, name: str, value: Any) -> None:
         )
 
 
-def _by_number(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
+def _number_folds(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
     """Folds by query number, with a check that the next pass has the same queries."""
 
     def folds(some: np.ndarray[Any, Any], first: int) -> Int64Array:

@@ -86,11 +86,11 @@ def calibrations(board: Leaderboard) -> dict[str, Calibration]:
     for row in board.rows():
         cells = [board.cell(row["ranker"], fold).ranks for fold in board.folds]
         if row["rank"] and all("calibration" in cell for cell in cells):
-            found[row["ranker"]] = _pooled([cell["calibration"] for cell in cells])
+            found[row["ranker"]] = _pool_folds([cell["calibration"] for cell in cells])
     return found
 
 
-def _pooled(folds: list[list[dict[str, Any]]]) -> Calibration:
+def _pool_folds(folds: list[list[dict[str, Any]]]) -> Calibration:
     """Sum over folds, some of which may lack classes."""
     labels = sorted({line["label"] for fold in folds for line in fold})
     lines = []

@@ -186,10 +186,12 @@ def verdict(board: Leaderboard) -> str:
         f"{row['ranker']}{_difference(row)}" for row in finished[1:] if row["separable"] is False
     ]
     if not close:
-        return f"{first}, significantly ahead of {_listed(behind)}." if behind else f"{first}."
-    second = f"{_listed(close)} {'is' if len(close) == 1 else 'are'} not separable from it"
+        return f"{first}, significantly ahead of {_join_names(behind)}." if behind else f"{first}."
+    second = f"{_join_names(close)} {'is' if len(close) == 1 else 'are'} not separable from it"
     if behind:
-        second += f". {_listed(behind)} {'is' if len(behind) == 1 else 'are'} significantly behind"
+        second += (
+            f". {_join_names(behind)} {'is' if len(behind) == 1 else 'are'} significantly behind"
+        )
     return f"{first}. {second}."
 
 
@@ -207,7 +209,7 @@ def _difference(row: dict[str, Any]) -> str:
     return f" ({difference}, {low} to {high})"
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     if len(names) > 4:
         names = [*names[:3], f"{len(names) - 3} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -43,7 +43,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = _STYLE.sub("", _METADATA.sub("", text))
-    text = _TAG.sub(lambda tag: _LONG_NUMBER.sub(_rounded, tag[0]), text)
+    text = _TAG.sub(lambda tag: _LONG_NUMBER.sub(_round_coordinate, tag[0]), text)
     text = _ID.sub(rf"\g<1>{name}-", text)
     text = text.replace("xlink:href", "href")
     opening = _OPEN.search(text)
@@ -62,6 +62,6 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     return text
 
 
-def _rounded(match: re.Match[str]) -> str:
+def _round_coordinate(match: re.Match[str]) -> str:
     """Round a coordinate to a hundredth of a point."""
     return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")

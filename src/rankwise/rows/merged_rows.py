@@ -58,14 +58,10 @@ def merge_rows(
     y: Float64Array,
     groups: QueryGroups,
     sample_weight: Float64Array | None,
-    shown_at: Int64Array | None = None,
 ) -> MergedRows:
-    """Merge the equal rows (features, label and position shown) of each query; O(N d).
-
-    Rows of a query are sorted by ``shown_at``, if given, then by content.
-    """
+    """Merge the rows of each query that are equal in features and label; O(N d)."""
     position = np.empty(len(y), dtype=np.int64)
-    rows, indptr, total = distinct_rows_of_queries(X, y, groups, sample_weight, shown_at, position)
+    rows, indptr, total = distinct_rows_of_queries(X, y, groups, sample_weight, position=position)
     total = np.ones(len(rows)) if total is None else total
     weight = 1.0 if sample_weight is None else sample_weight
     return MergedRows(rows, indptr, total, position, weight / total[position])
@@ -84,8 +80,11 @@ def distinct_rows_of_queries(
 
     Parameters
     ----------
-    X, y, groups, sample_weight, shown_at
+    X, y, groups, sample_weight
         See :func:`merge_rows`.
+    shown_at : ndarray of shape (n_samples,), int64, optional
+        Position at which each row was shown: rows of different positions differ, and the rows of a
+        query are sorted by it first.
     position : ndarray of shape (n_samples,), int64, optional
         Output array, filled with the merged row of each input row.
     n_threads : int, default=1

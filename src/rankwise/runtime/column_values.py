@@ -39,7 +39,7 @@ def convert_to_values(values: Any) -> NDArray[Any]:
         masked become None.
     """
     if isinstance(values, np.ma.MaskedArray):
-        return convert_to_values(_without_mask(values))
+        return convert_to_values(_unmask(values))
     array = convert_to_array(values)
     kind = array.dtype.kind
     if kind == "f" and array.dtype not in _FLOATS:
@@ -53,7 +53,7 @@ def convert_to_values(values: Any) -> NDArray[Any]:
 def convert_to_array(values: Any) -> NDArray[Any]:
     """Read any column as an array, also those that NumPy refuses; masked values become None."""
     if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(_without_mask(values))
+        return np.asarray(_unmask(values))
     if str(getattr(values, "dtype", "")) not in _NOT_IN_NUMPY:
         return np.asarray(values)
     listed = values.to_list()
@@ -96,7 +96,7 @@ def _numbers_in(array: NDArray[Any]) -> NDArray[Any]:
     return np.array(numbers, dtype=np.float64).reshape(array.shape)
 
 
-def _without_mask(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+def _unmask(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
     """Data of a masked array with missing values in place of masked ones."""
     if not np.ma.is_masked(values):
         return values.data

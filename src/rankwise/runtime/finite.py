@@ -92,7 +92,7 @@ def own_overflow_raises() -> Iterator[None]:
 
     Arithmetic of other modules, called from here, warns as NumPy does by default.
     """
-    with np.errstate(over="call", divide="call", invalid="call", call=_on_float_error):
+    with np.errstate(over="call", divide="call", invalid="call", call=_handle_float_error):
         yield
 
 
@@ -109,7 +109,7 @@ def foreign_range() -> Iterator[None]:
         raise FloatingPointError(str(error).splitlines()[0]) from error
 
 
-def _on_float_error(kind: str, flag: int) -> None:
+def _handle_float_error(kind: str, flag: int) -> None:
     frame = sys._getframe(1)
     while frame.f_back is not None and _package_of(frame) in _ARITHMETIC:
         frame = frame.f_back

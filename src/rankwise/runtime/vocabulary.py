@@ -51,10 +51,10 @@ def settings_written(write: Callable[[str, Any], str]) -> Iterator[None]:
         _write = before
 
 
-def _as_argument(name: str, value: Any) -> str:
+def _format_argument(name: str, value: Any) -> str:
     if value is ...:
         return f"{name}=[…]" if name in LISTS else f"{name}='…'"
     return f"{name}={value!r}"
 
 
-_write = _as_argument
+_write = _format_argument

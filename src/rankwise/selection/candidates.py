@@ -117,12 +117,12 @@ def _candidate(name: str, ranker: Any, random_state: int) -> Candidate:
     if isinstance(ranker, str) and ranker.startswith(COLUMN):
         return Candidate(name, ColumnScores(ranker.removeprefix(COLUMN)))
     if isinstance(ranker, str):
-        return _from_key(name, ranker, random_state)
+        return _load_candidate(name, ranker, random_state)
     check_ranker(name, ranker)
     return Candidate(name, ranker)
 
 
-def _from_key(name: str, key: str, random_state: int) -> Candidate:
+def _load_candidate(name: str, key: str, random_state: int) -> Candidate:
     entry = find_ranker(key, "rankers")
     params = dict(entry.params)
     if "random_state" in params:

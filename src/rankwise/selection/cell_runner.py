@@ -69,13 +69,13 @@ def run(task: FoldTask) -> FoldResult:
     except BaseException as error:  # a failed cell is reported and does not stop the rest
         if isinstance(error, KeyboardInterrupt) and not _ignores_interrupts():
             raise  # Ctrl-C
-        cell = replace(empty, status=FAILED, message=_told(error))
+        cell = replace(empty, status=FAILED, message=_describe_error(error))
     if task.store is not None:
         task.store.put(cell)
     return cell
 
 
-def _told(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Message of an exception raised by a ranker."""
     if isinstance(error, SystemExit):
         return (

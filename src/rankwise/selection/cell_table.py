@@ -66,8 +66,8 @@ class CellTable:
                 raise ValueError(
                     f"{self.where(row)}: {str(cell)!r} in column {name!r} is not a finite number "
                     f"(such as 0{self.decimal}5, without marks for thousands or percent)."
-                    f"{self._about_commas(cell)} Leave cells without a value empty, or leave out "
-                    f"columns that hold no scores with {setting('ignore', [name])}."
+                    f"{self._describe_commas(cell)} Leave cells without a value empty, or leave "
+                    f"out columns that hold no scores with {setting('ignore', [name])}."
                 )
             found[row] = value
         return found
@@ -94,7 +94,7 @@ class CellTable:
         except (TypeError, ValueError):
             return None
 
-    def _about_commas(self, cell: Any) -> str:
+    def _describe_commas(self, cell: Any) -> str:
         if self.decimal == "." and _has_comma(cell):
             return f" If commas are decimal marks, pass {setting('decimal', ',')}."
         return ""

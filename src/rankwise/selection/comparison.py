@@ -219,7 +219,9 @@ def compare(
     versions = library_versions() | merge_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
-    cells = {} if kept is None else _finished(kept, keys, {c.name: c.origin for c in candidates})
+    cells = (
+        {} if kept is None else _find_finished(kept, keys, {c.name: c.origin for c in candidates})
+    )
     total = len(keys)
 
     def note(cell: FoldResult) -> None:
@@ -371,7 +373,7 @@ def _keys(
     return keys
 
 
-def _finished(
+def _find_finished(
     store: ResultStore, keys: dict[tuple[str, str], str], origins: dict[str, dict[str, str]]
 ) -> dict[tuple[str, str], FoldResult]:
     """Reusable cells of an earlier run, renamed; warns about cells of other code."""

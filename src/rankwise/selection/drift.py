@@ -223,7 +223,7 @@ def _compare(
     codes, n_bins = bin_values(values, column)
     n = len(codes)
     before, now = np.array(column.shares), np.bincount(codes, minlength=n_bins) / n
-    first, second = _merged(before, now, n_before, n)
+    first, second = _merge_bins(before, now, n_before, n)
     effect, spread, largest = design_effect(codes, n_bins, query_of_row)
     noise = column.design_effect / n_before + effect / n
     most = max(noise, column.largest_effect / n_before + largest / n)
@@ -238,7 +238,7 @@ def _compare(
     )
 
 
-def _merged(
+def _merge_bins(
     before: Float64Array, now: Float64Array, n_before: int, n: int
 ) -> tuple[Float64Array, Float64Array]:
     """Shares of the bins that are large enough for a chi-square, and of the others together."""
@@ -304,14 +304,14 @@ def _notes(
     missing = [c.name for c in found if c.missing_now > 0 and c.missing_before == 0]
     if missing:
         notes.append(
-            f"missing values in {_listed(missing)}, of which training never had any: what the "
+            f"missing values in {_list_names(missing)}, of which training never had any: what the "
             "model does with them was never learnt"
         )
     for column in found:
         if column.new_categories:
             notes.append(
                 f"{len(column.new_categories)} new categories in {column.name}: "
-                f"{_listed(list(column.new_categories))}"
+                f"{_list_names(list(column.new_categories))}"
             )
     unseen = (sizes < before.smallest_query) | (sizes > before.largest_query)
     if has_queries and unseen.any():
@@ -321,7 +321,9 @@ def _notes(
         )
     far = [c.name for c in found if c.outside > 0.01]
     if far:
-        notes.append(f"more than 1 % of the values lie beyond those of training in {_listed(far)}")
+        notes.append(
+            f"more than 1 % of the values lie beyond those of training in {_list_names(far)}"
+        )
     return notes
 
 
@@ -340,6 +342,6 @@ def _notes_on_ranks(
     return notes
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

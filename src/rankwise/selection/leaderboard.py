@@ -291,9 +291,9 @@ class Leaderboard:
         return cls(
             measures=dict(state["measures"]),
             rankers=dict(state["rankers"]),
-            fold_infos=[FoldInfo(**_known(FoldInfo, info)) for info in state["folds"]],
+            fold_infos=[FoldInfo(**_select_fields(FoldInfo, info)) for info in state["folds"]],
             cells=[FoldResult.from_dict(cell) for cell in state["cells"]],
-            settings=Settings(**_known(Settings, state["settings"])),
+            settings=Settings(**_select_fields(Settings, state["settings"])),
             run_errors={
                 measure: {name: (error, freedom) for name, (error, freedom) in errors.items()}
                 for measure, errors in state.get("run_errors", {}).items()
@@ -453,6 +453,6 @@ def _median(values: list[Any]) -> float | None:
     return median(known) if known else None
 
 
-def _known(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
+def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
     return {name: value for name, value in state.items() if name in names}

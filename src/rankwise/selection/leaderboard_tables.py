@@ -62,14 +62,14 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
     if board.settings.baseline is not None:
         header.append(f"to {board.settings.baseline}")
         for row, line in zip(rows, lines, strict=True):
-            line.append(_to_baseline(board, row, form, digits))
+            line.append(_list_to_baseline(board, row, form, digits))
     return (_latex if form == "latex" else _markdown)(header, lines, _caption(board, form, rows))
 
 
 def _line(
     row: dict[str, Any], measures: list[str], form: str, digits: int, has_ranks: bool
 ) -> list[str]:
-    cells = [str(row["rank"]), _escaped(row["ranker"], form)]
+    cells = [str(row["rank"]), _escape(row["ranker"], form)]
     for name in measures:
         found = row["measures"][name]
         cell = "–" if found["mean"] is None else f"{found['mean']:.{digits}f}"
@@ -77,7 +77,7 @@ def _line(
     return [*cells, ranks_text(row)] if has_ranks else cells
 
 
-def _to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits: int) -> str:
+def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits: int) -> str:
     """Difference to the baseline by the first measure, marked if it is significant."""
     found = row["against_baseline"].get(board.measures[0])
     if found is None or found["diff"] is None or row["ranker"] == board.settings.baseline:
@@ -100,21 +100,21 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
         )
     if has_rank_intervals(rows):
         said.append(
-            f"Ranks by {_escaped(board.measures[0], form)}: {level} intervals, which hold jointly"
+            f"Ranks by {_escape(board.measures[0], form)}: {level} intervals, which hold jointly"
         )
     if settings.baseline is not None:
         said.append(
-            f"To {_escaped(settings.baseline, form)}: difference in "
-            f"{_escaped(board.measures[0], form)} ({_BETTER[form].strip()}, "
+            f"To {_escape(settings.baseline, form)}: difference in "
+            f"{_escape(board.measures[0], form)} ({_BETTER[form].strip()}, "
             f"{_WORSE[form].strip()}: significantly better, worse; "
             f"{how_tested_against_baseline(settings)})"
         )
-    notes = [f"{_escaped(who, form)}: {_escaped(note, form)}"
+    notes = [f"{_escape(who, form)}: {_escape(note, form)}"
              for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
     return ". ".join([*said, *notes]) + "."
 
 
-def _escaped(text: str, form: str) -> str:
+def _escape(text: str, form: str) -> str:
     if form == "markdown":
         # Underscores within words are text.
         return re.sub(r"[\\|*<>`$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text.replace("\n", " "))
@@ -130,7 +130,7 @@ def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
             rf"\caption{{{caption}}}",
             rf"\begin{{tabular}}{{rl{'r' * (len(header) - 2)}}}",
             r"\toprule",
-            " & ".join(_escaped(name, "latex") for name in header) + r" \\",
+            " & ".join(_escape(name, "latex") for name in header) + r" \\",
             r"\midrule",
             *texts,
             r"\bottomrule",
@@ -142,7 +142,7 @@ def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
 
 
 def _markdown(header: list[str], lines: list[list[str]], caption: str) -> str:
-    names = [_escaped(name, "markdown") for name in header]
+    names = [_escape(name, "markdown") for name in header]
     rule = ["---:", "---", *["---:"] * (len(header) - 2)]
     table = [f"| {' | '.join(cells)} |" for cells in [names, rule, *lines]]
     return "\n".join([*table, "", caption, ""])

@@ -32,12 +32,12 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
     absent = [*([] if ranks else ["ranks"]), *([] if is_fitted(settings) else _COSTS)]
     kept = [place for place, name in enumerate(header) if name not in absent]
-    header, lines = _chosen(header, kept), [_chosen(line, kept) for line in lines]
+    header, lines = _select_cells(header, kept), [_select_cells(line, kept) for line in lines]
     dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
-    table, hidden = _within(width, [header, *lines], dispensable)
+    table, hidden = _fit_width(width, [header, *lines], dispensable)
     text = [
         f"{settings.data or 'data'}: {len(board.qids)} {settings.unit}{queries_that_count(board)}"
-        f"{_in_folds(board)}, ordered by {first}",
+        f"{_describe_strata(board)}, ordered by {first}",
         *([f"{settings.layout}."] if settings.layout else []),
         *recall_of_rows(board),
         "",
@@ -50,7 +50,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         *([f"ranks: {_level(settings)} intervals, which hold jointly."] if ranks else []),
         *_not_separable(rows, settings),
         *what_can_be_seen(board),
-        *_against_baseline(board, rows, width),
+        *_list_against_baseline(board, rows, width),
     ]
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
@@ -126,7 +126,7 @@ def is_fitted(settings: Settings) -> bool:
     return bool(settings.select_by)
 
 
-def _in_folds(board: Leaderboard) -> str:
+def _describe_strata(board: Leaderboard) -> str:
     n = len(board.folds)
     if is_fitted(board.settings):
         return f" in {n} fold{'s' if n > 1 else ''}"
@@ -223,11 +223,11 @@ def what_can_be_seen(board: Leaderboard) -> list[str]:
     ]
 
 
-def _chosen(line: list[str], places: list[int]) -> list[str]:
+def _select_cells(line: list[str], places: list[int]) -> list[str]:
     return [line[place] for place in places]
 
 
-def _against_baseline(
+def _list_against_baseline(
     board: Leaderboard, rows: list[dict[str, Any]], width: int | None
 ) -> list[str]:
     """Table of the differences to the baseline, between empty lines."""
@@ -253,7 +253,7 @@ def _against_baseline(
         return ["", f"Nothing is tested against the baseline {baseline}: too little finished.", ""]
     counts = ["better", "equal", "worse"]
     header = ["", board.settings.contestant, "difference", "interval", "p", *counts]
-    table, hidden = _within(None if width is None else width + 2, [header, *lines], counts[::-1])
+    table, hidden = _fit_width(None if width is None else width + 2, [header, *lines], counts[::-1])
     return [
         "",
         f"Against the baseline {baseline}, {first}:",
@@ -306,21 +306,21 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _within(
+def _fit_width(
     width: int | None, lines: list[list[str]], dispensable: list[str]
 ) -> tuple[list[str], list[str]]:
     """Aligned lines that fit the width, and the names of the columns left out."""
     hidden: list[str] = []
     while True:
         kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
-        table = _aligned([[line[place] for place in kept] for line in lines])
+        table = _align_columns([[line[place] for place in kept] for line in lines])
         rest = dispensable[len(hidden) :]
         if width is None or not rest or max(map(len, table)) <= width:
             return table, hidden[::-1]
         hidden.append(rest[0])
 
 
-def _aligned(lines: list[list[str]]) -> list[str]:
+def _align_columns(lines: list[list[str]]) -> list[str]:
     """Aligned columns: names to the left, numbers to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]

@@ -160,7 +160,7 @@ def learning_curve(
             progress(done + total * len(boards), total * len(checked), cell)
 
     for size in checked.tolist():
-        part = _with_queries(folds, size, random_state)
+        part = _limit_queries(folds, size, random_state)
         board = compare(rankers, part, random_state=random_state, progress=note, **options)
         boards.append(board)
     return LearningCurve(checked, boards)
@@ -179,7 +179,7 @@ def _check_sizes(sizes: Sequence[int], n_queries: int) -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
-def _with_queries(folds: FoldedData, size: int, random_state: int) -> FoldedData:
+def _limit_queries(folds: FoldedData, size: int, random_state: int) -> FoldedData:
     """The same folds with ``size`` training queries each."""
 
     def make(i: int) -> Fold:

@@ -100,7 +100,7 @@ class Measurement:
             return []
         y, scores, groups, mask = test.grades, told.scores, test.groups, retrieved
         if test.missed is not None:
-            y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
+            y, scores, groups, mask = _add_missed(test, test.missed, scores, retrieved)
         notes = []
         for spec in self.given:
             measure = parse(spec, self.preset)
@@ -142,7 +142,7 @@ def values_by_query(
         y, scores, groups, mask = test.y, wanted[0].read(told), test.groups, retrieved
         doc_ids, known = test.doc_ids, judged
         if test.missed is not None and wanted[0].reads_from_top:
-            y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
+            y, scores, groups, mask = _add_missed(test, test.missed, scores, retrieved)
             if doc_ids is not None:
                 doc_ids = _all_ids(doc_ids, test.missed)
             if known is not None:
@@ -161,14 +161,14 @@ def recall_of(data: RankingData) -> float | None:
     """
     if data.missed is None:
         return None
-    y, _, groups, is_row = _with_missed(data, data.missed, data.grades, None)
+    y, _, groups, is_row = _add_missed(data, data.missed, data.grades, None)
     queries, relevant = groups.codes(), y > 0
     total = np.bincount(queries[relevant], minlength=groups.n_queries)
     found = np.bincount(queries[relevant & is_row], minlength=groups.n_queries)
     return float((found[total > 0] / total[total > 0]).mean()) if total.any() else None
 
 
-def _with_missed(
+def _add_missed(
     test: RankingData,
     missed: RankingData,
     scores: NDArray[Any],

@@ -94,11 +94,11 @@ def read_score_table(
         unit and run.
     """
     if isinstance(scores, Mapping):
-        return _of_mapping(scores)
+        return _read_mapping(scores)
     if isinstance(scores, str | Path):
         path = Path(scores)
         try:
-            return _of_table(read_file_cells(path, sep, decimal), names)
+            return _read_table(read_file_cells(path, sep, decimal), names)
         except ValueError as error:
             said = str(error)
             raise ValueError(said if str(path) in said else f"{path}: {said}") from None
@@ -108,10 +108,10 @@ def read_score_table(
             "scores must be the path of a table, a frame or a mapping from systems to values, "
             f"got {type(scores).__name__}. Pass {{system: {{unit: value}}}}, for instance."
         )
-    return _of_table(read_frame_cells(frame.lazy().collect(), decimal), names)
+    return _read_table(read_frame_cells(frame.lazy().collect(), decimal), names)
 
 
-def _of_table(table: CellTable, names: ScoreColumns) -> ScoreTable:
+def _read_table(table: CellTable, names: ScoreColumns) -> ScoreTable:
     """Values of a table, whose columns tell its form.
 
     Raises
@@ -119,7 +119,7 @@ def _of_table(table: CellTable, names: ScoreColumns) -> ScoreTable:
     ValueError
         As :func:`read_score_table`.
     """
-    table = _without(table, names.ignore)
+    table = _drop_ignored(table, names.ignore)
     given = [names.system, names.stratum, names.cluster, *(names.unit or ()), *(names.score or ())]
     given += [names.run] if isinstance(names.run, str) else []
     for name in given:
@@ -133,24 +133,26 @@ def _of_table(table: CellTable, names: ScoreColumns) -> ScoreTable:
     system = names.system or _usual(table, SYSTEM_NAMES)
     value = names.score or [name for name in [_usual(table, VALUE_NAMES)] if name is not None]
     if system is not None and value:
-        return _of_long(table, system, list(value), names)
+        return _read_long(table, system, list(value), names)
     if names.run:
         raise ValueError(
             f"{setting('run', names.run)} needs a long table, with one row per value and columns "
             f"for the system and the score. Name these with {setting('system')} and "
             f"{setting('score')}."
         )
-    return _of_wide_rows(table, system, names) if system else _of_wide_columns(table, names)
+    return _read_wide_rows(table, system, names) if system else _read_wide_columns(table, names)
 
 
-def _of_long(table: CellTable, system: str, measures: list[str], names: ScoreColumns) -> ScoreTable:
+def _read_long(
+    table: CellTable, system: str, measures: list[str], names: ScoreColumns
+) -> ScoreTable:
     """One row per system, unit and run."""
     run = names.run if isinstance(names.run, str) else None
     units = _unit_columns(table, names, {system, run, *measures})
-    of_unit = _joined(table, units, names)
+    of_unit = _join_columns(table, units, names)
     unit_codes = {unit: code for code, unit in enumerate(dict.fromkeys(of_unit))}
     systems = table.ids(system)
-    runs = table.ids(run) if run else _repeats(table, systems, of_unit, names)
+    runs = table.ids(run) if run else _number_repeats(systems, of_unit, names)
     rows_of: dict[str, list[int]] = {}
     for row, name in enumerate(systems):
         rows_of.setdefault(name, []).append(row)
@@ -173,14 +175,12 @@ def _of_long(table: CellTable, system: str, measures: list[str], names: ScoreCol
             values[measure][name] = found if run else _mean_of_known(found)
     layout = f"systems in column {system}, units in column {' / '.join(units)}"
     return ScoreTable(
-        list(unit_codes), values, _of_units(table, names.stratum, of_unit, "stratum"),
-        _of_units(table, names.cluster, of_unit, "cluster"), layout,
+        list(unit_codes), values, _find_unit_values(table, names.stratum, of_unit, "stratum"),
+        _find_unit_values(table, names.cluster, of_unit, "cluster"), layout,
     )  # fmt: skip
 
 
-def _repeats(
-    table: CellTable, systems: list[str], units: list[str], names: ScoreColumns
-) -> list[str]:
+def _number_repeats(systems: list[str], units: list[str], names: ScoreColumns) -> list[str]:
     """Numbers of repeated values if these are allowed, otherwise one run."""
     if names.run is not False:
         return [""] * len(systems)
@@ -200,7 +200,7 @@ def _how_to_repeat() -> str:
     )
 
 
-def _of_wide_columns(table: CellTable, names: ScoreColumns) -> ScoreTable:
+def _read_wide_columns(table: CellTable, names: ScoreColumns) -> ScoreTable:
     """One row per unit, one column per system."""
     reserved = {name for name in (names.stratum, names.cluster) if name}
     texts = [name for name in table.columns if table.is_text(name) and name not in reserved]
@@ -222,18 +222,18 @@ def _of_wide_columns(table: CellTable, names: ScoreColumns) -> ScoreTable:
             f"{setting('system')}, {setting('unit')} and {setting('score')}."
         )
     n = len(table.columns[systems[0]])
-    of_unit = _joined(table, units, names) if units else [str(row + 1) for row in range(n)]
+    of_unit = _join_columns(table, units, names) if units else [str(row + 1) for row in range(n)]
     _check_distinct(of_unit, table)
     values = {name: table.numbers(name)[:, None] for name in systems}
     rows = f"column {' / '.join(units)}" if units else "the rows"
-    layout = f"systems are columns ({_listed(systems)}), units in {rows}"
+    layout = f"systems are columns ({_format_range(systems)}), units in {rows}"
     return ScoreTable(
-        of_unit, {_MEASURE: values}, _of_units(table, names.stratum, of_unit, "stratum"),
-        _of_units(table, names.cluster, of_unit, "cluster"), layout,
+        of_unit, {_MEASURE: values}, _find_unit_values(table, names.stratum, of_unit, "stratum"),
+        _find_unit_values(table, names.cluster, of_unit, "cluster"), layout,
     )  # fmt: skip
 
 
-def _of_wide_rows(table: CellTable, system: str, names: ScoreColumns) -> ScoreTable:
+def _read_wide_rows(table: CellTable, system: str, names: ScoreColumns) -> ScoreTable:
     """One row per system, one column per unit."""
     if names.stratum or names.cluster:
         raise ValueError(
@@ -252,11 +252,11 @@ def _of_wide_rows(table: CellTable, system: str, names: ScoreColumns) -> ScoreTa
         )
     columns = np.column_stack([table.numbers(unit) for unit in units])
     values = {name: columns[row][:, None] for row, name in enumerate(systems)}
-    layout = f"systems in column {system}, units are columns ({_listed(units)})"
+    layout = f"systems in column {system}, units are columns ({_format_range(units)})"
     return ScoreTable(units, {_MEASURE: values}, layout=layout)
 
 
-def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
+def _read_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
     """``{system: {unit: value}}``, or arrays of shape (n_units,) or (n_units, n_runs)."""
     if not scores:
         raise ValueError("scores must name at least one system, got none.")
@@ -305,7 +305,7 @@ def _unit_columns(table: CellTable, names: ScoreColumns, taken: set[Any]) -> lis
     return found
 
 
-def _joined(table: CellTable, units: Sequence[str], names: ScoreColumns) -> list[str]:
+def _join_columns(table: CellTable, units: Sequence[str], names: ScoreColumns) -> list[str]:
     """Text of several columns that name a unit together.
 
     A group is part of the name where units of several groups have equal names.
@@ -323,7 +323,7 @@ def _joined(table: CellTable, units: Sequence[str], names: ScoreColumns) -> list
     )
 
 
-def _of_units(
+def _find_unit_values(
     table: CellTable, name: str | None, of_unit: list[str], what: str
 ) -> list[str] | None:
     """Value of a column for every unit, in the order of their first rows."""
@@ -361,13 +361,13 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_range(names: Sequence[str]) -> str:
     if len(names) <= _MOST_NAMED:
         return ", ".join(names)
     return f"{names[0]} to {names[-1]}"
 
 
-def _without(table: CellTable, ignore: Sequence[str]) -> CellTable:
+def _drop_ignored(table: CellTable, ignore: Sequence[str]) -> CellTable:
     """Table without the named columns, and without numbers of rows that pandas wrote."""
     unknown = [name for name in ignore if name not in table.columns]
     if unknown:

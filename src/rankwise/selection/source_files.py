@@ -69,7 +69,7 @@ def find_imported_files(
     """
     files: dict[str, Path] = {}
     others: set[str] = set()
-    names = [*_with_packages(module)]
+    names = [*_list_packages(module)]
     for name in names:  # the list grows during the loop
         if not follows(name):
             others.add(name)
@@ -95,18 +95,18 @@ def _imports(module: str, path: Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _with_packages(alias.name)
+                yield from _list_packages(alias.name)
         elif isinstance(node, ast.ImportFrom):
             relative = "." * node.level + (node.module or "")
             try:
                 base = resolve_name(relative, package) if node.level else relative
             except ImportError:  # from outside of its package, which fails in Python too
                 continue
-            yield from _with_packages(base)
+            yield from _list_packages(base)
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _with_packages(module: str) -> Iterator[str]:
+def _list_packages(module: str) -> Iterator[str]:
     """A module and the packages that contain it, outermost first."""
     return accumulate(module.split("."), "{}.{}".format)
 
@@ -141,14 +141,14 @@ def is_own(module: str) -> bool:
 def _is_installed(module: str, file: Path) -> bool:
     """Whether an installer put the module there; ``pip --target`` may use any folder."""
     depth = module.count(".") + (file.stem == "__init__")
-    if module.partition(".")[0] in _recorded(file.parents[depth]):
+    if module.partition(".")[0] in _list_recorded(file.parents[depth]):
         return True
     path = file.resolve()
     return any(path.is_relative_to(folder) for folder in _install_folders())
 
 
 @cache
-def _recorded(folder: Path) -> frozenset[str]:
+def _list_recorded(folder: Path) -> frozenset[str]:
     """Top-level modules in a folder that are listed in records of installed distributions."""
     lines: list[str] = []
     for distribution in distributions(path=[str(folder)]):

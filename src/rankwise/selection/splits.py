@@ -263,7 +263,7 @@ def convert_to_folds(
     if not isinstance(data, FoldedData) and not _are_folds(data):
         raise TypeError(
             "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
-            f"{_described(data)}."
+            f"{_describe_data(data)}."
         )
     if cv is not None:
         raise ValueError(
@@ -281,7 +281,7 @@ def _are_folds(data: Any) -> bool:
     return is_list and len(data) > 0 and all(isinstance(fold, Fold) for fold in data)
 
 
-def _described(data: Any) -> str:
+def _describe_data(data: Any) -> str:
     """Description of a wrong ``data`` argument, and what to pass instead."""
     if isinstance(data, str | Path):
         name = str(data)

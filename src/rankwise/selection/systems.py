@@ -159,12 +159,12 @@ def evaluate_systems(
             data = convert_to_judged(data, score_columns=columns, **words)
     if are_runs:
         runs = {name: system.run for name, system in known.items()}
-        info, cells = _of_runs(runs, data, measurement, all_queries=all_queries)
+        info, cells = _evaluate_runs(runs, data, measurement, all_queries=all_queries)
     else:
-        info, cells = _of_rows(known, data, measurement)
+        info, cells = _evaluate_rows(known, data, measurement)
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
-        rankers={name: _described(system) for name, system in known.items()},
+        rankers={name: _describe_system(system) for name, system in known.items()},
         fold_infos=[info],
         cells=cells,
         settings=replace(settings, data=getattr(data, "name", "judgments")),
@@ -187,13 +187,13 @@ def _system(name: str, system: Any) -> Any:
     return ArrayScores(exact_float64(system, f"scores of {name!r}"))
 
 
-def _described(system: Any) -> str:
+def _describe_system(system: Any) -> str:
     if isinstance(system, GivenScores):
         return system.describe()
     return " ".join(repr(unfrozen(system)).split())
 
 
-def _of_runs(
+def _evaluate_runs(
     runs: Mapping[str, Run],
     data: RankingData | Qrels,
     measurement: Measurement,
@@ -247,7 +247,7 @@ def _of_runs(
     return _info(qids, len(counted), 0), cells
 
 
-def _of_rows(
+def _evaluate_rows(
     systems: Mapping[str, Any],
     data: RankingData | Qrels,
     measurement: Measurement,

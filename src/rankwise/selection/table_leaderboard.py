@@ -140,7 +140,13 @@ def leaderboard(
         greater_is_better=bool(greater_is_better),
     )
     names = ScoreColumns(
-        system, _listed(unit), _listed(score), run, stratum, cluster, _listed(ignore) or ()
+        system,
+        _list_columns(unit),
+        _list_columns(score),
+        run,
+        stratum,
+        cluster,
+        _list_columns(ignore) or (),
     )
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
@@ -149,7 +155,7 @@ def leaderboard(
     settings.check_baseline("systems", systems)
     _check_magnitudes(table)
     table, notes = _fill(table, missing)
-    table = _clustered(table)
+    table = _average_clusters(table)
     if len(table.units) < 2:
         raise ValueError(
             f"a leaderboard needs at least two {settings.unit} with values, got {len(table.units)}."
@@ -168,7 +174,7 @@ def _check_magnitudes(table: ScoreTable) -> None:
             )
 
 
-def _listed(names: str | Sequence[str] | None) -> Sequence[str] | None:
+def _list_columns(names: str | Sequence[str] | None) -> Sequence[str] | None:
     return [names] if isinstance(names, str) else names
 
 
@@ -201,7 +207,7 @@ def _fill(table: ScoreTable, missing: str | float) -> tuple[ScoreTable, dict[str
                 "such systems out, or choose another rule."
             )
         note = f"{n} of {len(dropped)} units, on which some system has no value, do not count"
-        return _kept(table, ~dropped), {"": [note]}
+        return _keep_units(table, ~dropped), {"": [note]}
     if missing == "pairs":
         return table, {
             name: [f"values missing: {n}; each pair is tested on the units of both"]
@@ -216,7 +222,7 @@ def _fill(table: ScoreTable, missing: str | float) -> tuple[ScoreTable, dict[str
     return replace(table, values=filled), notes
 
 
-def _kept(table: ScoreTable, kept: Any) -> ScoreTable:
+def _keep_units(table: ScoreTable, kept: Any) -> ScoreTable:
     def chosen(names: list[str] | None) -> list[str] | None:
         return None if names is None else [n for n, keep in zip(names, kept, strict=True) if keep]
 
@@ -227,7 +233,7 @@ def _kept(table: ScoreTable, kept: Any) -> ScoreTable:
     return ScoreTable(units or [], values, strata, clusters, table.layout)
 
 
-def _clustered(table: ScoreTable) -> ScoreTable:
+def _average_clusters(table: ScoreTable) -> ScoreTable:
     """Table of the means of clusters, which are then the units."""
     if table.clusters is None:
         return table
@@ -294,7 +300,7 @@ def _board(
         }
         for measure, columns in table.values.items()
     }
-    _note_single_runs(table, errors, cells)
+    _note_single_runs(errors, cells)
     return Leaderboard(
         measures={measure: measure for measure in table.values},
         rankers=dict.fromkeys(systems, "values of the table"),
@@ -305,9 +311,7 @@ def _board(
     )
 
 
-def _note_single_runs(
-    table: ScoreTable, errors: dict[str, dict[str, Any]], cells: list[FoldResult]
-) -> None:
+def _note_single_runs(errors: dict[str, dict[str, Any]], cells: list[FoldResult]) -> None:
     """Say of systems with one run, beside others with several, that its spread is unknown."""
     several = {name for found in errors.values() for name in found}
     if several:

@@ -152,7 +152,7 @@ def tune(
         notes = _choose_within_train_inplace(estimator)
     notes += fit(estimator, train, vali)
     is_watched = vali is not None or not takes_validation(estimator)
-    chosen, search = _chosen(estimator, is_watched), _own_search(estimator)
+    chosen, search = _find_chosen(estimator, is_watched), _own_search(estimator)
     is_by_select = any(
         name.rpartition("__")[2] == "measure" for name in estimator.get_params(deep=True)
     )
@@ -195,7 +195,7 @@ def _search(
     _, fitted, params, fit_notes = best
     notes += fit_notes
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
-    return Tuned(fitted, {**params, **_chosen(fitted, is_watched=True)}, search, notes)
+    return Tuned(fitted, {**params, **_find_chosen(fitted, is_watched=True)}, search, notes)
 
 
 def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:
@@ -228,7 +228,7 @@ def _is_val(value: Any) -> bool:
     return isinstance(value, str) and value == "val"
 
 
-def _chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:
+def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:
     """Parameters that a fitted estimator chose by itself.
 
     ``is_watched``: whether it saw all data on which it can choose. Boosting without validation rows

@@ -104,11 +104,11 @@ def run_all(
             "out, or run compare on this machine."
         )
     if client is not None:
-        yield from _on_cluster(run, due(), n_jobs, lost, client)
+        yield from _run_on_cluster(run, due(), n_jobs, lost, client)
     elif n_jobs == 1 and not isolate:
         yield from map(run, due())
     else:
-        yield from _in_workers(run, due(), n_jobs, lost, time_limit, dict(sources or {}))
+        yield from _run_in_workers(run, due(), n_jobs, lost, time_limit, dict(sources or {}))
 
 
 def uses_cluster() -> bool:
@@ -263,7 +263,7 @@ def _take(sources: dict[str, str], held: list[_Worker]) -> _Worker:
         held.remove(worker)
 
 
-def _in_workers(
+def _run_in_workers(
     run: Callable[[T], R],
     tasks: Iterator[T],
     n_jobs: int,
@@ -285,7 +285,7 @@ def _in_workers(
                     more = False
                     break
                 try:
-                    work = _pickled((run, task))
+                    work = _pickle((run, task))
                 except PicklingError as error:
                     yield lost(task, _NOT_SENT.format(error))
                     continue
@@ -328,7 +328,7 @@ def _in_workers(
             _keep(worker)
 
 
-def _pickled(value: Any) -> bytes:
+def _pickle(value: Any) -> bytes:
     """Pickle a value, also of local classes and functions; any error becomes a PicklingError."""
     try:
         return pickle.dumps(wrap_non_picklable_objects(value, keep_wrapper=False))
@@ -361,7 +361,7 @@ def _send(message: Any, sink: IO[bytes]) -> None:
     sink.flush()
 
 
-def _killed(n_jobs: int) -> str:
+def _describe_kill(n_jobs: int) -> str:
     """Message for a task whose process was killed by the system."""
     fix = "Try n_jobs=1." if n_jobs > 1 else "Free memory, or use fewer rows or features."
     return f"its process was killed, perhaps for lack of memory. {fix}"
@@ -372,7 +372,7 @@ def how_it_ended(code: int, n_jobs: int) -> str:
     if code >= 0:
         return f"its process ended with exit code {code}."
     if -code == signal.SIGKILL:
-        return _killed(n_jobs)
+        return _describe_kill(n_jobs)
     names = {number.value: number.name for number in signal.Signals}
     return f"its process was ended by signal {names.get(-code, -code)}."
 
@@ -447,12 +447,12 @@ def _call(state: _CallerState, work: bytes, before: _CallerState | None) -> byte
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         raised = error
     try:
-        return _pickled((result, raised))
+        return _pickle((result, raised))
     except PicklingError as error:
         return pickle.dumps((None, error))
 
 
-def _on_cluster(
+def _run_on_cluster(
     run: Callable[[T], R], tasks: Iterator[T], n_jobs: int, lost: Callable[[T, str], R], client: Any
 ) -> Iterator[R]:
     """Yield results from the workers of a Dask client as they finish.
@@ -471,20 +471,20 @@ def _on_cluster(
         for task in tasks:
             put(task)
             if len(waiting) >= 2 * n_jobs:
-                yield from _finished(waiting, again)
+                yield from _yield_finished(waiting, again)
         while waiting:
-            yield from _finished(waiting, again)
+            yield from _yield_finished(waiting, again)
         for task in again:
             put(task)
             dead: list[T] = []
-            yield from _finished(waiting, dead)
-            yield from (lost(task, _killed(n_jobs)) for task in dead)
+            yield from _yield_finished(waiting, dead)
+            yield from (lost(task, _describe_kill(n_jobs)) for task in dead)
     finally:
         for future in waiting:
             future.cancel()
 
 
-def _finished(waiting: dict[Future[R], T], dead: list[T]) -> Iterator[R]:
+def _yield_finished(waiting: dict[Future[R], T], dead: list[T]) -> Iterator[R]:
     """Results of the tasks that finish next; tasks whose worker died are added to ``dead``."""
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:

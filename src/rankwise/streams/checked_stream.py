@@ -153,7 +153,7 @@ class CheckedStream:
                 if groups.n_samples:
                     numbers.add(groups.ids[_order_of_queries(groups, numbers.last)])
             except (ValueError, TypeError) as error:
-                raise _placed(error, row) from None
+                raise _add_place(error, row) from None
             n_rows += groups.n_samples
             row += chunk.n_rows
         if not n_rows and self._like is None:
@@ -200,13 +200,13 @@ class CheckedStream:
                 kind = kind_of_ids(data.groups.ids) if self.has_qid else ""
                 same_kind_of_ids([("the rows before", kind_of_first), ("this chunk", kind)])
             except (ValueError, TypeError) as error:
-                raise _placed(error, row) from None
+                raise _add_place(error, row) from None
             kind_of_first = kind_of_first or kind
             if known is not None:
                 estimator.fit_fingerprint_ = known
             elif last is not None and len(data.y) and last in set(data.groups.ids.tolist()):
                 estimator.fit_fingerprint_["n_queries"] -= 1
-            data = replace(data, X=_as_type(data.X, like, row))
+            data = replace(data, X=_convert_to_type(data.X, like, row))
             like = data.X[:1].copy() if like is None else like
             row += chunk.n_rows
             if not len(data.y):
@@ -275,7 +275,7 @@ def _order_of_queries(groups: QueryGroups, last: Any) -> Int64Array:
     return np.array([*goes_on, *(q for q in queries if q not in goes_on)], dtype=np.int64)
 
 
-def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
+def _convert_to_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
     """X converted to the type of the first chunk, as concatenating all chunks would."""
     if first is None or (X.dtype == first.dtype and is_sparse(X) == is_sparse(first)):
         return X
@@ -288,7 +288,7 @@ def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
     )
 
 
-def _placed(error: Exception, row: int) -> Exception:
+def _add_place(error: Exception, row: int) -> Exception:
     """The error with its place in the stream."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     return kind(f"In the chunk that starts at row {row} of the stream: {error}")

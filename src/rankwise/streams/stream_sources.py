@@ -246,7 +246,7 @@ class Repeated(RowStream):
         columns: Columns | None = None
         for number, item in enumerate(self.make()):
             if not is_frame(item):
-                yield _as_chunk(item, number)
+                yield _convert_to_chunk(item, number)
                 continue
             table = collect_frame(item)
             assert table is not None
@@ -295,7 +295,7 @@ class Once(Repeated):
         return super().__iter__()
 
 
-def _as_chunk(item: Any, number: int) -> Chunk:
+def _convert_to_chunk(item: Any, number: int) -> Chunk:
     """Convert an item of an iterable to a chunk."""
     if isinstance(item, tuple):
         if not 1 <= len(item) <= 4:

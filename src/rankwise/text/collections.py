@@ -108,7 +108,7 @@ def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> Tex
     unknown = [name for name in chosen if name not in known]
     if unknown:
         raise ValueError(f"fields must be among {', '.join(known)}, got {unknown[0]!r}.")
-    documents = _by_id(
+    documents = _index_by_id(
         (
             (doc.doc_id, {name: getattr(doc, name) or "" for name in chosen})
             for doc in dataset.docs_iter()
@@ -236,10 +236,12 @@ _KNOWN: dict[str, tuple[str, Callable[[Path], TextCollection]]] = {
 
 def _documents(path: Path, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
     pairs = iterate_documents(path, fields)
-    return _by_id(((name, dict(zip(fields, texts, strict=True))) for name, texts in pairs), path)
+    return _index_by_id(
+        ((name, dict(zip(fields, texts, strict=True))) for name, texts in pairs), path
+    )
 
 
-def _by_id(
+def _index_by_id(
     documents: Iterable[tuple[str, dict[str, str]]], where: object
 ) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}

@@ -428,7 +428,7 @@ def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = Fa
 
 def _json_object(line: str, where: str) -> dict[str, Any]:
     try:
-        row = json.loads(line, object_pairs_hook=_without_repetition)
+        row = json.loads(line, object_pairs_hook=_check_unrepeated)
     except json.JSONDecodeError as error:
         raise ValueError(f"{where}: not valid JSON: {error}. Write one object per line.") from None
     except RecursionError:
@@ -443,7 +443,7 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
     return row
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _check_unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -225,7 +225,7 @@ def _probability(p: Postings) -> tuple[float, Float64Array]:
     return float(p.n_documents), p.document_frequency.astype(np.float64)
 
 
-def _saturated(p: Postings, k1: float, b: float) -> Float64Array:
+def _saturate(p: Postings, k1: float, b: float) -> Float64Array:
     """``tf / (tf + k1 (1 - b + b dl / avgdl))`` of every posting."""
     tf = p.counts.astype(np.float64)
     return tf / (tf + k1 * (1.0 - b + b * p.posting_lengths / max(p.mean_length, 1e-300)))
@@ -233,18 +233,16 @@ def _saturated(p: Postings, k1: float, b: float) -> Float64Array:
 
 def _lucene(p: Postings, *, k1: float, b: float) -> Float64Array:
     n, df = _probability(p)
-    return p.per_posting(np.log1p((n - df + 0.5) / (df + 0.5))) * _saturated(p, k1, b)
+    return p.per_posting(np.log1p((n - df + 0.5) / (df + 0.5))) * _saturate(p, k1, b)
 
 
 def _robertson(p: Postings, *, k1: float, b: float) -> Float64Array:
     n, df = _probability(p)
-    return p.per_posting(np.log(np.maximum((n - df + 0.5) / (df + 0.5), 1.0))) * _saturated(
-        p, k1, b
-    )
+    return p.per_posting(np.log(np.maximum((n - df + 0.5) / (df + 0.5), 1.0))) * _saturate(p, k1, b)
 
 
 def _atire(p: Postings, *, k1: float, b: float) -> Float64Array:
-    return p.per_posting(idf(p)) * _saturated(p, k1, b) * (k1 + 1.0)
+    return p.per_posting(idf(p)) * _saturate(p, k1, b) * (k1 + 1.0)
 
 
 def _okapi(p: Postings, *, k1: float, b: float, epsilon: float) -> Float64Array:
@@ -252,7 +250,7 @@ def _okapi(p: Postings, *, k1: float, b: float, epsilon: float) -> Float64Array:
     known = df > 0
     value = np.log((n - df + 0.5) / (df + 0.5))
     floor = epsilon * float(value[known].mean()) if known.any() else 0.0
-    return p.per_posting(np.where(value < 0, floor, value)) * _saturated(p, k1, b) * (k1 + 1.0)
+    return p.per_posting(np.where(value < 0, floor, value)) * _saturate(p, k1, b) * (k1 + 1.0)
 
 
 def bm25f_weights(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -89,6 +89,28 @@ class Postings:
     def posting_lengths(self) -> Float64Array:
         """Length of the document of each posting."""
         return self.lengths[self.documents].astype(np.float64)
+
+
+def number_terms(terms: Iterable[str], vocabulary: dict[str, int], doc_id: str) -> list[int]:
+    """Number of each term of a document; unknown terms are added to the vocabulary.
+
+    Raises
+    ------
+    TypeError
+        If a term is not a str; the message names the document.
+    """
+    numbers = []
+    for term in terms:
+        number = vocabulary.get(term)
+        if number is None:
+            if not isinstance(term, str):
+                raise TypeError(
+                    f"the analyzer must give str, got {type(term).__name__} for document "
+                    f"{doc_id!r}."
+                )
+            number = vocabulary[term] = len(vocabulary)
+        numbers.append(number)
+    return numbers
 
 
 def join_fields(

@@ -227,12 +227,12 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
                 f"{len(document_of)}."
             )
         vectors = self._check()
-        asked = self._asked(list(texts.values()))
+        asked = self._number_queries(list(texts.values()))
         parts = [
-            self._of_stream(stream, asked, query_of, document_of) for stream in self._prepared()
+            self._count_stream(stream, asked, query_of, document_of) for stream in self._prepare()
         ]
         if vectors is not None:
-            parts.append(self._of_vectors(vectors, list(texts.values()), query_of, document_of))
+            parts.append(self._score_vectors(vectors, list(texts.values()), query_of, document_of))
         X = np.concatenate(parts, axis=1)
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0].tolist()
@@ -264,7 +264,9 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         names = self.feature_names
         return RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
 
-    def _asked(self, texts: list[str]) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    def _number_queries(
+        self, texts: list[str]
+    ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
         """Terms of the queries in their order with bounds, and different ones with bounds."""
         tokens, terms = [], []
         for text in texts:
@@ -274,7 +276,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
             terms.append([known.get(word, -1) for word in dict.fromkeys(words)])
         return (*_flat(tokens), *_flat(terms))
 
-    def _prepared(self) -> list[tuple[Any, ...]]:
+    def _prepare(self) -> list[tuple[Any, ...]]:
         """What the kernel needs of every stream."""
         index = self.index
         prepared = self.__dict__.get("_streams")
@@ -297,7 +299,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
             prepared = self.__dict__["_streams"] = whole, made
         return prepared[1]
 
-    def _of_stream(
+    def _count_stream(
         self, stream: Any, asked: Any, query_of: Int64Array, document_of: Int64Array
     ) -> Float64Array:
         out = np.empty((len(query_of), len(NAMES)))
@@ -314,7 +316,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         thread_map(work, starts, available_threads())
         return out
 
-    def _of_vectors(
+    def _score_vectors(
         self,
         vectors: Float64Array,
         texts: list[str],

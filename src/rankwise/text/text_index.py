@@ -33,7 +33,13 @@ from rankwise.text.models import (
     score_queries,
     settings_of,
 )
-from rankwise.text.postings import Postings, join_fields, select_documents, terms_by_occurrence
+from rankwise.text.postings import (
+    Postings,
+    join_fields,
+    number_terms,
+    select_documents,
+    terms_by_occurrence,
+)
 from rankwise.typing import Float64Array, Int64Array
 
 # Queries that one thread scores at a time.
@@ -179,16 +185,7 @@ class TextIndex:
                     )
                 new[identifier] = None
                 for place, text in enumerate(texts):
-                    for term in self.analyzer(text):
-                        number = vocabulary.get(term)
-                        if number is None:
-                            if not isinstance(term, str):
-                                raise TypeError(
-                                    f"the analyzer must give str, got {type(term).__name__} for "
-                                    f"document {identifier!r}."
-                                )
-                            number = vocabulary[term] = len(vocabulary)
-                        tokens[place].append(number)
+                    tokens[place].extend(number_terms(self.analyzer(text), vocabulary, identifier))
                     ends[place].append(len(tokens[place]))
         order = np.arange(len(known) + len(new))
         is_kept = np.ones(len(order), dtype=bool)
@@ -498,5 +495,4 @@ class TextIndex:
             weights = finite_weights(compute, model, facts)
             self._last = key, (np.ascontiguousarray(weights), scale)
         weights, scale = self._last[1]
-
         return partial(score_queries, chosen, p, self._idf, weights, scale, settings)

@@ -282,7 +282,7 @@ class TextRanker(BaseEstimator):
         names = [*self._pairs.feature_names, "retrieval_score"]
         missed = find_missed_documents(qrels, run.qid, run.doc_ids)
         data = RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
-        kept = self._kept(data, judged)
+        kept = self._select_rows(data, judged)
         return data if kept.all() else data.take(np.flatnonzero(kept))
 
     def recall(self, queries: Any, qrels: Any) -> float:
@@ -393,7 +393,7 @@ class TextRanker(BaseEstimator):
         X = np.concatenate([X, run.scores[:, None]], axis=1)
         return QueryScaler("standard").fit_transform(X, qid=run.qid)
 
-    def _kept(self, data: RankingData, judged: Any) -> Any:
+    def _select_rows(self, data: RankingData, judged: Any) -> Any:
         if self.unjudged == "zero":
             return np.ones(len(data), dtype=bool)
         kept = judged.copy()

@@ -157,7 +157,7 @@ def _document(
         number = numbers[0]
         before = _plain(body, marks, _Element("", 0, number.start, True))
         after = _plain(body, marks, _Element("", number.end, len(body), True))
-        found["text"] = _collapsed(f"{before} {after}")
+        found["text"] = _collapse_blanks(f"{before} {after}")
     return found
 
 
@@ -199,7 +199,8 @@ def _texts(
             own.append(_plain(body, marks, element))
             ends[name] = element.end
     return {
-        name: _collapsed(" ".join(own)) if name in fields else None for name, own in parts.items()
+        name: _collapse_blanks(" ".join(own)) if name in fields else None
+        for name, own in parts.items()
     }
 
 
@@ -265,16 +266,16 @@ def _plain(body: str, marks: list[_Mark], element: _Element) -> str:
         mark = marks[number]
         if mark.end > element.end:
             break
-        pieces += [_decoded(body[place : mark.start]), mark.inner]
+        pieces += [_decode_entities(body[place : mark.start]), mark.inner]
         place = mark.end
-    return " ".join([*pieces, _decoded(body[place : element.end])])
+    return " ".join([*pieces, _decode_entities(body[place : element.end])])
 
 
-def _decoded(text: str) -> str:
+def _decode_entities(text: str) -> str:
     return _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
 
 
-def _collapsed(text: str) -> str:
+def _collapse_blanks(text: str) -> str:
     return _SPACES.sub(" ", text).strip(_BLANKS)
 
 
@@ -288,6 +289,6 @@ def _check_outside(text: str, at: str, where: str) -> None:
     """Raise if there is text outside of all entries, or of all elements of a topic."""
     if not text.strip(_BLANKS):
         return
-    plain = _collapsed(_plain(text, _marks(text), _Element("", 0, len(text), True)))
+    plain = _collapse_blanks(_plain(text, _marks(text), _Element("", 0, len(text), True)))
     if plain.strip("\ufeff"):
         raise ValueError(f"{at}: text {where}: {plain[:40]!r}. Put it inside, or remove it.")

@@ -91,21 +91,21 @@ class ColumnTable:
             return cls(nominal, ordered)
         frame = collect_frame(plain_frame(X))
         if frame is None:
-            if not _is_from_dtype(categorical_features) and np.ndim(_as_array(X)) == 2:
-                array = _as_array(X)
-                counted = _counted_rows(sample_weight, len(array))
-                for column in _chosen(categorical_features, array.shape[1], None):
-                    nominal[column] = _sorted_categories(array[counted, column])
+            if not _is_from_dtype(categorical_features) and np.ndim(_convert_to_array(X)) == 2:
+                array = _convert_to_array(X)
+                counted = _count_rows(sample_weight, len(array))
+                for column in _choose_columns(categorical_features, array.shape[1], None):
+                    nominal[column] = _sort_categories(array[counted, column])
             return cls(nominal, ordered)
         chosen: Iterable[int] = ()
         if not _is_from_dtype(categorical_features):
-            chosen = _chosen(categorical_features, len(frame.columns), list(frame.columns))
-        counted = _counted_rows(sample_weight, len(frame))
+            chosen = _choose_columns(categorical_features, len(frame.columns), list(frame.columns))
+        counted = _count_rows(sample_weight, len(frame))
         for column, series in enumerate(frame.iter_columns()):
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
-                nominal[column] = _sorted_categories(convert_to_array(series.to_native())[counted])
+                nominal[column] = _sort_categories(convert_to_array(series.to_native())[counted])
             elif declared is not None:
                 ordered[column] = declared
         return cls(nominal, ordered)
@@ -147,7 +147,7 @@ class ColumnTable:
                 for j, categories in coded.items()
             ]
             return restore_labels(frame.with_columns(*new).to_native(), X)
-        array = _as_array(X)
+        array = _convert_to_array(X)
         # float32 stays float32; object arrays keep numbers as they are until the rows are checked.
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
         for column, categories in coded.items():
@@ -257,14 +257,14 @@ def dense_within_memory(X: FrameLike) -> FrameLike:
     return X.toarray()
 
 
-def _as_array(X: Any) -> NDArray[Any]:
+def _convert_to_array(X: Any) -> NDArray[Any]:
     """X as an array; lists keep the types of their values, and text has no fixed width."""
     # A list of numbers and text would become an array of text without the object dtype.
     array = np.asarray(dense_within_memory(X), dtype=getattr(X, "dtype", object))
     return array.astype(object) if array.dtype.kind in "SUT" else array
 
 
-def _counted_rows(sample_weight: Any, n_samples: int) -> Any:
+def _count_rows(sample_weight: Any, n_samples: int) -> Any:
     """Rows of positive weight, as a mask; all rows if the weights do not fit."""
     weight = None if sample_weight is None else np.asarray(sample_weight)
     if weight is None or weight.shape != (n_samples,) or weight.dtype.kind not in "biuf":
@@ -276,7 +276,9 @@ def _is_from_dtype(categorical_features: Any) -> bool:
     return isinstance(categorical_features, str) and categorical_features == FROM_DTYPE
 
 
-def _chosen(categorical_features: Any, n_features: int, names: Sequence[Any] | None) -> list[int]:
+def _choose_columns(
+    categorical_features: Any, n_features: int, names: Sequence[Any] | None
+) -> list[int]:
     """Numbers of the columns that a mask, numbers or names choose."""
     given = np.atleast_1d(np.asarray(categorical_features, dtype=None))
     if given.dtype == bool:
@@ -312,7 +314,7 @@ def _is_text(series: Any) -> bool:
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _sorted_categories(values: NDArray[Any]) -> NDArray[Any]:
+def _sort_categories(values: NDArray[Any]) -> NDArray[Any]:
     """The distinct values that are not missing, ascending; text after numbers."""
     if values.dtype.kind in "biuf":
         return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)

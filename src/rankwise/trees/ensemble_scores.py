@@ -130,7 +130,7 @@ class _TreeWalk:
     def add(self, X: FloatArray, columns: Int64Array, out: Float64Array) -> None:
         """Add the scores of a block of rows, which holds the features in the given columns."""
         indptr, feature, *rest = self.arrays
-        feature = _renumbered(feature, self.features, columns)
+        feature = _renumber(feature, self.features, columns)
         X = np.ascontiguousarray(X)
         kernel: Any = add_nominal_trees if self.sets else add_trees
         kernel(X, indptr, feature, *rest, *self.sets, out)
@@ -202,7 +202,7 @@ def _features_of(trees: TreeEnsemble) -> Int64Array:
     return np.flatnonzero(tested)
 
 
-def _renumbered(
+def _renumber(
     feature: NDArray[np.int32], features: Int64Array, columns: Int64Array
 ) -> NDArray[np.int32]:
     """Column that each node tests if the columns with the numbers ``features`` are ``columns``."""
@@ -220,7 +220,7 @@ def _add_to_few(trees: TreeEnsemble, X: Matrix, out: Float64Array) -> None:
     check_columns_read(features, X.shape[1])
     if is_sparse(X):
         X, columns = X[:, features].toarray(), np.arange(len(features))
-    feature = _renumbered(trees.feature, features, columns)
+    feature = _renumber(trees.feature, features, columns)
     roots = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
     left, right = roots + trees.left, roots + trees.right
     node = np.repeat(trees.indptr[:-1, None], len(out), axis=1).ravel()

@@ -235,7 +235,7 @@ class _Grower:
         """Split every node that can be split, a level at a time."""
         while frontier.n_open:
             splits = self._find(frontier)
-            frontier = self._divide(frontier, splits, self._accepted(splits))
+            frontier = self._divide(frontier, splits, self._select_splits(splits))
 
     def best_first(self, frontier: Frontier, max_leaf_nodes: int) -> None:
         """Split the node with the largest gain until there are enough leaves."""
@@ -243,7 +243,7 @@ class _Grower:
         for _ in range(1, max_leaf_nodes):
             if frontier.n_open:
                 splits, numbers = self._find(frontier), frontier.numbers[frontier.is_open]
-                for i in self._accepted(splits):
+                for i in self._select_splits(splits):
                     # Of equal gains the smaller node number, which is unique, so frontiers are
                     # never compared.
                     entry = (-float(splits.gain[i]), int(numbers[i]), frontier, splits, int(i))
@@ -269,7 +269,7 @@ class _Grower:
         others = self.rows.find(frontier, ties, ~drawn & without[:, None])
         return others.where(without, splits)
 
-    def _accepted(self, splits: Splits) -> Int64Array:
+    def _select_splits(self, splits: Splits) -> Int64Array:
         """The nodes whose best split gains enough."""
         return np.flatnonzero((splits.gain > 0) & (splits.gain >= self.limits.min_gain))
 

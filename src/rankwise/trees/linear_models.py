@@ -170,8 +170,8 @@ def grow_models(
                               right), prune)  # fmt: skip
     coef, intercept = np.zeros((n, X.shape[1])), np.zeros(n)
     for leaf, path in _paths(feature, left, right):
-        coef[leaf], intercept[leaf] = _smoothed(models, weights, path, smoothing, X.shape[1])
-    reached = _reached(feature, left, right)
+        coef[leaf], intercept[leaf] = _smooth(models, weights, path, smoothing, X.shape[1])
+    reached = _find_reached(feature, left, right)
     number = np.cumsum(reached) - 1
     inner = feature[reached] != LEAF
     return ModelNodes(
@@ -273,7 +273,7 @@ def fit_linear(
     right = ((X[:, used] * weight[:, None]).T @ y) / scale
     inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(gram), np.eye(len(used)))
     beta = inverse @ right
-    kept = _chosen(inverse, beta, left_over - float(right @ beta), n, EXACT * left_over)
+    kept = _choose_columns(inverse, beta, left_over - float(right @ beta), n, EXACT * left_over)
     used, beta = used[kept], beta[kept] / scale[kept]
     residual = y - X[:, used] @ beta
     return NodeRegression(
@@ -281,7 +281,7 @@ def fit_linear(
     )
 
 
-def _chosen(
+def _choose_columns(
     inverse: Float64Array, beta: Float64Array, sse: float, n: float, least: float
 ) -> Int64Array:
     """Select the columns to keep; ``beta`` is updated in place to their coefficients.
@@ -322,7 +322,7 @@ def _paths(feature: Int64Array, left: Int64Array, right: Int64Array) -> list[tup
     return paths
 
 
-def _reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
+def _find_reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
     """Nodes that remain after pruning."""
     reached = np.zeros(len(feature), dtype=bool)
     for _, path in _paths(feature, left, right):
@@ -330,7 +330,7 @@ def _reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
     return reached
 
 
-def _smoothed(
+def _smooth(
     models: list[NodeRegression], weights: Float64Array, path: list[int], k: float, n_features: int
 ) -> tuple[Float64Array, float]:
     """Model of a leaf, averaged with the models of its ancestors."""

@@ -67,7 +67,7 @@ class TreeReader:
         """
         _check_tree(estimator)
         features = _feature_names(estimator, feature_names, len(estimator.has_missing_))
-        classes = _checked("class_names", class_names, estimator.classes_.tolist())
+        classes = _check_names("class_names", class_names, estimator.classes_.tolist())
         return cls(estimator, features, classes, digits, estimator.tree_.parent)
 
     @classmethod
@@ -319,7 +319,7 @@ def _missing(estimator: Any, n_features: int) -> Any:
 def _feature_names(estimator: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
     own = getattr(estimator, "feature_names_in_", None)
     own = [f"x{column}" for column in range(n_features)] if own is None else own
-    return _checked("feature_names", given, own)
+    return _check_names("feature_names", given, own)
 
 
 def _leaves_below(tree: Any) -> list[int]:
@@ -345,7 +345,7 @@ def _check_tree(estimator: Any) -> None:
     )
 
 
-def _checked(argument: str, given: Sequence[str] | None, own: Sequence[Any]) -> list[str]:
+def _check_names(argument: str, given: Sequence[str] | None, own: Sequence[Any]) -> list[str]:
     names = [str(name) for name in (own if given is None else given)]
     if len(names) != len(own):
         raise ValueError(f"{argument} must hold {len(own)} names, got {len(names)}.")

@@ -22,7 +22,7 @@ _SEED = 0  # folds are part of the method: the same for every random_state
 
 def deal_queries(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
     """Query numbers of each fold; queries are sorted by id, shuffled and dealt out."""
-    order = np.random.RandomState(seed).permutation(_sorted_by_id(groups.ids))
+    order = np.random.RandomState(seed).permutation(_sort_by_id(groups.ids))
     return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
 
 
@@ -85,7 +85,7 @@ def split_stratified(
     if len(y) < 2:
         raise ValueError(f"folds need two or more rows, got n_samples={len(y)}.")
     if groups.n_queries > 1:
-        key = np.argsort(_sorted_by_id(groups.ids))[groups.codes()]
+        key = np.argsort(_sort_by_id(groups.ids))[groups.codes()]
         unit = np.unique(key, return_inverse=True)[1]
         level = np.bincount(unit, y) / np.bincount(unit)
     else:
@@ -159,7 +159,7 @@ def _row_numbers(rows: ArrayLike, n_rows: int) -> Int64Array:
     return given.astype(np.int64)
 
 
-def _sorted_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:
+def _sort_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:
     if ids.dtype != object:
         return np.argsort(ids, kind="stable").astype(np.int64)
     keys = [(type(value).__name__, repr(value)) for value in ids]

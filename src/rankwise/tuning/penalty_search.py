@@ -1,9 +1,10 @@
 """The search for a penalty: a number, a list, or the name of a selection method for a default grid.
 
 An estimator declares its :class:`Penalty` once. Its fit makes a :class:`PenaltySearch` from the
-parameter's value: the grid, the measure, the folds and the validation rows. A :class:`Path` solves
-for every value of the grid (once per kernel width, for example) and measures held-out rows; the
-search chooses. A number is a grid of one value, for which nothing is measured.
+parameter's value: the grid, the measure, the folds and the validation rows. A
+:class:`SolutionPath` solves for every value of the grid (once per kernel width, for example) and
+measures held-out rows; the search chooses. A number is a grid of one value, for which nothing is
+measured.
 
 Selection methods ("ways"): "cv" (folds of queries), "val" (validation data), "loqo" (exact
 leave-one-query-out) and "lpo" (exact leave-pair-out). A list is searched on validation data if
@@ -33,7 +34,7 @@ FitOut = TypeVar("FitOut", covariant=True)
 Way = Literal["fixed", "cv", "val", "loqo", "lpo"]
 
 
-class Path(Protocol[FitOut]):
+class SolutionPath(Protocol[FitOut]):
     """Solutions for every value of a grid, with methods to measure held-out rows.
 
     Every method returns the solutions on all training rows. Measuring methods also return an array
@@ -49,14 +50,14 @@ class Path(Protocol[FitOut]):
 
 
 @runtime_checkable
-class LeaveQueryOutPath(Path[FitOut], Protocol[FitOut]):
+class LeaveQueryOutPath(SolutionPath[FitOut], Protocol[FitOut]):
     """A path that has exact leave-one-query-out."""
 
     def leave_query_out(self, measure: Measure) -> tuple[FitOut, Float64Array]: ...
 
 
 @runtime_checkable
-class LeavePairOutPath(Path[FitOut], Protocol[FitOut]):
+class LeavePairOutPath(SolutionPath[FitOut], Protocol[FitOut]):
     """A path that has exact leave-pair-out."""
 
     def leave_pair_out(self) -> tuple[FitOut, Float64Array]: ...
@@ -294,7 +295,7 @@ class PenaltySearch:
         results = self._results(searched, parts) if parts else None
         return Choice(fit, index, float(self.penalties.values[index]), results)
 
-    def solve(self, path: Path[Fit]) -> tuple[Fit, Float64Array | None]:
+    def solve(self, path: SolutionPath[Fit]) -> tuple[Fit, Float64Array | None]:
         """Solutions of a path and its measures of held-out rows, by the method of the way."""
         if self.way == "fixed":
             return path.solve(), None

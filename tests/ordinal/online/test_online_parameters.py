@@ -83,6 +83,13 @@ def test_number_of_pranks_stays_as_begun(combine, features, begun, later, square
         assert_refused(learner, {"n_prank": later}, message, X, y)
 
 
+def test_a_fit_without_a_kernel_forgets_the_one_before(square):
+    X, y = square[0][:30], square[1][:30]
+    refitted = PRank(kernel="rbf", gamma=1.0, shuffle=False).fit(X, y).set_params(kernel=None)
+    refitted.set_params(gamma=None).fit(X, y)
+    assert vars(refitted).keys() == vars(PRank(shuffle=False).fit(X, y)).keys()
+
+
 def test_keywords_changed_in_place_are_seen(square):
     X, y = square[0][:30], square[1][:30]
     fitted = PRank(kernel=linear, kernel_params={"shift": np.array([1.0])}, shuffle=False).fit(X, y)

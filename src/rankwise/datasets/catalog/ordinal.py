@@ -181,7 +181,7 @@ def _table_data(name: str, known: OrdinalSet, table: dict[str, NDArray[Any]]) ->
     for column in names:
         cells = table[column]
         found = _categories(name, column, cells, known) if column in known.nominal else ()
-        columns.append(_codes(cells, found) if found else _as_numbers(cells))
+        columns.append(_codes(cells, found) if found else _convert_to_numbers(cells))
         categories.append(found)
     target = table[known.target]
     X = np.column_stack(columns)
@@ -199,7 +199,7 @@ def _table_data(name: str, known: OrdinalSet, table: dict[str, NDArray[Any]]) ->
         feature_names=names,
         categorical_features=np.array([bool(found) for found in categories]),
         categories=tuple(categories),
-        target=None if known.classes else _as_numbers(target),
+        target=None if known.classes else _convert_to_numbers(target),
         name=name,
     )
 
@@ -220,7 +220,7 @@ def _codes(cells: NDArray[Any], categories: tuple[str, ...]) -> Float64Array:
     return np.array([code.get(cell, np.nan) for cell in cells.tolist()], dtype=np.float64)
 
 
-def _as_numbers(cells: NDArray[Any]) -> Float64Array:
+def _convert_to_numbers(cells: NDArray[Any]) -> Float64Array:
     return np.where(np.isin(cells, MISSING), "nan", cells).astype(np.float64)
 
 

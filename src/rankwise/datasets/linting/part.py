@@ -135,7 +135,7 @@ def check_queries(part: HashedRows) -> Iterator[Finding]:
     groups, where = part.groups, part.name
     if not np.isfinite(part.y).all():
         bad = ~np.isfinite(part.y)
-        yield _found(
+        yield _make_finding(
             "error", "labels that are not numbers", where, bad, part.row, "drop these rows"
         )
         return
@@ -147,14 +147,14 @@ def check_queries(part: HashedRows) -> Iterator[Finding]:
     highest, lowest = np.maximum.reduceat(y, starts), np.minimum.reduceat(y, starts)
     none = highest <= 0
     if y.min() >= 0:
-        yield _found(
+        yield _make_finding(
             "warning", "queries without relevant rows", where, none, query,
             "measures skip them, or count them as 0 or 1, by convention",
         )  # fmt: skip
     single = groups.sizes == 1
-    yield _found("warning", "queries of one row", where, single, query, "nothing to rank")
+    yield _make_finding("warning", "queries of one row", where, single, query, "nothing to rank")
     same = (highest == lowest) & ~single & ~(none & (y.min() >= 0))
-    yield _found(
+    yield _make_finding(
         "warning", "queries of one grade", where, same, query,
         "any order is correct, and pairwise losses have no pairs",
     )  # fmt: skip
@@ -164,14 +164,14 @@ def check_queries(part: HashedRows) -> Iterator[Finding]:
         ordered = direction == sign
         # One or two rows are often in order, so the queries are judged together.
         if 2 * ordered.sum() > n_mixed and log_chance[ordered].sum() < RARE:
-            yield _found(
+            yield _make_finding(
                 "warning", f"queries whose rows are in {name} order of their labels", where,
                 ordered, query, ORDERED_NOTE[sign],
             )  # fmt: skip
     if groups.order is not None:
         codes = groups.codes()
         runs = np.bincount(codes[np.append(True, codes[1:] != codes[:-1])])
-        yield _found(
+        yield _make_finding(
             "info", "queries whose rows are scattered", where, runs > 1, query,
             "grouped by id; programs that read group sizes see other queries",
         )  # fmt: skip
@@ -181,7 +181,7 @@ def check_label_order(part: HashedRows) -> Iterator[Finding]:
     """Find tables of several queries whose rows are all in the order of their labels."""
     if part.groups.n_queries > 1 and (name := order_of_labels(part.y)):
         everything = np.ones(len(part.y), dtype=bool)
-        yield _found(
+        yield _make_finding(
             "warning", f"rows in {name} order of their labels", part.name, everything, part.row,
             "online learners see one label after another: shuffle the rows",
         )  # fmt: skip
@@ -192,22 +192,22 @@ def check_rows(part: HashedRows) -> Iterator[Finding]:
     codes, where = part.groups.codes(), part.name
     if part.documents is not None:
         has_id, documents = part.documents
-        twice = _repeated(codes.astype(np.uint64), documents.astype(np.uint64)) & has_id
-        yield _found(
+        twice = _find_repeated(codes.astype(np.uint64), documents.astype(np.uint64)) & has_id
+        yield _make_finding(
             "warning", "rows whose document occurred earlier in the query", where, twice, part.row,
             "a ranking with a document twice cannot be evaluated by document",
         )  # fmt: skip
     rows = part.hashes.rows
     sums = np.add.reduceat(mix(part.groups.sort(rows)), part.groups.indptr[:-1])
     sizes = part.groups.sizes.astype(np.uint64)
-    yield _found(
-        "warning", "queries with the rows of an earlier one", where, _repeated(sums, sizes),
+    yield _make_finding(
+        "warning", "queries with the rows of an earlier one", where, _find_repeated(sums, sizes),
         lambda q: str(part.groups.ids[q]), "the same documents and features under another id",
     )  # fmt: skip
     keys = mix(rows ^ mix(codes.astype(np.uint64) + np.uint64(1)))
     _, inverse = np.unique(keys, return_inverse=True)
-    equal = _repeated(keys, np.zeros_like(keys))
-    yield _found(
+    equal = _find_repeated(keys, np.zeros_like(keys))
+    yield _make_finding(
         "info", "rows equal to an earlier one of their query", where, equal, part.row,
         "their scores tie",
     )  # fmt: skip
@@ -216,7 +216,7 @@ def check_rows(part: HashedRows) -> Iterator[Finding]:
     np.minimum.at(low, inverse[judged], part.y[judged])
     np.maximum.at(high, inverse[judged], part.y[judged])
     differs = (low < high)[inverse]
-    yield _found(
+    yield _make_finding(
         "warning", "equal rows of a query with different labels", where, differs, part.row,
         "no function of the features can order them",
     )  # fmt: skip
@@ -225,22 +225,22 @@ def check_rows(part: HashedRows) -> Iterator[Finding]:
 def check_features(part: HashedRows) -> Iterator[Finding]:
     """Find features that are constant, duplicated or not finite."""
     hashes, where = part.hashes, part.name
-    yield _found(
+    yield _make_finding(
         "error", "features with infinite values", where, hashes.n_inf > 0, part.feature,
         f"{int(hashes.n_inf.sum()):,} values; fit rejects them",
     )  # fmt: skip
-    yield _found(
+    yield _make_finding(
         "warning", "features with NaN", where, hashes.n_nan > 0, part.feature,
         f"{int(hashes.n_nan.sum()):,} values; only trees and boosting adapters accept them",
     )  # fmt: skip
-    yield _found(
+    yield _make_finding(
         "warning", "constant features", where, hashes.constant, part.feature,
         "they cannot distinguish rows",
     )  # fmt: skip
     copies = copied_columns(part)
     is_copy = np.zeros(len(hashes.columns), dtype=bool)
     is_copy[list(copies)] = True
-    yield _found(
+    yield _make_finding(
         "warning", "duplicate features", where, is_copy,
         lambda j: f"{part.feature(j)} = {part.feature(copies[j])}",
         "weights are spread over equal columns",
@@ -265,7 +265,7 @@ def _column(block: Matrix, j: int) -> NDArray[Any]:
     return block[:, [j]].toarray().ravel() if is_sparse(block) else block[:, j]
 
 
-def _repeated(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _find_repeated(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Mask of the entries whose pair of keys occurred before."""
     order = np.lexsort((second, first))
     same = np.zeros(len(order), dtype=bool)
@@ -274,7 +274,7 @@ def _repeated(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[
     return same
 
 
-def _found(
+def _make_finding(
     level: Any,
     what: str,
     where: str,

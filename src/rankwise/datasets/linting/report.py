@@ -94,7 +94,7 @@ class LintReport:
         return {"ok": self.ok, **asdict(self)}
 
     def __str__(self) -> str:
-        counts = [_counted(self.count(level), level) for level in LEVELS]
+        counts = [_format_count(self.count(level), level) for level in LEVELS]
         title = f"Lint of {self.name or 'data'}: {', '.join(counts)}"
         parts = _table(
             ("part", "rows", "queries", "features", "rows a query", "labels"),
@@ -136,7 +136,7 @@ class LintReport:
         return "\n\n".join(block for block in (title, parts, findings, more) if block)
 
 
-def _counted(count: int, level: str) -> str:
+def _format_count(count: int, level: str) -> str:
     noun = {"error": "error", "warning": "warning", "info": "note"}[level]
     return f"{count} {noun}{'' if count == 1 else 's'}"
 

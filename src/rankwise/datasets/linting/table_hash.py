@@ -73,13 +73,13 @@ def hash_table(X: Matrix, first_row: int = 0) -> TableHash:
     row_factors, column_factors = _factors(first_row, n_rows), _factors(0, n_columns)
     if is_sparse(X):
         return _hash_csr(X, row_factors, column_factors)
-    first = _mixed(X[:1]).ravel() if n_rows else np.zeros(n_columns, dtype=np.uint64)
+    first = _mix_bits(X[:1]).ravel() if n_rows else np.zeros(n_columns, dtype=np.uint64)
     rows = np.zeros(n_rows, dtype=np.uint64)
     step = max(1, VALUES_PER_BLOCK // max(1, n_columns))
 
     def block(start: int) -> tuple[UInt64Array, NDArray[np.bool_], Int64Array, Int64Array]:
         part = X[start : start + step]
-        mixed = _mixed(part)
+        mixed = _mix_bits(part)
         rows[start : start + step] = mixed @ column_factors
         finite = np.isfinite(part)
         n_nan = n_inf = np.zeros(n_columns, dtype=np.int64)
@@ -108,7 +108,7 @@ def mix(bits: UInt64Array) -> UInt64Array:
     return bits ^ (bits >> np.uint64(31))
 
 
-def _mixed(values: NDArray[Any]) -> UInt64Array:
+def _mix_bits(values: NDArray[Any]) -> UInt64Array:
     """Mixed bits of numbers; −0.0 is treated as 0, and float32 is not converted."""
     values = values + values.dtype.type(0)
     words = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
@@ -123,7 +123,7 @@ def _factors(start: int, n: int) -> UInt64Array:
 def _hash_csr(X: Any, row_factors: UInt64Array, column_factors: UInt64Array) -> TableHash:
     n_rows, n_columns = X.shape
     X = canonicalise(X)
-    mixed = sparse.csr_matrix((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
+    mixed = sparse.csr_matrix((_mix_bits(X.data), X.indices, X.indptr), shape=X.shape)
     stored = X.indices[mixed.data != 0]
     n_stored = np.bincount(stored, minlength=n_columns)
     first = (

@@ -68,8 +68,8 @@ def fit_factors(context: Context, rank: int, penalty: float, n_rounds: int = _RO
     by_item: Any = sparse.csr_array(residuals.T)
     rated_by: Any = sparse.csr_array(rated.T)
     for _ in range(n_rounds):
-        P = _solved(residuals, rated, Q, penalty)
-        Q = _solved(by_item, rated_by, P, penalty)
+        P = _solve_rows(residuals, rated, Q, penalty)
+        Q = _solve_rows(by_item, rated_by, P, penalty)
     return P, Q
 
 
@@ -88,9 +88,9 @@ def rotate_factors(factors: Factors) -> Factors:
     return np.pad(found[0], ((0, 0), (0, missing))), np.pad(found[1], ((0, 0), (0, missing)))
 
 
-def singular(matrix: Any, rank: int = SINGULAR_RANK) -> Factors:
+def singular(matrix: Any) -> Factors:
     """Factors of the best low-rank approximation of a matrix, including its zeros."""
-    rank = min(rank, min(matrix.shape) - 1)
+    rank = min(SINGULAR_RANK, min(matrix.shape) - 1)
     if rank < 1 or not matrix.data.any():  # ARPACK takes neither
         return np.zeros((matrix.shape[0], 1)), np.zeros((matrix.shape[1], 1))
     start = np.random.RandomState(0).normal(size=min(matrix.shape))
@@ -105,7 +105,7 @@ def products(factors: Factors, users: Int64Array, items: Int64Array) -> Float64A
     return P[users] * Q[items]
 
 
-def _solved(targets: Any, rated: Any, Q: Float64Array, penalty: float) -> Float64Array:
+def _solve_rows(targets: Any, rated: Any, Q: Float64Array, penalty: float) -> Float64Array:
     """Solve least squares for every row, with normal equations from one matrix product."""
     rank = Q.shape[1]
     first, second = np.triu_indices(rank)

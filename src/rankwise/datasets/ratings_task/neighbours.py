@@ -30,19 +30,22 @@ def neighbour_columns(
     by_raters = similar(sparse.csr_array(rated.T), sparse.csr_array(rated.T))
     for name, like in (("items", by_residuals), ("co-rated items", by_raters)):
         turned = sparse.csr_array(like.T)
-        sums = _at(residuals @ turned, users, items)
-        weights = _at(rated @ turned, users, items)
+        sums = _evaluate_pairs(residuals @ turned, users, items)
+        weights = _evaluate_pairs(rated @ turned, users, items)
         yield f"{name} prediction", sums / (weights + _WEIGHT_PRIOR)
         yield f"{name} weight", weights
     turned = sparse.csr_array(by_raters.T)
     liked = context.matrix((context.residuals > 0).astype(np.float64))
-    yield "liked items weight", _at(liked @ turned, users, items)
-    yield "disliked items weight", _at((rated - liked) @ turned, users, items)
+    yield "liked items weight", _evaluate_pairs(liked @ turned, users, items)
+    yield "disliked items weight", _evaluate_pairs((rated - liked) @ turned, users, items)
     like = similar(residuals, rated)
-    sums, weights = _at(like @ residuals, users, items), _at(like @ rated, users, items)
+    sums, weights = (
+        _evaluate_pairs(like @ residuals, users, items),
+        _evaluate_pairs(like @ rated, users, items),
+    )
     yield "users prediction", sums / (weights + _WEIGHT_PRIOR)
     yield "users weight", weights
-    yield "users liked weight", _at(like @ liked, users, items)
+    yield "users liked weight", _evaluate_pairs(like @ liked, users, items)
 
 
 def weight_columns(
@@ -52,8 +55,8 @@ def weight_columns(
     seen = context.matrix(np.ones(len(context.items)))
     by_users = sparse.csr_array(seen.T)
     like_items = sparse.csr_array(similar(by_users, by_users).T)
-    yield "co-seen items weight", _at(seen @ like_items, users, items)
-    yield "similar users weight", _at(similar(seen, seen) @ seen, users, items)
+    yield "co-seen items weight", _evaluate_pairs(seen @ like_items, users, items)
+    yield "similar users weight", _evaluate_pairs(similar(seen, seen) @ seen, users, items)
 
 
 def similar(values: Any, rated: Any) -> Any:
@@ -92,7 +95,7 @@ def similar(values: Any, rated: Any) -> Any:
     return sparse.csr_array(entries, shape=(n, n))
 
 
-def _at(matrix: Any, users: Int64Array, items: Int64Array) -> Float64Array:
+def _evaluate_pairs(matrix: Any, users: Int64Array, items: Int64Array) -> Float64Array:
     """Entries of a matrix at pairs, computed for blocks of users."""
     out = np.empty(len(users))
     order = np.argsort(users, kind="stable")

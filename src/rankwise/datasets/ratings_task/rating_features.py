@@ -102,16 +102,16 @@ def own_columns(
     """Yield (name, one number per pair): the user's own context ratings of similar items."""
     everyone = np.arange(context.n_users)
     if tables.flags is not None:
-        sums, counts = _by_flag(context, tables.flags, everyone)
+        sums, counts = _sum_by_flag(context, tables.flags, everyone)
         means, shares = sums / (counts + OWN_PRIOR), counts / context.user_counts[:, None]
         flags = tables.flags[items]
         some = flags.any(axis=1)
         n_flags = np.maximum(flags.sum(axis=1), 1)
         yield "user flags residual mean", (means[users] * flags).sum(axis=1) / n_flags
-        yield "user flags residual max", _reduced(np.max, means[users], flags, some, -np.inf)
-        yield "user flags residual min", _reduced(np.min, means[users], flags, some, np.inf)
+        yield "user flags residual max", _reduce_flags(np.max, means[users], flags, some, -np.inf)
+        yield "user flags residual min", _reduce_flags(np.min, means[users], flags, some, np.inf)
         yield "user flags share mean", (shares[users] * flags).sum(axis=1) / n_flags
-        yield "user flags share max", _reduced(np.max, shares[users], flags, some, -np.inf)
+        yield "user flags share max", _reduce_flags(np.max, shares[users], flags, some, -np.inf)
     if tables.year is not None:
         decade = (tables.year // 10 - tables.year.min() // 10).astype(np.int64)
         n = int(decade.max()) + 1
@@ -141,7 +141,9 @@ def own_columns(
     yield "baseline", context.baseline(users, items)
 
 
-def _by_flag(context: Context, flags: Any, codes: Int64Array) -> tuple[Float64Array, Float64Array]:
+def _sum_by_flag(
+    context: Context, flags: Any, codes: Int64Array
+) -> tuple[Float64Array, Float64Array]:
     """Sums of residuals and counts by group of users and flag, shape (n_groups, n_flags)."""
     n = int(codes.max()) + 1
     rated_flags = flags[context.items]
@@ -158,7 +160,7 @@ def _flags_mean(
     context: Context, tables: SideTables, codes: Int64Array, users: Int64Array, items: Int64Array
 ) -> Float64Array:
     assert tables.flags is not None
-    sums, counts = _by_flag(context, tables.flags, codes)
+    sums, counts = _sum_by_flag(context, tables.flags, codes)
     flags = tables.flags[items]
     means = sums / (counts + CELL_PRIOR)
     return (means[codes[users]] * flags).sum(axis=1) / np.maximum(flags.sum(axis=1), 1)
@@ -175,7 +177,7 @@ def _lift(
     return np.log((own[cells[users] * n + items] + 1.0) / (expected + 1.0))
 
 
-def _reduced(reduce: Any, values: Any, flags: Any, some: Any, empty: float) -> Float64Array:
+def _reduce_flags(reduce: Any, values: Any, flags: Any, some: Any, empty: float) -> Float64Array:
     """Reduction over the flags of each pair; 0 without flags."""
     found = reduce(np.where(flags, values, empty), axis=1)
     return np.where(some, found, 0.0)

@@ -73,7 +73,7 @@ def write_letor(
     store feature names. A reader does not see columns after the last stored one; pass
     ``n_features`` to it.
     """
-    blocks = letor_text(_as_data(data, y, qid), comments, with_qid)
+    blocks = letor_text(_convert_to_data(data, y, qid), comments, with_qid)
     with open_to_write(path) as stream:
         for block in blocks:
             stream.write(block)
@@ -110,7 +110,7 @@ def letor_text(
     return (block(rows, features) for rows, features in _feature_blocks(X))
 
 
-def _as_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
+def _convert_to_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
     if isinstance(data, RankingData):
         if y is not None or qid is not None:
             raise TypeError("y and qid are part of the RankingData. Drop the arguments.")
@@ -177,7 +177,7 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
 def _check_document_ids(notes: list[str], ids: np.ndarray[Any, Any], strict: bool) -> None:
     """Raise ValueError if a comment names another document than the row; strict: or none."""
     found = doc_ids(notes) or [""] * len(notes)
-    for row, (in_note, value) in enumerate(zip(found, _listed(ids), strict=True)):
+    for row, (in_note, value) in enumerate(zip(found, _list_ids(ids), strict=True)):
         wanted = _text_of_id(value, row)
         if in_note != wanted and (in_note or strict):
             raise ValueError(
@@ -196,7 +196,7 @@ def _document_notes(doc_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         If an id would not come back whole from a comment.
     """
     notes = np.full(len(doc_ids), "", dtype=object)
-    for row, doc_id in enumerate(_listed(doc_ids)):
+    for row, doc_id in enumerate(_list_ids(doc_ids)):
         text = _text_of_id(doc_id, row)
         if not text:
             continue
@@ -210,7 +210,7 @@ def _document_notes(doc_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return notes
 
 
-def _listed(ids: np.ndarray[Any, Any]) -> list[Any]:
+def _list_ids(ids: np.ndarray[Any, Any]) -> list[Any]:
     """Ids as objects; NumPy would make numbers of times."""
     return list(ids) if ids.dtype.kind in "mM" else ids.tolist()
 

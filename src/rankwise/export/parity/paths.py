@@ -47,11 +47,11 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
                     f"column {column} is missing, which the model tests; the file reads missing "
                     "values as 0."
                 )
-            a = int(model.left[a] if _left(model, a, row) else model.right[a])
+            a = int(model.left[a] if _goes_left(model, a, row) else model.right[a])
             continue
         if other.feature[b] != column:
             return f"the file tests column {other.feature[b]} where the model tests {column}."
-        left_in_model, left_in_file = _left(model, a, row), _left(other, b, row)
+        left_in_model, left_in_file = _goes_left(model, a, row), _goes_left(other, b, row)
         # Formats with one side for missing categories let the sides change places.
         is_swapped = b in other.sets and a in model.sets and model.missing[a] != other.missing[b]
         is_swapped |= bool(parts_missing and other.threshold[b] < 0 < model.threshold[a])
@@ -60,8 +60,8 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
         if left_in_model != left_in_file:
             return (
                 f"column {column} has the value {float(row[column])!r}: "
-                f"{_said('model', model, a, left_in_model)}; "
-                f"{_said('file', other, b, left_in_file)}."
+                f"{_describe_test('model', model, a, left_in_model)}; "
+                f"{_describe_test('file', other, b, left_in_file)}."
             )
         a = int(model.left[a] if left_in_model else model.right[a])
         b = int(other.left[b] if left_in_model != is_swapped else other.right[b])
@@ -73,11 +73,11 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
     return ""
 
 
-def _left(tree: EngineTree, node: int, row: Any) -> bool:
+def _goes_left(tree: EngineTree, node: int, row: Any) -> bool:
     return bool(tree.goes_left(np.array([node]), row[tree.feature[[node]]])[0])
 
 
-def _said(what: str, tree: EngineTree, node: int, is_left: bool) -> str:
+def _describe_test(what: str, tree: EngineTree, node: int, is_left: bool) -> str:
     side = "left" if is_left else "right"
     if node in tree.sets:
         return f"the {what} sends it {side} by its set of categories"

@@ -71,10 +71,10 @@ def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFi
     values = np.concatenate([near, below, above, ends, given.astype(np.float32)])
     values = values.astype(np.float64)
     values = values[(np.abs(values) > exported.smallest) | (values == 0)]
-    return values[~_beside_slack(values, thresholds)] if exported.has_slack else values
+    return values[~_lies_beside_slack(values, thresholds)] if exported.has_slack else values
 
 
-def _beside_slack(values: Float64Array, thresholds: Float64Array) -> Any:
+def _lies_beside_slack(values: Float64Array, thresholds: Float64Array) -> Any:
     """Values between a threshold and the nearest sum with Solr's slack, which it cannot reach."""
     sums = (subtract_slack(thresholds) + SOLR_SLACK).astype(np.float64)
     low = np.minimum(floor_float32(thresholds), sums)

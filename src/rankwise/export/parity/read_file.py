@@ -56,14 +56,14 @@ def read_exported(path: Path, names: list[str]) -> ExportedFile:
     try:
         text = data.decode()
         if text.startswith("tree\n"):
-            return _lightgbm(path, text, names)
+            return _read_lightgbm(path, text, names)
         if text.startswith("## "):
             return ranklib_file(text)
         if text.startswith(_PYTHON_START):
             reader, score, listed = python_score(path)
             check_names(listed, names, NONE_FORBIDDEN)
             return ExportedFile("python", reader, score)
-        return _of_json(path, json.loads(text), names)
+        return _read_json(path, json.loads(text), names)
     except KeyError as error:
         raise ValueError(
             f"{path.name} cannot be verified: it is damaged or no export of rankwise, it lacks "
@@ -73,7 +73,7 @@ def read_exported(path: Path, names: list[str]) -> ExportedFile:
         raise ValueError(f"{path.name} cannot be verified: {error}") from error
 
 
-def _lightgbm(path: Path, text: str, names: list[str]) -> ExportedFile:
+def _read_lightgbm(path: Path, text: str, names: list[str]) -> ExportedFile:
     listed = re.search(r"^feature_names=(.*)$", text, re.MULTILINE)
     check_names(listed.group(1).split(" ") if listed else [], names)
     check_tree_sizes(text.encode())
@@ -83,7 +83,7 @@ def _lightgbm(path: Path, text: str, names: list[str]) -> ExportedFile:
     return ExportedFile("lightgbm", reader, score, trees, smallest=1e-35)
 
 
-def _of_json(path: Path, model: Any, names: list[str]) -> ExportedFile:
+def _read_json(path: Path, model: Any, names: list[str]) -> ExportedFile:
     if "learner" in model:
         listed = model["learner"].get("feature_names") or names
         check_names(listed, names, XGBOOST_FORBIDDEN)
@@ -95,9 +95,9 @@ def _of_json(path: Path, model: Any, names: list[str]) -> ExportedFile:
         return solr_file(model, names)
     if model.get("model_type") == "tree_ensemble":
         trees = native_trees(model, names)
-        return _interpreted("elasticsearch native", trees)
+        return _interpret("elasticsearch native", trees)
     if "tree_info" in model:
-        return _interpreted("vespa", vespa_trees(model, names))
+        return _interpret("vespa", vespa_trees(model, names))
     if model["model"]["model"]["type"] == "model/xgboost+json":
         trees = opensearch_trees(model, names)
         return ExportedFile("opensearch", _INTERPRETER, lambda X: sum_trees(trees, X), trees,
@@ -105,5 +105,5 @@ def _of_json(path: Path, model: Any, names: list[str]) -> ExportedFile:
     return plugin_file(model, names)
 
 
-def _interpreted(format: str, trees: Any) -> ExportedFile:
+def _interpret(format: str, trees: Any) -> ExportedFile:
     return ExportedFile(format, _INTERPRETER, lambda X: sum_trees(trees, X), trees)

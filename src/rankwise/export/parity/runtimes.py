@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.typing import Float64Array
+from rankwise.rankers.imported.read_booster import library_of
+from rankwise.typing import Float64Array, is_sparse
 
 Score = Callable[[NDArray[Any]], Float64Array]
 
@@ -88,3 +90,49 @@ def python_score(path: Path) -> tuple[str, Score, list[str]]:
     names: dict[str, Any] = {"__name__": path.stem}
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
     return f"NumPy {np.__version__}", names["score"], list(names["FEATURES"])
+
+
+def library_scores(model: Any, X: Any) -> Float64Array:
+    """Scores before the link function, by the library that trained a model.
+
+    Parameters
+    ----------
+    model : fitted model of LightGBM, XGBoost or CatBoost
+    X : array-like, CSR or frame of shape (n_samples, n_features)
+        Absent entries of CSR are zeros, as in exported files.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+    """
+    rows = X.toarray() if is_sparse(X) else X
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        found = _SCORES[str(library_of(model))](model, rows)
+    return np.asarray(found, dtype=np.float64).reshape(-1)
+
+
+def _score_with_lightgbm(model: Any, X: Any) -> Any:
+    scores = model.predict(X, raw_score=True)
+    booster = getattr(model, "booster_", model)
+    # Raw scores of random forests are sums, of which their files are means.
+    text = booster.model_to_string()
+    is_mean = "\naverage_output\n" in text.partition("\nTree=")[0]
+    return scores / max(text.count("\nTree="), 1) if is_mean else scores
+
+
+def _score_with_xgboost(model: Any, X: Any) -> Any:
+    if hasattr(model, "get_booster"):
+        return model.predict(X, output_margin=True, validate_features=False)
+    return model.inplace_predict(X, predict_type="margin", validate_features=False)
+
+
+def _score_with_catboost(model: Any, X: Any) -> Any:
+    return model.predict(X, prediction_type="RawFormulaVal")
+
+
+_SCORES = {
+    "lightgbm": _score_with_lightgbm,
+    "xgboost": _score_with_xgboost,
+    "catboost": _score_with_catboost,
+}

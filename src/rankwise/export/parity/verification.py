@@ -20,10 +20,10 @@ from rankwise.export.own_model import own_model
 from rankwise.export.parity.certificate import ParityCertificate, RowDifference
 from rankwise.export.parity.engine_trees import EngineTree, sum_trees
 from rankwise.export.parity.exported_file import ExportedFile
-from rankwise.export.parity.library_scores import library_scores
 from rankwise.export.parity.paths import describe_difference
 from rankwise.export.parity.probes import probe_rows
 from rankwise.export.parity.read_file import read_exported
+from rankwise.export.parity.runtimes import library_scores
 from rankwise.export.tree_part import trees_of
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of

@@ -61,7 +61,7 @@ def fit_one_sided_ridge(
     with single_threaded_blas():
         rows, rotation = row_space(X if centre is None else X - centre)
         solved = thread_map(
-            lambda k: _one_sided(rows, costs[:, k], side[:, k], alpha, weight, max_iter),
+            lambda k: _solve_one_sided(rows, costs[:, k], side[:, k], alpha, weight, max_iter),
             range(costs.shape[1]),
             n_threads,
         )
@@ -77,7 +77,7 @@ def fit_one_sided_ridge(
     return *_back(theta[:, :-1], theta[:, -1], rotation, centre), steps
 
 
-def _one_sided(
+def _solve_one_sided(
     X: Matrix,
     cost: Float64Array,
     side: Float64Array,

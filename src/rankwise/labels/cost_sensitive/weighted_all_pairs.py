@@ -137,7 +137,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
             asking = np.flatnonzero(signed)
             pair = int(contrasts.first[question]), int(contrasts.second[question])
             for (a, b), answer in ((pair, signed[asking]), (pair[::-1], -signed[asking])):
-                parts.append(self._encoded(X[asking], a, b))
+                parts.append(self._encode_pair(X[asking], a, b))
                 labels.append(answer > 0)
                 weights.append(np.abs(answer) / 2)
         if not sum(map(len, labels)):
@@ -155,7 +155,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
             )
         return model
 
-    def _encoded(self, X: Matrix, first: int, second: int) -> Matrix:
+    def _encode_pair(self, X: Matrix, first: int, second: int) -> Matrix:
         """Rows x encoded with the pair as input of the classifier."""
         pair = np.zeros((1, len(self.classes_)))
         pair[0, first], pair[0, second] = -1.0, 1.0
@@ -179,7 +179,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         confidence = np.zeros_like(chosen)
         if self.estimator_ is not None:
             for question, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-                rows = self._encoded(X, a, b)
+                rows = self._encode_pair(X, a, b)
                 chosen[:, question] = self.estimator_.predict(rows)
                 confidence[:, question] = confidence_of(self.estimator_, rows)
         return class_votes(chosen, confidence, np.column_stack([first, second]), n_classes)

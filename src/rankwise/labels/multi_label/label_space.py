@@ -310,7 +310,6 @@ class StatisticsSource:
         self.solve = build_centred_solver(statistics.gram, statistics.centre, alpha)
 
     def products(self) -> Float64Array:
-        assert self.statistics.labels is not None
         return self.statistics.labels
 
     def fitted_products(self) -> Float64Array:

@@ -100,8 +100,8 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         ValueError
             If an input is invalid; the message names it.
         """
-        data = check_label_fit(self, X, y, sample_weight)
         self._validate_params()
+        data = check_label_fit(self, X, y, sample_weight)
         self._set_form(data)
         self._fit(data.X, data.Y, data.sample_weight)
         return self
@@ -142,9 +142,9 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         if self.target_form_ == "classes":
             return self.classes_[self._class_scores(X).argmax(axis=1)]
         if self.target_form_ == "sparse":
-            return self._predicted_ones(X)
+            return self._predict_ones(X)
         if self.target_form_ == "tags":
-            ones, names = self._predicted_ones(X), self.classes_.tolist()
+            ones, names = self._predict_ones(X), self.classes_.tolist()
             rows = np.split(ones.indices, ones.indptr[1:-1])
             return [tuple(names[label] for label in row) for row in rows]
         labels = np.empty((X.shape[0], len(self.classes_)), dtype=np.int64)
@@ -195,7 +195,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
             right: Any = true.classes[true.codes] == self.predict(X)
         else:
             truth = check_truth(y, n_samples, self.classes_, self.target_form_)
-            counts = count_ones(truth, self._predicted_ones(X), axis=1)
+            counts = count_ones(truth, self._predict_ones(X), axis=1)
             right = -Hamming().by_row(counts, truth.shape[1])
         weight = None if sample_weight is None else check_weight(sample_weight, n_samples)
         return float(np.average(right, weights=weight))
@@ -224,7 +224,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return check_rows(self, X)
 
-    def _predicted_ones(self, X: Matrix) -> SparseMatrix:
+    def _predict_ones(self, X: Matrix) -> SparseMatrix:
         """Predicted labels of checked rows as an int64 CSR matrix."""
         blocks = [
             ones_of_mask(self._predict_labels(X[rows]), np.int64)

@@ -78,7 +78,7 @@ LinearLabelSpaceTransform
         )
     checked: Any = clone(estimator)
     checked._validate_params()
-    data = _checked(checked, X, y)
+    data = _check_rows(checked, X, y)
     fitted: Any
     if estimator.estimator is not None or data.Y.shape[1] > EXACT_UP_TO:
         for train in splits:
@@ -86,7 +86,7 @@ LinearLabelSpaceTransform
             fitted = clone(estimator)
             yield fitted.fit(data.X[train], labels)
         return
-    total = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
+    total = label_statistics(data.X, data.Y, centre="auto")
     sizes = np.diff(data.Y.indptr)
     for train in splits:
         train = np.asarray(train)
@@ -95,7 +95,7 @@ LinearLabelSpaceTransform
         if hasattr(checked, "feature_names_in_"):
             fitted.feature_names_in_ = checked.feature_names_in_
         fitted._set_form(data)
-        fitted._fit_statistics(_of_part(total, data, train), int(sizes[train].max(initial=0)))
+        fitted._fit_statistics(_sum_part(total, data, train), int(sizes[train].max(initial=0)))
         yield fitted
 
 
@@ -142,12 +142,11 @@ def plst_path(
     """
     model = PLST(max(n_components, default=0) or None, reference=reference)
     model._validate_params()
-    data = _checked(model, X, y)
+    data = _check_rows(model, X, y)
     n_components = check_sizes("n_components", n_components, data.Y.shape[1])
     X_val = check_rows(model, X_val, name="X_val")
     true = check_truth(y_val, X_val.shape[0], data.classes, data.form, name="y_val").toarray() > 0
-    statistics = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
-    assert statistics.labels is not None
+    statistics = label_statistics(data.X, data.Y, centre="auto")
     means = statistics.means
     offset = means if reference == "mean" else np.zeros(len(means))
     products = centre_products(statistics.labels, means, statistics.weight, offset)
@@ -185,7 +184,7 @@ def _losses(
     return losses
 
 
-def _checked(estimator: Any, X: FrameLike, y: ArrayLike | Matrix) -> LabelData:
+def _check_rows(estimator: Any, X: FrameLike, y: ArrayLike | Matrix) -> LabelData:
     data = check_label_fit(estimator, X, y, None)
     if data.form == "classes":
         raise ValueError(
@@ -195,15 +194,13 @@ def _checked(estimator: Any, X: FrameLike, y: ArrayLike | Matrix) -> LabelData:
     return data
 
 
-def _of_part(total: LabelStatistics, data: LabelData, train: NDArray[Any]) -> LabelStatistics:
+def _sum_part(total: LabelStatistics, data: LabelData, train: NDArray[Any]) -> LabelStatistics:
     """Statistics of the training rows, obtained from those of all rows if that is faster."""
     counts = np.bincount(train, minlength=data.X.shape[0]).astype(np.float64)
     missing = 1.0 - counts
     taken, other = np.flatnonzero(counts), np.flatnonzero(missing)
     if len(other) < len(taken):
         return total - label_statistics(
-            data.X[other], data.Y[other], missing[other], label_gram=True, centre=total.centre
+            data.X[other], data.Y[other], missing[other], centre=total.centre
         )
-    return label_statistics(
-        data.X[taken], data.Y[taken], counts[taken], label_gram=True, centre=total.centre
-    )
+    return label_statistics(data.X[taken], data.Y[taken], counts[taken], centre=total.centre)

@@ -134,14 +134,14 @@ def evaluate_labels(
     plain = {s: measure for s, measure in ranks.items() if s not in weighted}
     checked = _check_scores(truth, scores, ranks) if ranks else None
     if plain:
-        values = _by_row(truth, checked, list(plain.values()))
+        values = _measure_rows(truth, checked, list(plain.values()))
         for (spec, measure), of_rows in zip(plain.items(), values, strict=True):
             per_row[spec], means[spec] = of_rows, measure.aggregate(of_rows)
     if weighted:
         worth = truth.copy()
         worth.data = 1 / _check_propensity(propensity, truth.shape[1])[truth.indices]
-        values = _by_row(worth, checked, list(weighted.values()))
-        best = _by_row(worth, worth, list(weighted.values()))
+        values = _measure_rows(worth, checked, list(weighted.values()))
+        best = _measure_rows(worth, worth, list(weighted.values()))
         for (spec, measure), of_rows, most in zip(weighted.items(), values, best, strict=True):
             scale = measure.aggregate(most) if measure.normalised and most.any() else 1.0
             per_row[spec], means[spec] = of_rows, measure.aggregate(of_rows) / scale
@@ -167,7 +167,9 @@ def _measure_sets(
         means[spec] = measure.of_labels(labels) if values is None else measure.aggregate(values)
 
 
-def _by_row(values: SparseMatrix, scores: Any, measures: Sequence[Measure]) -> list[Float64Array]:
+def _measure_rows(
+    values: SparseMatrix, scores: Any, measures: Sequence[Measure]
+) -> list[Float64Array]:
     """Values per row of every measure."""
     from rankwise.metrics.scored import compute  # loads numba
 

@@ -72,7 +72,7 @@ class Kappa(AgreementMeasure):
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         indptr = scored.indptr
-        y, f = _scaled(scored)
+        y, f = _scale_values(scored)
         varies = largest_by_query(y, indptr) > -largest_by_query(-y, indptr)
         if self.weights == "quadratic":
             observed, expected = _squares(y, f, indptr)
@@ -85,7 +85,7 @@ class Kappa(AgreementMeasure):
         return self.fill_empty(1.0 - observed / np.where(varies, expected, 1.0), varies)
 
 
-def _scaled(scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
+def _scale_values(scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
     """Labels and scores divided by a power of two, which cancels, so that no square overflows."""
     both = np.maximum(np.abs(scored.y), np.abs(scored.scores))
     exponent = np.frexp(largest_by_query(both, scored.indptr))[1]
@@ -103,7 +103,7 @@ def _squares(y: Float64Array, f: Float64Array, indptr: Int64Array) -> tuple[Floa
 
 def _absolute_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) -> Float64Array:
     """``(1/m²) Σ_ij |y_i - f_j|``: each gap between neighbours times the pairs across it."""
-    values, is_label, both = _merged(y, f, indptr)
+    values, is_label, both = _merge_values(y, f, indptr)
     labels = _running_count(is_label, both)
     scores = _running_count(~is_label, both)
     m = np.repeat(np.diff(indptr), 2 * np.diff(indptr)).astype(np.float64)
@@ -115,7 +115,7 @@ def _absolute_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) ->
 
 def _difference_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) -> Float64Array:
     """Share of the pairs (i, j) with ``y_i ≠ f_j``, from the counts of every value."""
-    values, is_label, both = _merged(y, f, indptr)
+    values, is_label, both = _merge_values(y, f, indptr)
     new = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     new[both[:-1][np.diff(both) > 0]] = True
@@ -126,7 +126,7 @@ def _difference_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) 
     return 1.0 - sum_by_query(same, np.searchsorted(starts, both)) / sizes**2
 
 
-def _merged(
+def _merge_values(
     y: Float64Array, f: Float64Array, indptr: Int64Array
 ) -> tuple[Float64Array, np.ndarray, Int64Array]:
     """Labels and scores of each query merged in ascending order, a mask of labels, and indptr."""

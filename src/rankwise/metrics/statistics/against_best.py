@@ -243,7 +243,7 @@ def _table(
             f"per_query must hold 1-d arrays of equal length, got shapes {shapes}. "
             "Pass one value per query for every system."
         )
-    values, strata = _in_own_order(values, strata)
+    values, strata = _sort_by_content(values, strata)
     given = check_columns(np.column_stack(list(values.values())))
     means = dict(zip(values, stratified_means(given, strata).mean.tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
@@ -306,7 +306,7 @@ def _table(
     ]
 
 
-def _in_own_order(
+def _sort_by_content(
     values: Mapping[str, Float64Array], strata: ArrayLike | None
 ) -> tuple[dict[str, Float64Array], ArrayLike | None]:
     """Systems by name and queries by values: the given orders change no sum and no draw."""

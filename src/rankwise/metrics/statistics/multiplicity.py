@@ -40,7 +40,7 @@ def holm(p_values: ArrayLike) -> Float64Array:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    p, made = _checked(p_values)
+    p, made = _check_p_values(p_values)
     tested = p[made]
     order = np.argsort(tested, kind="stable")
     steps = len(tested) - np.arange(len(tested))
@@ -58,7 +58,7 @@ def bonferroni(p_values: ArrayLike) -> Float64Array:
     >>> bonferroni([0.01, 0.4, 0.04]).tolist()
     [0.03, 1.0, 0.12]
     """
-    p, made = _checked(p_values)
+    p, made = _check_p_values(p_values)
     p[made] = np.minimum(p[made] * made.sum(), 1.0)
     return p
 
@@ -76,7 +76,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(3).tolist()
     [0.03, 0.04, 0.04]
     """
-    p, made = _checked(p_values)
+    p, made = _check_p_values(p_values)
     tested = p[made]
     order = np.argsort(-tested, kind="stable")
     steps = len(tested) / np.arange(len(tested), 0, -1)
@@ -86,7 +86,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
     return p
 
 
-def _checked(p_values: ArrayLike) -> tuple[Float64Array, np.ndarray]:
+def _check_p_values(p_values: ArrayLike) -> tuple[Float64Array, np.ndarray]:
     """Copy of the p-values, and a mask of those that are not NaN."""
     p = np.array(p_values, dtype=np.float64, ndmin=1)
     made = ~np.isnan(p)

@@ -72,7 +72,7 @@ def sign_flip_p_values(
         else:
             drawn.append(column)
     if drawn:
-        p_values[drawn] = _drawn(
+        p_values[drawn] = _draw_p_values(
             flipped[:, drawn], alternative == "two-sided", n_resamples, random_state, mid_p
         )
     return p_values
@@ -101,7 +101,7 @@ def _all_sums(values: Float64Array) -> Float64Array:
     return sums
 
 
-def _drawn(
+def _draw_p_values(
     values: Float64Array,
     two_sided: bool,
     n_resamples: int,

@@ -82,7 +82,7 @@ def queries_needed(
     """
     _check_positive("difference", difference)
     _check_share("power", power)
-    spread, quantile = _of_pilot(pilot, level, random_state)
+    spread, quantile = _measure_pilot(pilot, level, random_state)
     effect = difference / spread
     if _power(_MOST_QUERIES, effect, quantile) < power:
         raise ValueError(
@@ -139,7 +139,7 @@ def detectable_difference(
     0.05
     """
     _check_share("power", power)
-    spread, quantile = _of_pilot(pilot, level, random_state)
+    spread, quantile = _measure_pilot(pilot, level, random_state)
     if n_queries is None:
         n_queries = int((~np.isnan(_columns(pilot)).any(axis=1)).sum())
     fewest = _fewest_queries(level)
@@ -229,7 +229,7 @@ def _fewest_queries(level: float) -> int:
     return 1 + math.floor(-math.log2(1.0 - level)) + 1
 
 
-def _of_pilot(
+def _measure_pilot(
     pilot: Mapping[str, ArrayLike], level: float, random_state: int
 ) -> tuple[float, float]:
     """Spread of the differences of the median pair, and the normal quantile of a pair's test."""

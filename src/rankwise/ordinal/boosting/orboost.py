@@ -45,7 +45,7 @@ from rankwise.solvers.boosting.margin_boosting import MarginBoosting
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
-from rankwise.structure.rules import Array, Instance, Number, Plain, Rule, Sometimes
+from rankwise.structure.rules import Array, Instance, Number, Plain, Rule, Sometimes, forget
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
@@ -282,12 +282,13 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             with other features, classes or base learners, or if ``n_estimators`` is less than the
             number of existing rounds. The model then keeps its state from before the call.
         """
-        # A copy, because the checks overwrite the features and classes of the earlier fit.
+        self._validate_params()
+        # A copy, because the fit forgets the earlier one.
         earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
+        forget(self)
         by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
         data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
         validation = check_validation(self, data, X_val, y_val, qid_val)
-        self._validate_params()
         measure = parse(self.measure)
         if validation is not None and not measure.reads_labels:
             # A label below all classes of the fit has the number -1, and no gain.
@@ -300,6 +301,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         else:
             self._check_earlier(earlier, n_rounds)
+            self.seed_ = earlier.seed_
         train = self._training_rows(data, None if earlier is None else earlier.ensemble_)
         algorithm = MarginBoosting(train.class_ptr, train.weight, self.form)
         done = boost(

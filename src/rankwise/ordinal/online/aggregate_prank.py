@@ -16,10 +16,11 @@ from rankwise.kernels.perceptron_ranking import count_votes
 from rankwise.ordinal.online.online_ranker import OnlineRanker
 from rankwise.ordinal.online.rank_votes import VOTES, Votes
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
-from rankwise.structure.rules import Number, Rule
+from rankwise.structure.rules import Number, Rule, Word, require_attributes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 LARGEST_SEED = 2**31 - 1
+COMBINATIONS = ("bpm", "bag", "vote")
 
 
 class AggregatePRank(Votes, OnlineRanker):
@@ -80,6 +81,8 @@ class AggregatePRank(Votes, OnlineRanker):
         Weights and thresholds of the PRanks.
     n_seen_ : int
         Number of rows received, counted once for each pass.
+    combine_ : str
+        The value of ``combine`` from which ``thresholds_`` were computed.
     coin_seed_ : int
         Seed of the subsets. The draws for row i start at position ``i * n_prank`` of NumPy's PCG64
         stream of this seed.
@@ -119,6 +122,7 @@ class AggregatePRank(Votes, OnlineRanker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "coin_seed_": Number("i", low=0),
+        "combine_": Word(COMBINATIONS),
     }
 
     coef_: Float64Array
@@ -126,7 +130,7 @@ class AggregatePRank(Votes, OnlineRanker):
     _shaping: ClassVar[tuple[str, ...]] = (*OnlineRanker._shaping, "n_prank")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineRanker._parameter_constraints,
-        "combine": [StrOptions({"bpm", "bag", "vote"})],
+        "combine": [StrOptions(set(COMBINATIONS))],
         "tau": [FRACTION],
         "n_prank": [minimum(1)],
         "votes": [VOTES],
@@ -213,6 +217,8 @@ class AggregatePRank(Votes, OnlineRanker):
     def _check_structure(self) -> None:
         super()._check_structure()
         self._check_combine()
+        if self.combine == "bpm":
+            require_attributes(self, "coef_" if self.kernel is None else "dual_coef_")
 
     @property
     def _n_hypotheses(self) -> int:
@@ -227,6 +233,7 @@ class AggregatePRank(Votes, OnlineRanker):
         return np.random.Generator(stream).random((n_rows, self._n_hypotheses)) < self.tau
 
     def _publish(self) -> None:
+        self.combine_ = self.combine
         if self.combine == "bpm":
             self._set_coef(self.hypotheses_.weights.mean(axis=1))
             self.thresholds_ = self.hypotheses_.thresholds.mean(axis=0)
@@ -237,9 +244,8 @@ class AggregatePRank(Votes, OnlineRanker):
 
     def _check_combine(self) -> None:
         """Raise ValueError if ``combine`` was changed to or from "bpm" after the fit."""
-        has_means = hasattr(self, "coef_") or hasattr(self, "dual_coef_")
-        if (self.combine == "bpm") != has_means:
-            fitted = '"bpm"' if has_means else '"bag" or "vote"'
+        if (self.combine == "bpm") != (self.combine_ == "bpm"):
+            fitted = '"bpm"' if self.combine_ == "bpm" else '"bag" or "vote"'
             raise ValueError(
                 f"combine must stay {fitted} as in the fitted model, got {self.combine!r}. Set it "
                 "back, or call fit or partial_fit to apply the new value."

@@ -57,6 +57,7 @@ from rankwise.structure.rules import (
     Rule,
     Sometimes,
     floats,
+    forget,
     require,
     require_attributes,
 )
@@ -160,6 +161,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
             If ``shuffle=False`` and the rows are sorted by class.
         """
         self._validate_params()
+        forget(self)
         data = check_ordinal_fit(self, X, y, qid, column_limit=column_limit(self.kernel))
         rng = check_random_state(self.random_state)
         self._start(data.X, rng, streams=False)

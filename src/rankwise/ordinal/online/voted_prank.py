@@ -185,7 +185,7 @@ class VotedPRank(Votes, OnlineRanker):
         replay_thresholds(moves[mistakes], codes[mistakes], path)
         self.threshold_path_ = np.concatenate([self.threshold_path_, path[1:]])
         if self.kernel is None:  # a kernel has already stored them
-            self.X_fit_ = _joined(self.X_fit_, X[order[mistakes]])
+            self.X_fit_ = _join_kept(self.X_fit_, X[order[mistakes]])
 
     def _publish(self) -> None:
         self.thresholds_ = self._half_steps()
@@ -222,7 +222,7 @@ class VotedPRank(Votes, OnlineRanker):
         return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _joined(kept: Matrix, more: Matrix) -> Matrix:
+def _join_kept(kept: Matrix, more: Matrix) -> Matrix:
     """Kept rows followed by more rows, in float64, as CSR if the kept rows are CSR."""
     if is_sparse(kept):
         rows: Any = sparse.vstack([kept, sparse.csr_array(more, dtype=np.float64)], format="csr")

@@ -258,7 +258,7 @@ class RankingForest(TreeRanker):
         rng = check_random_state(self.random_state)
         bags = self._bags(rng, sizes, data.sample_weight)
         seeds = rng.randint(LARGEST_SEED, size=self.n_estimators, dtype=np.int64)
-        prepared, max_features = self._prepare(data), self._drawn_features()
+        prepared, max_features = self._prepare(data), self._draw_features()
 
         def grow(number: int) -> Tree:
             weight = bags[number].astype(np.float64) if self.bootstrap else data.sample_weight
@@ -316,7 +316,7 @@ class RankingForest(TreeRanker):
         drawn = rng.randint(len(rows), size=(self.n_estimators, len(rows)))
         return np.stack([np.bincount(rows[units], minlength=n) for units in drawn])
 
-    def _drawn_features(self) -> int:
+    def _draw_features(self) -> int:
         n = self.n_features_in_
         if self.max_features is None:
             return n

@@ -250,7 +250,7 @@ class RankingTree(TreeRanker):
         validation = check_validation(
             self, data, X_val, y_val, qid_val, accept_sparse=False, allow_nan=True
         )
-        tree = self._chosen_tree(data, validation)
+        tree = self._choose_tree(data, validation)
         self.tree_ = prune(tree, self.ccp_alpha)
         self.node_classes_ = leaf_classes(self.tree_.counts, self.leaf, self.distance_)
         return self
@@ -313,12 +313,12 @@ class RankingTree(TreeRanker):
     def _class_weights(self, X: FloatArray) -> Float64Array:
         return self.tree_.counts[self.tree_.apply(X)]
 
-    def _chosen_tree(self, data: FitData, validation: FitData | None) -> Tree:
+    def _choose_tree(self, data: FitData, validation: FitData | None) -> Tree:
         """Tree of the given depth, or of the depth that is best on held-out rows."""
         way, depths = self._depths(validation is not None)
         if way == "fixed":
             self.max_depth_ = depths[0]
-            return self._grown(data, depths[0])
+            return self._grow_to_depth(data, depths[0])
         if way == "val":
             assert validation is not None
             trees = self._trees(data, depths)
@@ -328,7 +328,7 @@ class RankingTree(TreeRanker):
             held_out = take_rows(data, test)
             losses.append(self._losses(self._trees(take_rows(data, train), depths), held_out))
             weights.append(row_weights(held_out).sum())
-        return self._grown(data, depths[self._choose(depths, losses, np.array(weights))])
+        return self._grow_to_depth(data, depths[self._choose(depths, losses, np.array(weights))])
 
     def _depths(self, has_validation: bool) -> tuple[str, list[Any]]:
         """How the depth is chosen ("fixed", "cv" or "val"), and the candidate depths, ascending."""
@@ -349,7 +349,7 @@ class RankingTree(TreeRanker):
             )
         return "val" if has_validation else "cv", np.unique(grid).tolist()
 
-    def _grown(self, data: FitData, max_depth: int | None) -> Tree:
+    def _grow_to_depth(self, data: FitData, max_depth: int | None) -> Tree:
         data = sort_fractional_rows(data)
         return self._grow(self._prepare(data), data, max_depth, data.sample_weight)
 
@@ -361,8 +361,8 @@ class RankingTree(TreeRanker):
         that are made first.
         """
         if self.max_leaf_nodes is not None:
-            return [self._grown(data, depth) for depth in depths]
-        deepest = self._grown(data, depths[-1])
+            return [self._grow_to_depth(data, depth) for depth in depths]
+        deepest = self._grow_to_depth(data, depths[-1])
         return [cut_at_depth(deepest, depth) for depth in depths]
 
     def _losses(self, trees: list[Tree], held_out: FitData) -> list[float]:

@@ -276,6 +276,7 @@ class BoostedRanker(CategoricalInput, Ranker):
             self.best_iteration_ = library.count_trees(self.booster_)
             gains = np.asarray(library.importances(self.booster_), dtype=np.float64)
             self.feature_importances_ = gains / (gains.sum() or 1.0)
+        vars(self).pop("validation_scores_", None)  # of an earlier fit
         if monitor is not None:
             self.validation_scores_ = np.array(monitor.values)
         return self

@@ -125,12 +125,12 @@ class LightGBM:
         """Text of the model with numbered columns, without the list of training parameters."""
         text = booster.model_to_string(num_iteration=n_trees)
         names = [f"Column_{column}" for column in range(booster.num_feature())]
-        return _with_names(text[: text.index(_END) + len(_END)], names).encode("ascii")
+        return _replace_names(text[: text.index(_END) + len(_END)], names).encode("ascii")
 
     def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> lightgbm.Booster:
         text = check_lightgbm(model, n_features)
         if names is not None:
-            text = _with_names(text, library_names(names, _FORBIDDEN))
+            text = _replace_names(text, library_names(names, _FORBIDDEN))
         return lightgbm.Booster(model_str=text)
 
     def predict(
@@ -186,7 +186,7 @@ def _label_codes(rows: TrainingRows, y: Float64Array) -> tuple[Int64Array, Float
     return bins[codes], np.bincount(bins, values) / np.bincount(bins)
 
 
-def _with_names(text: str, names: list[str]) -> str:
+def _replace_names(text: str, names: list[str]) -> str:
     """Text of the model with the given feature names."""
     start = text.index("\nfeature_names=") + 1
     end = text.index("\n", start)

@@ -112,7 +112,7 @@ class XGBoost:
                 "shown, got position=None. Pass position to fit."
             )
         if given.network is not None:
-            rows = _with_mean_weight(rows)
+            rows = _balance_weight(rows)
         train_set = _matrix(rows.X, rows.y, given, qid=rows.qid(), weight=rows.query_weight())
         watching: dict[str, Any] = {}
         if monitor is not None:
@@ -246,7 +246,7 @@ def _dense(X: Matrix) -> Any:
     return X.astype(np.float32).toarray() if is_sparse(X) else X
 
 
-def _with_mean_weight(rows: TrainingRows) -> TrainingRows:
+def _balance_weight(rows: TrainingRows) -> TrainingRows:
     """Rows whose queries weigh on average what those of all workers do.
 
     XGBoost divides weights by their mean over the queries of the worker. Queries of one row, which

@@ -44,6 +44,7 @@ from rankwise.structure.rules import (
     Rule,
     Sometimes,
     floats,
+    forget,
     require,
 )
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
@@ -214,6 +215,7 @@ class McRank(Ranker):
             If an input is invalid; the message names it.
         """
         self._validate_params()
+        forget(self)
         allow_nan = self._takes_missing()
         data = check_fit(self, X, y, qid, allow_nan=allow_nan, pairs=False)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=allow_nan)
@@ -326,13 +328,13 @@ class McRank(Ranker):
         """Scores after every round."""
         stages = (classifier.staged_predict_proba(rows) for classifier in self.estimators_)
         for probabilities in zip(*stages, strict=False):
-            yield self._expected(probabilities, rows.shape[0])
+            yield self._expect_gain(probabilities, rows.shape[0])
 
     def _scores(self, rows: Matrix) -> Float64Array:
         probabilities = [classifier.predict_proba(rows) for classifier in self.estimators_]
-        return self._expected(probabilities, rows.shape[0])
+        return self._expect_gain(probabilities, rows.shape[0])
 
-    def _expected(self, probabilities: Any, n_rows: int) -> Float64Array:
+    def _expect_gain(self, probabilities: Any, n_rows: int) -> Float64Array:
         """Expected gain under the probabilities of the classifiers."""
         gains = self._gains
         if len(gains) < 2:

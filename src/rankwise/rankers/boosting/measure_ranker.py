@@ -15,7 +15,7 @@ from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
-from rankwise.structure.rules import Plain, Rule, Sometimes, floats
+from rankwise.structure.rules import Plain, Rule, Sometimes, floats, forget
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
@@ -68,9 +68,10 @@ class MeasureRanker(Ranker):
         ValueError
             If an input is invalid (the message names it), or if the measure cannot be optimised.
         """
+        self._validate_params()
+        forget(self)
         data = check_fit(self, X, y, qid)
         validation = check_validation(self, data, X_val, y_val, qid_val)
-        self._validate_params()
         measure = self._check_measure(parse(self.measure))
         self._set_score_name(data.y)
         self._learn(MeasuredRows(data, measure), validation, measure)

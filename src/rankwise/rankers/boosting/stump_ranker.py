@@ -20,7 +20,7 @@ from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch
-from rankwise.structure.rules import Instance, Number, Plain, Rule, Sometimes
+from rankwise.structure.rules import Instance, Number, Plain, Rule, Sometimes, forget
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
@@ -99,11 +99,12 @@ class StumpRanker(Ranker):
             If an input is invalid (the message names it), if ``warm_start`` finds an earlier fit
             with other features, or if ``n_estimators`` is less than the number of existing rounds.
         """
-        # A copy, because the checks overwrite the number of features of the earlier fit.
+        self._validate_params()
+        # A copy, because the fit forgets the earlier one.
         earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
+        forget(self)
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
-        self._validate_params()
         measure = parse(self.measure)
         stumps = StumpEnsemble.empty()
         if earlier is not None:

@@ -20,7 +20,6 @@ from sklearn.utils import check_random_state
 from rankwise.checks.dominant_columns import node_limit
 from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_validation
-from rankwise.equation import forget
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -54,7 +53,7 @@ from rankwise.solvers.least_squares.stabilised import (
 )
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import Instance, Plain, Rule, Sometimes, floats
+from rankwise.structure.rules import Instance, Plain, Rule, Sometimes, floats, forget
 from rankwise.tuning.folds import content_folds, deal_queries, row_splits
 from rankwise.tuning.penalty_search import Penalty, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike

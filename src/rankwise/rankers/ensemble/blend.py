@@ -67,7 +67,7 @@ class Blend(MembersMixin, Ranker):
         X_val, y_val, qid_val : array-like, optional
             Validation data for rankers that tune parameters or stop early on it.
         """
-        data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
+        data, validation = self._check_rows(X, y, qid, (X_val, y_val, qid_val))
         self._set_score_name(data.y)
         members = self._members(data, validation is not None)
         self.weights_ = self._shares(len(members))
@@ -120,7 +120,7 @@ class Blend(MembersMixin, Ranker):
         sizes = groups.sizes[groups.codes()]
         return self._points(scaled, sizes[:, None]) @ self._shares(table.shape[1])
 
-    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+    def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
         if groups is None:
             sizes = np.full(len(scaled), self.n_rows_)
         else:

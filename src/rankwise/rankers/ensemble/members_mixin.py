@@ -35,7 +35,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
     """Mixin of rankers whose scores are computed from scores of other rankers in the same query.
 
     A subclass has the parameters ``estimators``, ``measure`` and ``random_state``, sets ``models_``
-    and ``scaler_`` in ``fit``, and defines ``_combined``.
+    and ``scaler_`` in ``fit``, and defines ``_combine``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -104,7 +104,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         tags = self.__sklearn_tags__().input_tags
         X = check_rows(self, X, accept_sparse=tags.sparse, allow_nan=tags.allow_nan)
         groups = None if qid is None else QueryGroups.from_qid(qid, X.shape[0])
-        return self._combined(self._member_columns(X, groups), groups)
+        return self._combine(self._member_columns(X, groups), groups)
 
     def _check_structure(self) -> None:
         require(self.models_, "models_", "have an item", "none")
@@ -120,20 +120,20 @@ class MembersMixin(FiniteResults, BaseEstimator):
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)
 
-    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+    def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
         """Scores computed from the scaled scores of the members."""
-        raise TypeError(f"{type(self).__name__} must define _combined.")
+        raise TypeError(f"{type(self).__name__} must define _combine.")
 
     def _member_columns(self, X: Matrix, groups: QueryGroups | None) -> Float64Array:
         """Scaled scores of the members, averaged if there are several models of each."""
         ids = None if groups is None else groups.row_ids()
-        found = [self._scaled(member_scores(m, X, ids), groups) for m in self.models_]
+        found = [self._scale(member_scores(m, X, ids), groups) for m in self.models_]
         return np.mean(found, axis=0)
 
-    def _scaled(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
+    def _scale(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
         return scores if self.scaler_ is None else self.scaler_.transform(scores, qid=groups)
 
-    def _checked(
+    def _check_rows(
         self,
         X: FrameLike,
         y: ArrayLike,

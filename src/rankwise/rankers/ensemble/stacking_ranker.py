@@ -196,7 +196,7 @@ class StackingRanker(MembersMixin, Ranker):
         X_val, y_val, qid_val : array-like, optional
             Validation data for rankers that tune parameters or stop early on it.
         """
-        data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
+        data, validation = self._check_rows(X, y, qid, (X_val, y_val, qid_val))
         self._set_score_name(data.y)
         has_qid, numbers = qid is not None, query_numbers(data)
         members = self._members(data, validation is not None)
@@ -235,7 +235,7 @@ class StackingRanker(MembersMixin, Ranker):
         self.final_estimator_ = make_member(
             final, measure, seed, has_validation=has_validation, setting="final_estimator"
         )
-        columns = self._columns(self._scaled(held.scores, held.groups))
+        columns = self._columns(self._scale(held.scores, held.groups))
         if validation is not None:
             ids = validation["qid_val"]
             groups = None if ids is None else QueryGroups.from_qid(ids, len(ids))
@@ -247,7 +247,7 @@ class StackingRanker(MembersMixin, Ranker):
     def _columns(self, scaled: Float64Array) -> Float64Array:
         return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)
 
-    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+    def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
         if self.final_estimator_ is None:
             return scaled.mean(axis=1)
         ids = None if groups is None else groups.row_ids()

@@ -123,7 +123,9 @@ def _trees(model: dict[str, Any], n_categories: Any, codes: Any) -> StoredTrees:
                 raise BoosterError(f"tree {number} of the CatBoost model lacks leaves.")
         return catboost_trees(json.dumps(model).encode("ascii"), n_categories, codes)
     scale, (bias,) = model["scale_and_bias"]
-    trees = [_grown(tree, info, float(scale), n_categories, codes) for tree in model["trees"]]
+    trees = [
+        _read_grown_tree(tree, info, float(scale), n_categories, codes) for tree in model["trees"]
+    ]
     has_missing = any(feature["has_nans"] for feature in info[_NUMBERS])
     return StoredTrees(tuple(trees), float(bias), has_missing)
 
@@ -137,7 +139,7 @@ def _check_split(split: dict[str, Any]) -> None:
         )
 
 
-def _grown(
+def _read_grown_tree(
     root: dict[str, Any], info: Any, scale: float, n_categories: Any, codes: Any
 ) -> ScoreTree:
     """A tree of the policies Depthwise and Lossguide."""

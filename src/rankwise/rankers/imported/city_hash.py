@@ -41,9 +41,9 @@ def hash_category(text: str) -> int:
 def _city_hash(data: bytes) -> int:
     n = len(data)
     if n > 32:
-        return _of_33_to_64(data)
+        return _hash_33_to_64(data)
     if n > 16:
-        return _of_17_to_32(data)
+        return _hash_17_to_32(data)
     if n > 8:
         a, b = _fetch(data, 0), _fetch(data, n - 8)
         return _mix(a, _rotate((b + n) & _MASK, n)) ^ b
@@ -56,7 +56,7 @@ def _city_hash(data: bytes) -> int:
     return _shift_mix((y * _K2 & _MASK) ^ (z * _K3 & _MASK)) * _K2 & _MASK
 
 
-def _of_17_to_32(data: bytes) -> int:
+def _hash_17_to_32(data: bytes) -> int:
     n = len(data)
     a = _fetch(data, 0) * _K1 & _MASK
     b = _fetch(data, 8)
@@ -66,7 +66,7 @@ def _of_17_to_32(data: bytes) -> int:
     return _mix(first, (a + _rotate(b ^ _K3, 20) - c + n) & _MASK)
 
 
-def _of_33_to_64(data: bytes) -> int:
+def _hash_33_to_64(data: bytes) -> int:
     n = len(data)
     start = (_fetch(data, 0) + (n + _fetch(data, n - 16)) * _K0) & _MASK
     vf, vs = _weak_hash(data, start, _fetch(data, 24), 8)

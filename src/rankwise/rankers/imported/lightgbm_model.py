@@ -104,13 +104,13 @@ def _trees(text: str, n_categories: Any, average: bool) -> StoredTrees:
     if not text:
         return StoredTrees(())
     stored = lightgbm_trees(text.encode("ascii"), n_categories)
-    trees = [_without_zero_missing(tree, number) for number, tree in enumerate(stored.trees)]
+    trees = [_place_zeros(tree, number) for number, tree in enumerate(stored.trees)]
     if average:  # boosting=rf
         trees = [replace(tree, values=tree.values / len(trees)) for tree in trees]
     return replace(stored, trees=tuple(trees))
 
 
-def _without_zero_missing(tree: ScoreTree, number: int) -> ScoreTree:
+def _place_zeros(tree: ScoreTree, number: int) -> ScoreTree:
     """Tree in which 0 goes to its side by its threshold, if that is the side of missing values."""
     if tree.zero_missing is None:
         return tree

@@ -66,7 +66,7 @@ def attribute_categories(
     last = [-column for column in reversed(_leftmost(mirrored))]
     if len(first) < len(listed):
         raise BoosterError(
-            _described(listed, "fit no columns of the file", names, used - set(given))
+            _describe(listed, "fit no columns of the file", names, used - set(given))
         )
     ends = list(zip(first, last, listed, strict=True))
     found = {a: values for a, b, values in ends if a == b}
@@ -75,7 +75,7 @@ def attribute_categories(
         doubtful = [c for c in doubtful if c in used or _is_text(values)]
         if a != b and doubtful:
             said = f"have {values!r} for one of several columns"
-            raise BoosterError(_described(listed, said, names, doubtful))
+            raise BoosterError(_describe(listed, said, names, doubtful))
     return found
 
 
@@ -126,7 +126,7 @@ def _leftmost(possible: list[list[int]]) -> list[int]:
     return chosen
 
 
-def _described(listed: Any, said: str, names: Sequence[str], columns: Any) -> str:
+def _describe(listed: Any, said: str, names: Sequence[str], columns: Any) -> str:
     called = [names[column] for column in sorted(columns)]
     return (
         f"the LightGBM model lists categories of {len(listed)} columns of a data frame without "

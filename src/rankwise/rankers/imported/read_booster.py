@@ -127,7 +127,7 @@ def read_booster(
         stored = _stored_model(content, categories, features)
         return _ranker(stored, features, categories)
     except BoosterError as error:
-        raise type(error)(f"{_called(source)}: {error}") from error
+        raise type(error)(f"{_name_source(source)}: {error}") from error
 
 
 def library_of(source: Any) -> str | None:
@@ -136,7 +136,7 @@ def library_of(source: Any) -> str | None:
     return next((root for root in roots if root in _LIBRARIES), None)
 
 
-def _called(source: Any) -> str:
+def _name_source(source: Any) -> str:
     is_path = isinstance(source, str | os.PathLike)
     return Path(source).name if is_path else type(source).__name__
 
@@ -179,14 +179,14 @@ def _warn_of_early_stopping(content: Any, name: str) -> None:
         )
 
 
-def _of_lightgbm(model: Any) -> str:
+def _dump_lightgbm(model: Any) -> str:
     if hasattr(model, "booster_") or hasattr(model, "fit"):
         check_is_fitted(model)
         model = model.booster_
     return model.model_to_string()
 
 
-def _of_xgboost(model: Any) -> dict[str, Any]:
+def _dump_xgboost(model: Any) -> dict[str, Any]:
     if hasattr(model, "get_booster"):
         _check_missing(model)
         booster = model.get_booster()
@@ -208,7 +208,7 @@ def _check_missing(model: Any) -> None:
         )
 
 
-def _of_catboost(model: Any) -> dict[str, Any]:
+def _dump_catboost(model: Any) -> dict[str, Any]:
     if not model.is_fitted():
         check_is_fitted(model, "tree_count_")
     with TemporaryDirectory() as folder:  # CatBoost writes JSON only to files
@@ -217,7 +217,7 @@ def _of_catboost(model: Any) -> dict[str, Any]:
         return json.loads(path.read_bytes())
 
 
-_CONTENTS = {"lightgbm": _of_lightgbm, "xgboost": _of_xgboost, "catboost": _of_catboost}
+_CONTENTS = {"lightgbm": _dump_lightgbm, "xgboost": _dump_xgboost, "catboost": _dump_catboost}
 
 
 def _stored_model(

@@ -81,11 +81,11 @@ def check_trees(stored: StoredTrees, n_features: int) -> StoredTrees:
         If a node has no children, two parents or a column that does not exist, or if a threshold
         or a leaf is not a number.
     """
-    trees = [_reached(tree, number, n_features) for number, tree in enumerate(stored.trees)]
+    trees = [_keep_reached(tree, number, n_features) for number, tree in enumerate(stored.trees)]
     return replace(stored, trees=tuple(trees))
 
 
-def _reached(tree: ScoreTree, number: int, n_features: int) -> ScoreTree:
+def _keep_reached(tree: ScoreTree, number: int, n_features: int) -> ScoreTree:
     n_nodes = len(tree.feature)
     inner = tree.feature >= 0
     order, level, seen = [], [0], {0}

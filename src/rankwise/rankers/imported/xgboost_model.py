@@ -46,7 +46,9 @@ def xgboost_model(model: dict[str, Any]) -> StoredModel:
     n_features = int(shape["num_feature"])
     forest = (booster["gbtree"] if kind == "dart" else booster)["model"]
     enc = (forest.get("cats") or {}).get("enc") or []
-    listed = {column: _listed(entry) for column, entry in enumerate(enc) if entry["values"]}
+    listed = {
+        column: _list_categories(entry) for column, entry in enumerate(enc) if entry["values"]
+    }
     nominal = set(listed)
     for tree in forest["trees"]:
         nominal.update(tree["split_indices"][node] for node in tree.get("categories_nodes", []))
@@ -98,7 +100,7 @@ def _margin(base_score: Any, objective: str) -> float:
     )
 
 
-def _listed(entry: dict[str, Any]) -> list[Any] | None:
+def _list_categories(entry: dict[str, Any]) -> list[Any] | None:
     """Categories of a column; None if their text cannot be read.
 
     XGBoost counts the characters of text that is not ASCII where it should count bytes, so that

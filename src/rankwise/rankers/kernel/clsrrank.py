@@ -26,7 +26,7 @@ from rankwise.solvers.least_squares.expansion import ExpansionPath
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.penalty_search import Path
+from rankwise.tuning.penalty_search import SolutionPath
 
 # Leave-pair-out has no closed form here, because each pair also removes two columns.
 PENALTY = replace(LAM, ways=("cv", "loqo", "val"))
@@ -166,7 +166,7 @@ class CLSRRank(BasisExpansionRanker):
 
 def coefficient_path(
     rows: FitData, design: AnyDesign, loss: SquaredLoss, penalties: Penalties, *, max_bytes: int
-) -> Path[PathFit]:
+) -> SolutionPath[PathFit]:
     """Path with penalised coefficients; with landmarks, ``m`` is the number of all rows."""
     if isinstance(design, KernelDesign):
         return ExpansionPath(rows, design, loss, penalties, "coefficients", max_bytes)

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Self
 from rankwise.equation import Equation, fit_equation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA, build_closed_form
-from rankwise.rankers.linear.column_features import ColumnFeatures
+from rankwise.rankers.closed_form import ALPHA, ColumnFeatures, build_closed_form
 from rankwise.rankers.partial_fit import PartialFit
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Rule

@@ -11,8 +11,12 @@ from typing import Any, ClassVar, Literal
 from rankwise.equation import Equation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA, SELECTION_CONSTRAINTS, build_closed_form
-from rankwise.rankers.linear.column_features import ColumnFeatures
+from rankwise.rankers.closed_form import (
+    ALPHA,
+    SELECTION_CONSTRAINTS,
+    ColumnFeatures,
+    build_closed_form,
+)
 from rankwise.rankers.partial_fit import PartialFit
 from rankwise.structure.rules import Rule
 

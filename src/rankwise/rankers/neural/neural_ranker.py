@@ -22,7 +22,17 @@ from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
 from rankwise.rows.row_hash import canonical_order
 from rankwise.solvers.boosting.measured_rows import LabelScale
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
-from rankwise.structure.rules import Array, Many, Number, Plain, Rule, Sometimes, floats, require
+from rankwise.structure.rules import (
+    Array,
+    Many,
+    Number,
+    Plain,
+    Rule,
+    Sometimes,
+    floats,
+    forget,
+    require,
+)
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, densify
 
 if TYPE_CHECKING:
@@ -128,10 +138,11 @@ class NeuralRanker(Ranker):
         ValueError
             If an input is invalid (the message names it), or if the loss is no longer finite.
         """
+        self._validate_params()
+        forget(self)
         limit = None if self.standardize else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, column_limit=limit)
         validation = check_validation(self, data, X_val, y_val, qid_val)
-        self._validate_params()
         measure = parse(self.measure)
         self._check_parameters()
         from rankwise.rankers.neural import trainer  # imports torch

@@ -221,9 +221,9 @@ class PrunedRankSVM(BasisExpansionRanker):
         )
         features = KernelFeatures.with_landmarks(self, conditioned=True)
         solver = SOLVERS[self.loss](self.tol, self.max_iter)
-        return replace(pair_equation(features, loss, solver, "hinges"), describe=_kept_pairs)
+        return replace(pair_equation(features, loss, solver, "hinges"), describe=_count_kept_pairs)
 
 
-def _kept_pairs(solutions: ScoreFit[PrunedHinge]) -> dict[str, Any]:
+def _count_kept_pairs(solutions: ScoreFit[PrunedHinge]) -> dict[str, Any]:
     kept = len(solutions.loss.upper)
     return {"pairs_kept_": kept, "pairs_share_": kept / max(1, solutions.loss.n_all)}

@@ -77,9 +77,9 @@ def pool_runs(runs: Mapping[str, JudgedRun], qrels: Qrels) -> JudgedPool:
     O(n log n) for n documents of all runs and judgements together.
     """
     found = {name: run.retrieved for name, run in runs.items()}
-    queries, n_queries = string_codes(qrels.qid, *_kept(runs, found, "qid"))
-    documents, n_documents = string_codes(qrels.doc_ids, *_kept(runs, found, "doc_ids"))
-    names = np.concatenate([qrels.doc_ids, *_kept(runs, found, "doc_ids")])
+    queries, n_queries = string_codes(qrels.qid, *_keep_found(runs, found, "qid"))
+    documents, n_documents = string_codes(qrels.doc_ids, *_keep_found(runs, found, "doc_ids"))
+    names = np.concatenate([qrels.doc_ids, *_keep_found(runs, found, "doc_ids")])
     place_of = _places_by_name(np.concatenate(documents), names, n_documents)
     documents = [place_of[codes] for codes in documents]
     keys = [q * n_documents + d for q, d in zip(queries, documents, strict=True)]
@@ -164,7 +164,7 @@ def _places_by_name(codes: Int64Array, names: NDArray[np.str_], n_documents: int
     return places
 
 
-def _kept(
+def _keep_found(
     runs: Mapping[str, JudgedRun], found: Mapping[str, NDArray[np.bool_]], column: str
 ) -> Sequence[NDArray[np.str_]]:
     return [getattr(run, column)[found[name]] for name, run in runs.items()]

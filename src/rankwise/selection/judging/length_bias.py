@@ -173,7 +173,7 @@ def bias_by_length(
             int(at.sum()),
             *compare_verdicts(query[at], people[at], model[at], confidence),
         )
-        for at in _split(length, int(n_groups))
+        for at in _split_by_length(length, int(n_groups))
     ]
     slope = _slope(query, people, model, np.log2(length), confidence)
     return LengthBias(groups, *slope, int((~kept).sum()))
@@ -197,7 +197,7 @@ def _lengths_of(doc_ids: np.ndarray[Any, Any], lengths: Mapping[Any, float]) -> 
     return np.array([known.get(name, math.nan) for name in doc_ids.tolist()], dtype=np.float64)
 
 
-def _split(length: Float64Array, n_groups: int) -> list[np.ndarray[Any, Any]]:
+def _split_by_length(length: Float64Array, n_groups: int) -> list[np.ndarray[Any, Any]]:
     """Masks of groups of about equally many documents; equal lengths are in one group."""
     edges = np.quantile(length, np.arange(1, n_groups) / n_groups)
     group = np.searchsorted(edges, length, side="left")

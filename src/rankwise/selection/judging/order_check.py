@@ -137,8 +137,8 @@ def _say_unchecked(names: Sequence[str]) -> str:
 
 def _describe(name: str, bounds: list[DifferenceBounds]) -> str:
     pairs = [
-        f"{b.first} and {b.second} ({_signed(b.difference)}, between {_signed(b.low)} and "
-        f"{_signed(b.high)})"
+        f"{b.first} and {b.second} ({_format_signed(b.difference)}, between "
+        f"{_format_signed(b.low)} and {_format_signed(b.high)})"
         for b in bounds[:_PAIRS_NAMED]
     ]
     more = f" and of {len(bounds) - _PAIRS_NAMED} more pairs" if len(bounds) > _PAIRS_NAMED else ""
@@ -148,7 +148,7 @@ def _describe(name: str, bounds: list[DifferenceBounds]) -> str:
     )
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return f"{round(value, 4) + 0.0:+.4f}"  # no -0.0000
 
 

@@ -69,7 +69,7 @@ class CoordinateSearch:
         Each sweep visits the columns in a new random order. The search ends after a sweep that
         gains no more than the tolerance.
         """
-        weights = _normalised(weights)
+        weights = _normalise(weights)
         before = self._rows.mean(self._rows.scores(self.coef(weights)))
         yield Sweep(weights, before)
         for _ in range(self._max_iter):
@@ -101,7 +101,7 @@ class CoordinateSearch:
                 value = float(values[best])
                 scores = scores + trials[best] * column
                 weights[j] += trials[best]
-        weights = _normalised(weights)
+        weights = _normalise(weights)
         return Sweep(weights, self._rows.mean(self._rows.scores(self.coef(weights))))
 
     def _trials(self, weights: Float64Array, j: int) -> list[float]:
@@ -112,7 +112,7 @@ class CoordinateSearch:
         return trials[np.argsort(np.abs(trials), kind="stable")].tolist()
 
 
-def _normalised(weights: Float64Array) -> Float64Array:
+def _normalise(weights: Float64Array) -> Float64Array:
     """Weights scaled so that the largest magnitude is 1."""
     size = float(np.abs(weights).max(initial=0.0))
     return weights / size if size > 0 else weights

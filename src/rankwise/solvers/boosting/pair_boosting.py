@@ -122,12 +122,12 @@ class PairBoosting:
         return math.fsum(thread_map(weigh, self._parts))
 
     def _loss_after(self, sums: Float64Array, step: float) -> float:
-        return self._sum_pairs(*_moved(sums, step))
+        return self._sum_pairs(*_move_sums(sums, step))
 
     def _advance(self, side: NDArray[np.bool_], step: float, sums: Float64Array) -> None:
         """Update the scores and recompute the row weights."""
         pairs, scale = self._pairs, unit_scale(self._loss)
-        lower, upper = _moved(sums, step)
+        lower, upper = _move_sums(sums, step)
 
         def advance(part: tuple[int, int]) -> int:
             write_opponents(
@@ -148,7 +148,7 @@ class PairBoosting:
         return self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
 
 
-def _moved(sums: Float64Array, step: float) -> tuple[Float64Array, Float64Array]:
+def _move_sums(sums: Float64Array, step: float) -> tuple[Float64Array, Float64Array]:
     """Sums of P and Q over whole layers after a step."""
     grow, shrink = math.exp(step), math.exp(-step)
     return sums[0] * grow + sums[1] * shrink, sums[2] * shrink + sums[3] * grow

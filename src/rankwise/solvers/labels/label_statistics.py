@@ -38,7 +38,7 @@ class LabelStatistics:
         ``Z'WZ``; the first column belongs to the constant.
     cross : ndarray of shape (p + 1, K)
         ``Z'WY``.
-    labels : ndarray of shape (K, K), or None
+    labels : ndarray of shape (K, K)
         ``Y'WY``.
     centre : ndarray of shape (p,), or None
         Shift near the means, subtracted from X first so that a large offset loses no precision.
@@ -46,7 +46,7 @@ class LabelStatistics:
 
     gram: Float64Array
     cross: Float64Array
-    labels: Float64Array | None
+    labels: Float64Array
     centre: Float64Array | None = None
 
     @property
@@ -59,21 +59,9 @@ class LabelStatistics:
         """Share of the rows that has each label, shape (K,)."""
         return self.cross[0] / self.gram[0, 0]
 
-    def __add__(self, other: LabelStatistics) -> LabelStatistics:
-        labels = None
-        if self.labels is not None and other.labels is not None:
-            labels = self.labels + other.labels
-        return LabelStatistics(
-            self.gram + other.gram, self.cross + other.cross, labels, self.centre
-        )
-
     def __sub__(self, other: LabelStatistics) -> LabelStatistics:
-        labels = None
-        if self.labels is not None and other.labels is not None:
-            labels = self.labels - other.labels
-        return LabelStatistics(
-            self.gram - other.gram, self.cross - other.cross, labels, self.centre
-        )
+        gram, cross = self.gram - other.gram, self.cross - other.cross
+        return LabelStatistics(gram, cross, self.labels - other.labels, self.centre)
 
 
 def label_statistics(
@@ -81,18 +69,15 @@ def label_statistics(
     Y: SparseMatrix,
     weight: Float64Array | None = None,
     *,
-    label_gram: bool = False,
     centre: Float64Array | Literal["auto"] | None = None,
 ) -> LabelStatistics:
-    """Statistics of rows; statistics can be added or subtracted only if their centres are equal.
+    """Statistics of rows; statistics can be subtracted only if their centres are equal.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (N, p)
     Y : CSR or ndarray of shape (N, K), float64
     weight : ndarray of shape (N,), float64, optional
-    label_gram : bool
-        Whether to compute ``Y'WY``.
     centre : ndarray of shape (p,), float64, or "auto", optional
         Shift subtracted from dense X first; "auto": see :func:`compute_centred_gram`.
     """
@@ -101,8 +86,7 @@ def label_statistics(
     else:
         gram = feature_gram(X, weight, centre)
     cross = feature_products(X, Y, weight, centre)
-    labels = products_of_labels(Y, weight) if label_gram else None
-    return LabelStatistics(gram, cross, labels, centre)
+    return LabelStatistics(gram, cross, products_of_labels(Y, weight), centre)
 
 
 def compute_centred_gram(

@@ -73,7 +73,7 @@ def cosamp(code: Float64Array, codes: Float64Array, sparsity: int, max_iter: int
                 break
         return support, size, kept
 
-    return _by_chunks(decode, codes, code.shape[1])
+    return _decode_chunks(decode, codes, code.shape[1])
 
 
 def matching_pursuit(code: Float64Array, codes: Float64Array, sparsity: int) -> Float64Array:
@@ -86,7 +86,7 @@ def matching_pursuit(code: Float64Array, codes: Float64Array, sparsity: int) -> 
         pursue_orthogonally(code, columns, codes.copy(), support, size, values)
         return support, size, values
 
-    return _by_chunks(decode, codes, code.shape[1])
+    return _decode_chunks(decode, codes, code.shape[1])
 
 
 def _least_norm(columns: Float64Array, codes: Float64Array) -> Float64Array:
@@ -96,7 +96,7 @@ def _least_norm(columns: Float64Array, codes: Float64Array) -> Float64Array:
     return left @ (inverse * (right @ codes))
 
 
-def _by_chunks(
+def _decode_chunks(
     decode: Callable[[Float64Array], tuple[Int64Array, Int64Array, Float64Array]],
     codes: Float64Array,
     n_labels: int,

@@ -107,7 +107,7 @@ class ExpansionPath:
             splits = [(np.setdiff1d(self._every, rows), rows) for rows in held]
             return self.solve(), self._measure_refits(measure, splits)
         with self._definite():
-            draw, intercept, coefs = self._decomposed()
+            draw, intercept, coefs = self._decompose()
             problem = self.loss.on(self.rows)
             scores = leave_query_out(problem, [draw], self.penalties, measure, intercept)
         return self._fit(coefs), scores
@@ -115,7 +115,7 @@ class ExpansionPath:
     def leave_pair_out(self) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, and the share of pairs misordered by exact leave-pair-out."""
         with self._definite():
-            draw, intercept, coefs = self._decomposed()
+            draw, intercept, coefs = self._decompose()
             problem = self.loss.on(self.rows)
             scores = leave_pair_out(problem, [draw], self.penalties, intercept)
         return self._fit(coefs), scores
@@ -229,7 +229,7 @@ class ExpansionPath:
         groups = problem.groups.take(rows)
         return replace(problem, X=none, y=problem.y[rows], groups=groups, sample_weight=weight)
 
-    def _decomposed(self) -> tuple[Decomposed, Intercept, Float64Array]:
+    def _decompose(self) -> tuple[Decomposed, Intercept, Float64Array]:
         """The eigendecomposed problem of all rows, and the coefficients for every penalty."""
         penalties, problem = self.penalties, self._part(self._every)
         order = problem.groups.rows(np.arange(problem.groups.n_queries))

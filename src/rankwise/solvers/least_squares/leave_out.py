@@ -105,7 +105,7 @@ def leave_query_out(
         scores = np.zeros((len(rows), len(penalties)))
         for draw in draws:
             # The smaller of two systems with the same solution.
-            without = _by_columns if len(rows) > len(draw.values) else _by_rows
+            without = _leave_out_by_columns if len(rows) > len(draw.values) else _leave_out_by_rows
             # C from the pairs that are left: a penalty relative to them changes with the query.
             scores += without(draw, rows, y, factor, penalties.C(left), intercept) / len(draws)
         return measure_per_query(measure, y, scores, single)[0]
@@ -113,7 +113,7 @@ def leave_query_out(
     return np.stack(list(thread_imap(held_out, range(groups.n_queries))))
 
 
-def _by_rows(
+def _leave_out_by_rows(
     draw: Decomposed,
     rows: Int64Array,
     y: Float64Array,
@@ -129,7 +129,7 @@ def _by_rows(
     return scores
 
 
-def _by_columns(
+def _leave_out_by_columns(
     draw: Decomposed,
     rows: Int64Array,
     y: Float64Array,

@@ -141,13 +141,13 @@ class LeastSquaresPath:
     def leave_query_out(self, measure: Measure) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, measured by exact leave-one-query-out."""
         problem = self.loss.on(self.rows)
-        draws, intercept, fit = self._decomposed(problem)
+        draws, intercept, fit = self._decompose(problem)
         return fit, leave_query_out(problem, draws, self.penalties, measure, intercept)
 
     def leave_pair_out(self) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, and the share of pairs misordered by exact leave-pair-out."""
         problem = self.loss.on(self.rows)
-        draws, intercept, fit = self._decomposed(problem)
+        draws, intercept, fit = self._decompose(problem)
         return fit, leave_pair_out(problem, draws, self.penalties, intercept)
 
     def _solve(self, problem: Problem) -> PathFit:
@@ -198,7 +198,7 @@ class LeastSquaresPath:
         queries, X, y = np.arange(groups.n_queries), problem.X[test], problem.y[test]
         return measure_held_out(self.design, [read_out], X, y, groups, [queries], measure)[0]
 
-    def _decomposed(self, problem: Problem) -> tuple[list[Decomposed], Intercept, PathFit]:
+    def _decompose(self, problem: Problem) -> tuple[list[Decomposed], Intercept, PathFit]:
         """Eigendecomposed draws for the leave-out formulas, and the fit on all rows."""
         design, is_dual = self.design, use_dual(problem, self.design)
         grams: list[Gram] = []

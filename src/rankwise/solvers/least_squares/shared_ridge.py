@@ -60,15 +60,17 @@ class RidgePath:
     def solve(self, alpha: float, rhs: Float64Array) -> Float64Array:
         """Minimum-norm solution; numerically zero directions are left out."""
         shifted = self.values + alpha
-        inverse = np.divide(1.0, shifted, out=np.zeros_like(shifted), where=self._kept(alpha))
+        inverse = np.divide(
+            1.0, shifted, out=np.zeros_like(shifted), where=self._exceeds_noise(alpha)
+        )
         return self.vectors @ (inverse[:, None] * (self.vectors.T @ rhs))
 
     def left_out(self, alpha: float, vector: Float64Array) -> Float64Array:
         """The part of a vector in the directions that :meth:`solve` leaves out."""
-        basis = self.vectors[:, ~self._kept(alpha)]
+        basis = self.vectors[:, ~self._exceeds_noise(alpha)]
         return basis @ (basis.T @ vector)
 
-    def _kept(self, alpha: float) -> NDArray[np.bool_]:
+    def _exceeds_noise(self, alpha: float) -> NDArray[np.bool_]:
         noise = len(self.values) * np.finfo(np.float64).eps * self.values.max(initial=0.0)
         return self.values + alpha > noise
 
@@ -81,7 +83,7 @@ class Solve(Protocol):
 
 def factorised(matrix: Float64Array, alpha: float) -> Solve:
     """Solver of ``matrix + alpha I``: by Cholesky, or by eigenvectors if that breaks down."""
-    return _by_cholesky(matrix, alpha) or partial(RidgePath.of(matrix).solve, alpha)
+    return _factorise(matrix, alpha) or partial(RidgePath.of(matrix).solve, alpha)
 
 
 def build_centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float) -> Solve:
@@ -101,7 +103,7 @@ def build_centred_solver(gram: Float64Array, centre: Float64Array | None, alpha:
     rest = gram[0, 1:] / weight  # of the means, which the centre may miss
     mean, share = centre + rest, weight / (weight + alpha)
     matrix = gram[1:, 1:] - np.outer(rest, gram[0, 1:])
-    solve = _by_cholesky(matrix, alpha)
+    solve = _factorise(matrix, alpha)
     # v of the docstring, whose gamma is alpha * share. In directions without data A is alpha, and
     # gamma / alpha is `share`, at alpha = 0 too.
     pull = np.zeros_like(mean)
@@ -137,7 +139,7 @@ def shift_from_centre(coefficients: Float64Array, centre: Float64Array | None) -
     return coefficients
 
 
-def _by_cholesky(matrix: Float64Array, alpha: float) -> Solve | None:
+def _factorise(matrix: Float64Array, alpha: float) -> Solve | None:
     """Solver of ``matrix + alpha I``, or None if the solution would be noise."""
     penalised = matrix.copy()
     penalised.flat[:: len(matrix) + 1] += alpha

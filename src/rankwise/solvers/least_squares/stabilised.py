@@ -99,7 +99,7 @@ def fit_query_folds(
         if problem.query_weight != "document":
             # Errors count every row once, whatever a query weighs in the loss.
             held = fold_grams(_centred_rows(problem), phi, folds)
-        inner, error = _of_folds(parts, held, penalty)
+        inner, error = _solve_folds(parts, held, penalty)
         coefs.append(back(inner))
         errors.append(error)
     return StabilisedFit(coefs, np.array(errors))
@@ -139,7 +139,7 @@ def fit_streamed(
             coefs.append(_pair_path(total(parts)).coef(penalty))
             errors.append(_squared_errors(coefs[-1], rows))
         elif len(parts) > 1:
-            inner, error = _of_folds(parts, held, penalty)
+            inner, error = _solve_folds(parts, held, penalty)
             coefs.append(inner)
             errors.append(error)
         else:
@@ -147,13 +147,13 @@ def fit_streamed(
     return StabilisedFit(coefs, np.array(errors) if errors else None)
 
 
-def _of_folds(
+def _solve_folds(
     parts: Sequence[Gram], held: Sequence[Gram], penalty: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Solutions on all folds, and the error of each fold under the other folds' solutions."""
     whole = total(parts)
     paths = [lambda part=part: _pair_path(whole - part) for part in parts]
-    return _pair_path(whole).coef(penalty), _pooled(paths, held, penalty)
+    return _pair_path(whole).coef(penalty), _pool_errors(paths, held, penalty)
 
 
 def fit_row_folds(
@@ -190,10 +190,10 @@ def fit_splits(
         train_grams = [_gram(part, phi) for part in trains]
         held = [_gram(part, phi) for part in tests]
         if one_group:
-            held = [_about_training_means(*pair) for pair in zip(held, train_grams, strict=True)]
-            train_grams = [_of_pairs(gram, problem.query_weight) for gram in train_grams]
+            held = [_move_to_training_means(*pair) for pair in zip(held, train_grams, strict=True)]
+            train_grams = [_sum_pairs(gram, problem.query_weight) for gram in train_grams]
         paths = [lambda part=part: _pair_path(part) for part in train_grams]
-        errors.append(_pooled(paths, held, penalty))
+        errors.append(_pool_errors(paths, held, penalty))
         coefs.append(back(_pair_path(_gram(problem, phi)).coef(penalty)))
     return StabilisedFit(coefs, np.array(errors))
 
@@ -244,7 +244,7 @@ def _fit_gram_differences(
         phi, back = _columns(problem, nodes)
         whole, trains, held = _row_fold_grams(problem, phi, folds)
         paths = [lambda part=part: _pair_path(part) for part in trains]
-        errors.append(_pooled(paths, held, penalty))
+        errors.append(_pool_errors(paths, held, penalty))
         coefs.append(back(_pair_path(whole).coef(penalty)))
     return StabilisedFit(coefs, np.array(errors))
 
@@ -268,23 +268,23 @@ def _row_fold_grams(
         parts = fold_grams(pointwise, phi, np.split(numbers, len(numbers)))
         of_query = total(parts)
         of_fold = dict(zip((cells.ids[numbers] % n_folds).tolist(), parts, strict=True))
-        whole = whole + _of_pairs(of_query, weighting)
+        whole = whole + _sum_pairs(of_query, weighting)
         for fold in range(n_folds):
             part = of_fold.get(fold)
             if part is None:
-                trains[fold] = trains[fold] + _of_pairs(of_query, weighting)
+                trains[fold] = trains[fold] + _sum_pairs(of_query, weighting)
                 continue
             # Pairs of the rest, not pairs of all less those of the fold: pairs between the two go
             # too.
             rest = of_query - part
             if len(parts) > 1:
-                trains[fold] = trains[fold] + _of_pairs(rest, weighting)
-            held_part = _about_training_means(part, rest) if n_queries == 1 else part.centred()
+                trains[fold] = trains[fold] + _sum_pairs(rest, weighting)
+            held_part = _move_to_training_means(part, rest) if n_queries == 1 else part.centred()
             held[fold] = held[fold] + held_part
     return whole, trains, held
 
 
-def _pooled(
+def _pool_errors(
     paths: Sequence[Callable[[], StabilisedPath]], held: Iterable[Gram], penalty: Float64Array
 ) -> Float64Array:
     """Sum over folds of the squared error of each fold's solutions on its held-out rows."""
@@ -314,7 +314,7 @@ def _pair_path(gram: Gram) -> StabilisedPath:
     return StabilisedPath(np.maximum(values, 0.0), vectors, gram.rhs @ vectors, 0.5 * gram.pairs)
 
 
-def _of_pairs(gram: Gram, query_weight: str) -> Gram:
+def _sum_pairs(gram: Gram, query_weight: str) -> Gram:
     """Statistics over the pairs of one query from its pointwise ones."""
     centred, c = gram.centred(), query_factor(gram.weight, query_weight)
     factor = c * gram.weight
@@ -327,7 +327,7 @@ def _of_pairs(gram: Gram, query_weight: str) -> Gram:
     )
 
 
-def _about_training_means(held: Gram, train: Gram) -> Gram:
+def _move_to_training_means(held: Gram, train: Gram) -> Gram:
     """Pointwise statistics of held-out rows about the means of the training rows."""
     return held.moved(-train.sums / train.weight, -train.target_sum / train.weight)
 

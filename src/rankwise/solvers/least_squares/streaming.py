@@ -71,16 +71,16 @@ class RunningGram:
                 continue
             if self.open_query is not None:
                 # Another query has begun, so the open one is complete.
-                self.closed = self._of_all(problem)
+                self.closed = self._sum_all(problem)
                 self.seen.add(self.open_id)
             self.open_query, self.open_id = opened, query_id
         self.seen.update(ids if problem.graph != "pointwise" else [])
         # The open query may still come; it counts as seen only when it is complete.
         self.seen.discard(self.open_id)
         self.closed = self.closed + sums.folds[0]
-        return self._of_all(problem)
+        return self._sum_all(problem)
 
-    def _of_all(self, problem: Problem) -> Gram:
+    def _sum_all(self, problem: Problem) -> Gram:
         if self.open_query is None:
             return self.closed
         return self.closed + self.open_query.gram(problem.graph, problem.query_weight)

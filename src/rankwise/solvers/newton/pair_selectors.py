@@ -100,7 +100,7 @@ class PairSelector:
             lowers.append(lower + lo)
             sizes.append(len(upper))
         ptr = np.cumsum(sizes).astype(np.int64)
-        return _joined(uppers), _joined(lowers), ptr, n_all
+        return _join(uppers), _join(lowers), ptr, n_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,5 +203,5 @@ def _nearest(values: Matrix, grades: Int64Array, n_opponents: int) -> Pairs:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _joined(parts: list[Int64Array]) -> Int64Array:
+def _join(parts: list[Int64Array]) -> Int64Array:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts]).astype(np.int64)

@@ -116,7 +116,7 @@ class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
             solved = self.solver.path(loss, y[kept], products, lams)
             coefs = np.zeros((len(lams), len(y)))
             # A merged row's coefficient goes to its members by weight: weight means repetition.
-            coefs[:, rows] = _stacked(solved)[:, merged.position] * merged.share
+            coefs[:, rows] = _stack_solutions(solved)[:, merged.position] * merged.share
         else:
             columns = column_products(self._values, merged.indptr, kept)
             products = columns
@@ -126,10 +126,10 @@ class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
                 K = densify(K)
                 products = kernel_products(K, merged.indptr)
             solved = self.solver.path(loss, y[kept], products, lams)
-            coefs = np.asarray(columns.X.T @ _stacked(solved).T).T
+            coefs = np.asarray(columns.X.T @ _stack_solutions(solved).T).T
         results = [replace(result, x=coef) for result, coef in zip(solved, coefs, strict=True)]
         return PairwiseAbsoluteFit(self, coefs, results)
 
 
-def _stacked(results: Sequence[SolveResult[Float64Array]]) -> Float64Array:
+def _stack_solutions(results: Sequence[SolveResult[Float64Array]]) -> Float64Array:
     return np.stack([result.x for result in results])

@@ -101,7 +101,7 @@ class ProximalNewton:
             is the duality gap over the objective.
         """
         results: dict[int, SolveResult[Float64Array]] = {}
-        y = _centred(loss, y)  # removes a common offset, which costs precision
+        y = _centre_targets(loss, y)  # removes a common offset, which costs precision
         zeta, centre = np.zeros(len(loss.dual_weight)), np.zeros(len(loss.dual_weight))
         last = 1.0
         for index in np.argsort(-lams, kind="stable"):
@@ -246,7 +246,7 @@ def _search(
     return length, point
 
 
-def _centred(loss: SupportLoss, y: Float64Array) -> Float64Array:
+def _centre_targets(loss: SupportLoss, y: Float64Array) -> Float64Array:
     """y minus its mean in each query; exactly zero in a query of equal labels."""
     sizes = np.diff(loss.indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)

@@ -163,8 +163,8 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         # LIBSVM takes more steps for more rows and larger C; Newton steps solve a system of the
         # columns.
         if self.kernel.name == "linear" and len(merged.rows) >= X.shape[1]:
-            return self._on_columns(X, y, merged)
-        given = self._given(X[merged.rows].astype(np.float64), rows[merged.rows])
+            return self._solve_on_columns(X, y, merged)
+        given = self._prepare_input(X[merged.rows].astype(np.float64), rows[merged.rows])
         with foreign_range():
             machines = [
                 self._machine(float(C)).fit(given, y[merged.rows], sample_weight=merged.weight)
@@ -173,7 +173,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         n_coefs = X.shape[1] if self.kernel.name == "linear" else len(self.rows.y)
         coefs, supports = np.zeros((len(machines), n_coefs)), []
         for coef, machine in zip(coefs, machines, strict=True):
-            support, dual = np.asarray(machine.support_), _dense(machine.dual_coef_).ravel()
+            support, dual = np.asarray(machine.support_), densify(machine.dual_coef_).ravel()
             supports.append(rows[merged.rows[support]])
             if self.kernel.name == "linear":
                 coef[:] = np.asarray(X[merged.rows[support]].T @ dual)
@@ -191,7 +191,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         intercepts = np.array([float(machine.intercept_[0]) for machine in machines])
         return SupportVectorFit(self, coefs, results, intercepts, supports)
 
-    def _on_columns(self, X: Matrix, y: Float64Array, merged: MergedRows) -> SupportVectorFit:
+    def _solve_on_columns(self, X: Matrix, y: Float64Array, merged: MergedRows) -> SupportVectorFit:
         """The linear kernel on the columns of X."""
         y = y[merged.rows]
         loss = self.loss(merged.weight, self.epsilon)
@@ -206,14 +206,14 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         intercepts = np.array([loss.intercept(y - column) for column in scores.T])
         return SupportVectorFit(self, coefs, results, intercepts, [])
 
-    def _given(self, X: Matrix, columns: Int64Array) -> Any:
+    def _prepare_input(self, X: Matrix, columns: Int64Array) -> Any:
         """Input of LIBSVM: rows, or the kernel between them."""
         if self.kernel.name == "precomputed":
             kept = self.rows.kept
             K = X[:, columns if kept is None else np.flatnonzero(kept)[columns]]
             check_symmetric(K, "precomputed")
             return K
-        return self._filled(X) if self.kernel.name in BUILT_IN else self._matrix(X)
+        return self._densify_small(X) if self.kernel.name in BUILT_IN else self._matrix(X)
 
     def _machine(self, C: float) -> SVR:
         gamma: Any = self.kernel.gamma or 1.0
@@ -229,9 +229,9 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
             cache_size=CACHE_MEGABYTES,
         )
 
-    def _filled(self, X: Matrix) -> Matrix:
+    def _densify_small(self, X: Matrix) -> Matrix:
         """Sparse rows as a dense array if it fits; LIBSVM rounds sparse products differently."""
-        return _dense(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
+        return densify(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
 
     def _matrix(self, X: Matrix) -> Float64Array:
         needed = 8 * X.shape[0] ** 2
@@ -245,7 +245,3 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
         if self.kernel.function is not None:  # the named ones are symmetric
             check_symmetric(K, self.kernel.function)
         return K
-
-
-def _dense(values: Any) -> Any:
-    return densify(values)

@@ -143,7 +143,7 @@ def kernel_rows(
         If a callable or precomputed kernel is not symmetric, or the memory is too small.
     """
     if kernel.name in ("callable", "precomputed"):
-        K = _given(kernel, X, max_bytes, columns)
+        K = _compute_given(kernel, X, max_bytes, columns)
         return KernelRows(lambda rows: K[rows], np.diagonal(K), max_bytes, K)
     write = kernel.against(X, np.float64, sparse_rows=is_sparse(X))
 
@@ -165,7 +165,9 @@ def kernel_rows(
     return KernelRows(evaluate, diagonal, max_bytes)
 
 
-def _given(kernel: Kernel, X: Matrix, max_bytes: int, columns: Int64Array | None) -> Float64Array:
+def _compute_given(
+    kernel: Kernel, X: Matrix, max_bytes: int, columns: Int64Array | None
+) -> Float64Array:
     """Matrix of a callable or precomputed kernel, which is given as a whole."""
     needed = 8 * X.shape[0] ** 2
     if needed > max_bytes:

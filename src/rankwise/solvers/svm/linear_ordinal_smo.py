@@ -82,7 +82,7 @@ class LinearOrdinalSMO:
         rows = PowerRows(self._columns(), 1, rows=part)
         alpha = newton.path(loss, rows, np.ones(1))[0].alpha
         if self.intercept:
-            alpha = _balanced(alpha, loss)
+            alpha = _balance(alpha, loss)
         coef = np.zeros(len(classes))
         coef[part], theta = loss.signed(alpha)
         every = np.zeros(upper.shape)
@@ -100,7 +100,7 @@ class LinearOrdinalSMO:
         return np.hstack([self.X, constant])
 
 
-def _balanced(alpha: Float64Array, loss: ThresholdHinge) -> Float64Array:
+def _balance(alpha: Float64Array, loss: ThresholdHinge) -> Float64Array:
     """Dual values within their bounds whose signed sum is zero, next to others."""
     excess = float(loss.signed(alpha)[0].sum())
     if not excess:

@@ -68,14 +68,14 @@ class PowerRows:
         """Squared norms of the rows, shape (n_samples,)."""
         out = np.empty(self.n_samples)
         of_norms = kernels.norms_csr if self._sparse else kernels.norms_rows
-        self._by_chunk(lambda at: of_norms(self._X, *self._of(at), self.degree, out[at]))
+        self._map_chunks(lambda at: of_norms(self._X, *self._take(at), self.degree, out[at]))
         return out
 
     def scores(self, w: Float64Array) -> Float64Array:
         """Products of all rows with weights of shape (n_columns,); shape (n_samples,)."""
         out, table = np.empty(self.n_samples), self.table(w)
         times = kernels.scores_csr if self._sparse else kernels.scores_rows
-        self._by_chunk(lambda at: times(self._X, *self._of(at), table, out[at]))
+        self._map_chunks(lambda at: times(self._X, *self._take(at), table, out[at]))
         return out
 
     def transposed(self, factors: Float64Array) -> Float64Array:
@@ -84,7 +84,7 @@ class PowerRows:
 
         def part(at: slice) -> Float64Array:
             table = np.zeros_like(self.table(np.zeros(self.n_columns)))
-            add(self._X, *self._of(at), factors[at], table)
+            add(self._X, *self._take(at), factors[at], table)
             return table
 
         # Only a few sums at a time: with many columns, one sum per chunk would not fit in memory.
@@ -143,13 +143,13 @@ class PowerRows:
         """Inverse of :meth:`table`."""
         return (table.T if self._sparse else table).ravel()
 
-    def _of(self, at: slice) -> tuple[Float64Array, Int64Array]:
+    def _take(self, at: slice) -> tuple[Float64Array, Int64Array]:
         return self._inverse, self._rows[at]
 
     def _chunks(self) -> list[slice]:
         return [slice(lo, lo + CHUNK_ROWS) for lo in range(0, self.n_samples, CHUNK_ROWS)]
 
-    def _by_chunk(self, work: Callable[[slice], None]) -> None:
+    def _map_chunks(self, work: Callable[[slice], None]) -> None:
         thread_map(work, self._chunks(), self._n_threads)
 
 

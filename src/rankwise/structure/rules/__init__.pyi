@@ -8,6 +8,7 @@ from .arrays import floats as floats
 from .arrays import integers as integers
 from .objects import check_attributes as check_attributes
 from .objects import check_children as check_children
+from .objects import forget as forget
 from .objects import require as require
 from .objects import require_attributes as require_attributes
 from .objects import structure_of as structure_of

@@ -20,6 +20,12 @@ def structure_of(cls: type) -> Mapping[str, Rule]:
     return rules
 
 
+def forget(model: Any) -> None:
+    """Remove the fitted attributes of the class: a fit learns nothing from the one before it."""
+    for name in structure_of(type(model)).keys() & vars(model).keys():
+        delattr(model, name)
+
+
 def check_attributes(
     obj: Any,
     state: Mapping[str, Any],

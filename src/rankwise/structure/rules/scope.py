@@ -52,27 +52,27 @@ class Scope:
         """Size denoted by an expression such as ``"n_nodes + 1"``; None if not known yet."""
         if isinstance(size, int):
             return size
-        name, shift = _parsed(size)
-        known = self._known(name)
+        name, shift = _parse_size(size)
+        known = self._find_size(name)
         return None if known is None else known + shift
 
     def agrees(self, size: Size, length: int) -> bool:
         """Whether a length equals an expression; an unbound symbol is bound to it."""
         expected = self.value(size)
         if expected is None:
-            name, shift = _parsed(str(size))
+            name, shift = _parse_size(str(size))
             self.bind(name, length - shift)
             return length >= shift
         return length == expected
 
-    def _known(self, name: str) -> int | None:
+    def _find_size(self, name: str) -> int | None:
         if name in self._sizes:
             return self._sizes[name]
-        return None if self._outer is None else self._outer._known(name)
+        return None if self._outer is None else self._outer._find_size(name)
 
 
 @cache
-def _parsed(size: str) -> tuple[str, int]:
+def _parse_size(size: str) -> tuple[str, int]:
     matched = _SIZE.fullmatch(size)
     assert matched is not None, size
     name, sign, shift = matched.groups()

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from rankwise import RankingData, evaluate
 from rankwise.checks.exact_numbers import exact_float64, order_keeping_float64, token_changes
 from rankwise.checks.rows import check_target
-from rankwise.datasets import Run
+from rankwise.datasets import Run, read_letor, read_qrels, read_run, read_table
+from rankwise.datasets.readers.result_files import read_scores
 from rankwise.selection import evaluate_systems
 
 LIMIT = 2**53
@@ -66,7 +67,18 @@ def test_other_numbers_become_float64(values):
         (b"9007199254740993", True),
         (b"+9007199254740993", True),
         (b"-9007199254740993.00", True),
-        (b"9007199254740993e0", False),
+        (b"9007199254740993e0", True),
+        (b"9007199254740.993E+3", True),
+        (b"90071992547409930e-1", True),
+        (b" 9007199254740993 ", True),
+        (b"9007199254740992e0", False),
+        (b"9007199254740993.5", False),
+        (b"1e23", False),  # no double, but named to its only digit
+        (b"1.23456789012345683968e20", False),  # a double, as C's %.20e writes it
+        (b"1.23456789012345683969e20", True),
+        (b"100000000000000000000000", True),
+        (b"1e999", False),
+        (b"nan", False),
         (b"0.12345678901234567890", False),
         (b"00000000000000000000001", False),
         (b"1e300", False),
@@ -124,6 +136,56 @@ def test_numbers_beyond_float64(value):
         evaluate({"q": {"a": value}}, {"q": {"a": 1}}, "AP")
     with pytest.raises(ValueError, match=r"y must hold numbers, got dtype object \(int"):
         check_target([0, 10**400])
+
+
+WRITTEN = ["9007199254740993", "+9007199254740993", "9007199254740993.0", "9007199254740993e0"]
+
+
+@pytest.mark.parametrize("token", [*WRITTEN, "9007199254740.993e3", "-90071992547409930E-1"])
+def test_no_reader_of_numbers_loses_a_digit(token, tmp_path):
+    """Grades of judgements are integers; scores and labels that float64 changes are refused."""
+    whole = int(Decimal(token))
+    (tmp_path / "qrels").write_text(f"q 0 d {token}\nq 0 e 1e3\n")
+    (tmp_path / "qrels.csv").write_text(f"qid,doc_id,grade\nq,d,{token}\nq,e,1e3\n")
+    for name in ("qrels", "qrels.csv"):
+        assert read_qrels(tmp_path / name).relevance.tolist() == [whole, 1000]
+    files = {
+        "run": (f"q Q0 e 1 1e3 t\nq Q0 d 2 {token} t\n", read_run),
+        "run.csv": (f"qid,doc_id,score\nq,e,1e3\nq,d, {token}\n", read_run),
+        "scores": (f"1e3\n{token}\n", read_scores),
+        "letor": (f"1e3 qid:1 1:2\n{token} qid:1 1:3 # end\n", read_letor),
+        "rows.csv": (f"label,qid,f\n1e3,1,2\n{token},1,3\n", read_table),
+    }
+    for name, (text, read) in files.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ValueError, match=rf"{name}, line [23].*float64 changes|float64 keeps"):
+            read(tmp_path / name)
+        (tmp_path / name).write_text(text.replace(token, "9007199254740992e0"))
+        found = read(tmp_path / name)
+        values = found.y if hasattr(found, "y") else getattr(found, "scores", found)
+        assert values.tolist() == [1000, LIMIT]
+
+
+@pytest.mark.parametrize("token", [*WRITTEN, "1e3", "07"])
+def test_ids_stay_as_written(token, tmp_path):
+    (tmp_path / "qrels").write_text(f"{token} 0 {token} 1\n")
+    (tmp_path / "run").write_text(f"{token} Q0 {token} 1 2.5 t\n")
+    (tmp_path / "letor").write_text(f"1 qid:{token} 1:2 # docid = {token}\n0 qid:x 1:2\n")
+    (tmp_path / "t.csv").write_text(f"label,qid,doc_id,f\n1,{token},{token},1\n0,x,y,2\n")
+    for read, name in (
+        (read_qrels, "qrels"), (read_run, "run"), (read_letor, "letor"), (read_table, "t.csv")
+    ):  # fmt: skip
+        found = read(tmp_path / name)
+        assert (found.qid[0], found.doc_ids[0]) == (token, token)
+
+
+@pytest.mark.parametrize("labels", [BAD["int64"], BAD["uint64"], BAD["object"], BAD["series"]])
+def test_labels_that_float64_changes_are_refused(labels):
+    with pytest.raises(ValueError, match=r"y must hold numbers that float64 keeps, .* at row 1"):
+        check_target(labels)
+    with pytest.raises(ValueError, match="label in column 'y' must hold numbers that float64"):
+        RankingData.from_frame(pd.DataFrame({"qid": [1, 1], "y": labels, "x": [1.0, 2.0]}))
+    assert check_target(np.array([LIMIT, 2**62])).tolist() == [LIMIT, 2.0**62]
 
 
 def test_scores_of_systems():

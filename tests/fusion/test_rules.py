@@ -8,7 +8,8 @@ from statistics import mean, median, pstdev
 import numpy as np
 import pytest
 
-from rankwise.fusion import fuse, normalize, pool_runs
+from rankwise.checks.constant_scores import ConstantScoresWarning
+from rankwise.fusion import fuse, fusion_table, normalize, pool_runs
 from rankwise.fusion.normalization import NORMALIZATIONS
 from rankwise.fusion.rules import RULES, WEIGHTED
 from tests.fusion.lists import as_mapping, random_lists
@@ -294,14 +295,44 @@ def test_bad_arguments():
         fuse(systems, "rrf", phi=0.5)
     with pytest.raises(ValueError, match=r"weights must not all be 0"):
         fuse(systems, "rrf", weights=[0, 0])
-    with pytest.raises(ValueError, match=r"phi must be a finite number in \[0, 1\], got 2"):
-        fuse(systems, "rbc", phi=2)
-    for k in (np.inf, np.nan, -1.0, "60", None):
-        with pytest.raises(ValueError, match="k must be a finite number >= 0, got"):
-            fuse(systems, "rrf", k=k)
+    for phi in (2, 1, 1.0, np.float32(1), True, 1 - 1e-16, 0, 0.0, 5e-324, -0.5, np.nan, "0.5"):
+        with pytest.raises(ValueError, match=r"phi must be a finite number in \[1e-09, 0\.9999"):
+            fuse(systems, "rbc", phi=phi)
+    for k in (np.inf, np.nan, -1.0, "60", None, 1e17, 1e308):
+        for call in (fuse, fusion_table):
+            with pytest.raises(ValueError, match=r"k must be a finite number in \[0, 1e\+12\]"):
+                call(systems, k=k)
     with pytest.raises(ValueError, match="systems must be None for a RunPool"):
         fuse(pool_runs(systems), systems=["a", "b"])
     assert set(WEIGHTED) <= set(RULES)
+
+
+@pytest.mark.parametrize("rule", ["rrf", "rbc"])
+@pytest.mark.parametrize("end", ["least", "largest"])
+def test_no_rank_is_lost_at_the_ends_of_the_range_of_a_constant(rule, end):
+    ((name, constant),) = RULES[rule].parameters.items()
+    for lists in ({"a": {"x": 3.0, "y": 2.0, "z": 2.0}}, {"a": {"x": 2.0, "y": 2.0, "z": 1.0}}):
+        systems = {"s": {"q": lists["a"]}, "t": {"q": {"y": 1.0, "w": 0.5}}}
+        scores = fuse(systems, rule, **{name: getattr(constant, end)}).scores
+        assert (scores > 0).all() and len(set(scores.tolist())) == 4
+        alone = fuse({"s": {"q": lists["a"]}}, rule, **{name: getattr(constant, end)}).scores
+        assert np.array_equal(np.sign(np.diff(alone)), np.sign(np.diff(list(lists["a"].values()))))
+
+
+def test_points_below_the_smallest_number_are_counted():
+    long = {"q": {f"d{place}": -float(place) for place in range(400)}}
+    with pytest.warns(ConstantScoresWarning, match="phi=0.1 gives 76 of 400 documents 0 points"):
+        scores = fuse({"a": long}, "rbc", phi=0.1).scores
+    assert (scores == 0).sum() == 76
+
+
+@pytest.mark.parametrize("rule, options", [("log_isr", {}), ("logn_isr", {"sigma": 0})])
+def test_logarithms_of_one_are_named(rule, options):
+    alone = {"a": {"q": {"x": 2.0, "y": 1.0}}, "b": {"q": {"z": 2.0, "w": 1.0}}}
+    with pytest.warns(ConstantScoresWarning, match="no two systems returned the same document"):
+        assert not fuse(alone, rule, **options).scores.any()
+    shared = {**alone, "c": {"q": {"x": 1.0}}}
+    assert fuse(shared, rule, **options).scores.any()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def read_letor(text: bytes) -> LetorTwin:
         tokens = _split(content)
         if not tokens:
             continue
-        labels.append(number(tokens.pop(0)))
+        labels.append(_score(tokens.pop(0)))
         qid = None
         if tokens and tokens[0].startswith(b"qid:"):
             qid = tokens.pop(0)[4:]
@@ -190,21 +191,26 @@ def read_extreme(
 
 
 def _grade(token: bytes) -> int:
-    """A whole number; one with a point or an exponent must be below 2^53."""
+    """A whole number of 64 bits, with or without a point and an exponent."""
     if re.fullmatch(rb"[+-]?[0-9]+", token.strip()):
         return _integer(token.strip())
-    value = number(token.strip())
-    if not abs(value) < 2**53 or value != int(value):
+    if not abs(number(token.strip())) < 2**64:
+        raise ValueError(token)
+    value = Fraction(token.strip().decode())
+    if value.denominator != 1:
         raise ValueError(token)
     return int(value)
 
 
 def _score(token: bytes) -> float:
-    """A number; a whole number without an exponent must be one of float64."""
+    """A number; a whole number must be one of float64, as far as its digits go."""
     value = number(token)
-    whole = re.fullmatch(rb"([+-]?[0-9]+)(\.0*)?", token)
-    if whole and int(whole[1]) != value:
-        raise ValueError(token)
+    mantissa, _, power = token.strip().lower().partition(b"e")
+    if 2**53 <= abs(value) < math.inf:
+        unit = Fraction(10) ** (int(power or b"0") - len(mantissa.partition(b".")[2]))
+        written = Fraction(token.strip().decode())
+        if written.denominator == 1 and abs(written - Fraction(value)) * 2 > unit:
+            raise ValueError(token)
     return value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from math import inf
 from numbers import Integral
 from typing import Any
 
@@ -97,10 +98,18 @@ def order_keeping_float64(values: Any, name: str) -> Float64Array:
 
 
 def token_changes(token: bytes) -> bool:
-    """Whether float64 changes a whole number in a file, such as 9007199254740993."""
-    digits = token.lstrip(b"+-").partition(b".")
-    whole = digits[0].isdigit() and not digits[2].strip(b"0")
-    return whole and len(digits[0]) > 15 and int(digits[0]) != int(float(digits[0]))
+    """Whether float64 changes a whole number in a file, such as 9007199254740993e0.
+
+    A number counts to its last written digit: 1e23 names a double, though it is not one.
+    """
+    kept = float(token)
+    if not LARGEST_EXACT <= abs(kept) < inf:
+        return False
+    written = Decimal(token.decode())
+    exponent = written.as_tuple().exponent
+    assert isinstance(exponent, int)
+    loss = abs(Fraction(written) - Fraction(kept))
+    return written == written.to_integral_value() and 2 * loss > Fraction(10) ** exponent
 
 
 def _text(value: float) -> str:
@@ -128,7 +137,7 @@ def _exact(value: Any) -> float | int | Fraction:
 
 def _changes(value: Any) -> bool:
     if isinstance(value, str | bytes):
-        return token_changes((value.encode() if isinstance(value, str) else value).strip())
+        return token_changes(value.encode() if isinstance(value, str) else value)
     if isinstance(value, Decimal):
         return (
             value.is_finite() and value == value.to_integral_value() and int(value) != float(value)

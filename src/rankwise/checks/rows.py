@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
+from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import (
     TIMES,
     check_is_table,
@@ -349,9 +350,12 @@ def _convert_to_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Floa
         reason = f" ({text!r} is text)"
     elif values.dtype.kind in "biufO":
         try:
-            return values.astype(np.float64)
+            numbers = values.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             reason = f" ({error})"
+        else:
+            is_large = values.dtype.kind in "iuO" and (np.abs(numbers) >= LARGEST_EXACT).any()
+            return exact_float64(values, name) if is_large else numbers
     raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.datasets.readers.trec import Qrels
+from rankwise.fusion.constants import RANK_CONSTANT
 from rankwise.fusion.normalization import normalize
 from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool
 from rankwise.typing import Float64Array
@@ -53,7 +54,7 @@ def fusion_table(
         - "missing": 1 if the system did not return the document, else 0.
 
         If a system has no documents for a query, its score and z are 0.
-    k : float >= 0, default=60
+    k : float in [0, 1e12], default=60
         Constant of "reciprocal_rank".
     unjudged : {"zero", "ignore"}, default="zero"
         Treatment of unjudged documents if ``qrels`` is given. "zero": not relevant, as in
@@ -69,7 +70,8 @@ def fusion_table(
     Raises
     ------
     ValueError
-        If a feature is unknown or given twice, or no document of any query is judged.
+        If a feature is unknown or given twice, ``k`` is outside its range, or no document of any
+        query is judged.
 
     Examples
     --------
@@ -83,6 +85,7 @@ def fusion_table(
     """
     pool = convert_to_pool(runs, systems)
     chosen = check_features(features)
+    RANK_CONSTANT.check("k", k)
     if unjudged not in ("zero", "ignore"):
         raise ValueError(f"unjudged must be 'zero' or 'ignore', got {unjudged!r}.")
     X, grades = feature_matrix(pool, chosen, k), np.zeros(len(pool))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods, StrOptions
+from rankwise.checks.parameter_constraints import HasMethods, Interval, StrOptions
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Qrels
+from rankwise.fusion.constants import RANK_CONSTANT
 from rankwise.fusion.features import check_features, feature_matrix, fusion_table
 from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.non_negative_ranker import NonNegativeRanker
@@ -48,7 +50,7 @@ class LearnedFusion(JudgedFusion):
     unjudged : {"zero", "ignore"}, default="zero"
         Treatment of unjudged documents in ``fit``: not relevant ("zero") or left out ("ignore").
         Fused lists contain all documents.
-    k : float >= 0, default=60
+    k : float in [0, 1e12], default=60
         Constant of "reciprocal_rank".
 
     Attributes
@@ -90,7 +92,7 @@ class LearnedFusion(JudgedFusion):
         "features": ["array-like", str],
         "nonnegative": ["boolean"],
         "unjudged": [StrOptions({"zero", "ignore"})],
-        "k": [NOT_NEGATIVE],
+        "k": [Interval(Real, RANK_CONSTANT.least, RANK_CONSTANT.largest, closed="both")],
     }
 
     def __init__(

@@ -18,18 +18,20 @@ References
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
+from rankwise.fusion.constants import GAMMA, PERSISTENCE, RANK_CONSTANT, SIGMA, Constant
 from rankwise.fusion.normalization import check_normalization, normalize
 from rankwise.fusion.run_pool import RunPool, convert_to_pool, sum_systems
+from rankwise.runtime.callers import callers_level
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -38,11 +40,11 @@ class FusionRule:
     """Fusion rule.
 
     ``score`` takes the pool, the normalised scores (NaN: not returned), one weight per system and
-    the parameters by name. ``parameters``: default, least and largest value of each.
+    the parameters by name.
     """
 
     score: Callable[..., Float64Array]
-    parameters: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    parameters: Mapping[str, Constant] = field(default_factory=dict)
 
 
 def fuse(
@@ -90,8 +92,9 @@ def fuse(
     tag : str, optional
         Name of the fused run. None: the name of the rule.
     **parameters
-        ``k`` of "rrf" (60), ``phi`` of "rbc" (0.8), ``gamma`` of "gmnz" (1), ``sigma`` of
-        "logn_isr" (0.01).
+        ``k`` of "rrf" (60, in [0, 1e12]), ``phi`` of "rbc" (0.8, in [1e-9, 1 - 1e-9]), ``gamma`` of
+        "gmnz" (1, at least 0), ``sigma`` of "logn_isr" (0.01, in [0, 1]). Beyond the bounds of
+        ``k`` and ``phi`` the points of different ranks are equal, or differ by less than rounding.
 
     Returns
     -------
@@ -107,11 +110,18 @@ def fuse(
     TypeError
         If the rule has no parameter of that name.
 
+    Warns
+    -----
+    ConstantScoresWarning
+        If no two systems returned the same document, so that "log_isr" gives all the score 0, or
+        points of "rbc" are 0, since ``phi^(r - 1)`` is below the smallest number.
+
     Notes
     -----
     A document that a system did not return adds nothing for that system; "borda" and
     "normalization='borda'" give it the mean points of what the system left out. A negative score
     therefore counts less than a missing document: prefer "min-max" for log likelihoods and logits.
+    In "log_isr" all documents that one system alone returned have the score 0, as log(1) = 0.
     The order of the systems does not change the result, nor do the ids of the documents, except in
     "condorcet" where majorities of documents with equal Borda points form a cycle. O(n s log s) for
     n documents and s systems, "condorcet" times log n.
@@ -144,6 +154,10 @@ def fuse(
     return pool.run(scores, tag or rule)
 
 
+def _warn(message: str) -> None:
+    warnings.warn(message, ConstantScoresWarning, stacklevel=callers_level())
+
+
 def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Array:
     if weights is None:
         return np.ones(n_systems)
@@ -166,17 +180,16 @@ def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Arr
 
 
 def _settings(name: str, rule: FusionRule, given: Mapping[str, float]) -> dict[str, float]:
-    for parameter, value in given.items():
+    for parameter in given:
         if parameter not in rule.parameters:
             takes = ", ".join(map(repr, rule.parameters)) or "none"
             raise TypeError(
                 f"rule {name!r} has no parameter {parameter!r}. Its parameters: {takes}."
             )
-        _, least, largest = rule.parameters[parameter]
-        if not (isinstance(value, Real) and least <= value <= largest and isfinite(value)):
-            allowed = f"in [{least:g}, {largest:g}]" if isfinite(largest) else f">= {least:g}"
-            raise ValueError(f"{parameter} must be a finite number {allowed}, got {value!r}.")
-    return {name: given.get(name, default) for name, (default, _, _) in rule.parameters.items()}
+    return {
+        parameter: found.check(parameter, given.get(parameter, found.default))
+        for parameter, found in rule.parameters.items()
+    }
 
 
 def _count(pool: RunPool) -> Float64Array:
@@ -232,15 +245,28 @@ def _isr(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
 
 
 def _log_isr(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _isr_sum(pool) * np.log(_count(pool))
+    return _logn_isr(pool, x, w, sigma=0.0)
 
 
 def _logn_isr(pool: RunPool, x: Float64Array, w: Float64Array, *, sigma: float) -> Float64Array:
-    return _isr_sum(pool) * np.log(_count(pool) + sigma)
+    count = _count(pool)
+    if not sigma and (pool.n_returned > 1).any() and (count < 2).all():
+        _warn(
+            "no two systems returned the same document, so log(c) gives every document the score "
+            "0. Use 'logn_isr' with sigma > 0, 'isr' or 'rrf'."
+        )
+    return _isr_sum(pool) * np.log(count + sigma)
 
 
 def _rbc(pool: RunPool, x: Float64Array, w: Float64Array, *, phi: float) -> Float64Array:
     points = (1.0 - phi) * phi ** np.maximum(pool.ranks - 1, 0)
+    lost = int(((points == 0) & (pool.ranks > 0)).any(axis=1).sum())
+    if lost:
+        _warn(
+            f"phi={phi:g} gives {lost} of {len(pool)} documents 0 points for a rank, since "
+            "phi^(r - 1) is below the smallest number: they are not told apart. Use a larger phi, "
+            "or pool_runs(runs, depth=…)."
+        )
     return sum_systems(np.where(pool.ranks > 0, w * points, np.nan))
 
 
@@ -294,22 +320,21 @@ def _count_scores(x: Float64Array) -> Float64Array:
     return (~np.isnan(x)).sum(axis=1).astype(np.float64)
 
 
-_ANY = (0.0, np.inf)
 RULES: dict[str, FusionRule] = {
     "sum": FusionRule(_sum),
     "mnz": FusionRule(_mnz),
-    "gmnz": FusionRule(_gmnz, {"gamma": (1.0, *_ANY)}),
+    "gmnz": FusionRule(_gmnz, {"gamma": GAMMA}),
     "anz": FusionRule(_anz),
     "min": FusionRule(_min),
     "max": FusionRule(_max),
     "med": FusionRule(_med),
     "wmnz": FusionRule(_wmnz),
     "mixed": FusionRule(_mixed),
-    "rrf": FusionRule(_rrf, {"k": (60.0, *_ANY)}),
+    "rrf": FusionRule(_rrf, {"k": RANK_CONSTANT}),
     "isr": FusionRule(_isr),
     "log_isr": FusionRule(_log_isr),
-    "logn_isr": FusionRule(_logn_isr, {"sigma": (0.01, 0.0, 1.0)}),
-    "rbc": FusionRule(_rbc, {"phi": (0.8, 0.0, 1.0)}),
+    "logn_isr": FusionRule(_logn_isr, {"sigma": SIGMA}),
+    "rbc": FusionRule(_rbc, {"phi": PERSISTENCE}),
     "borda": FusionRule(_borda),
     "condorcet": FusionRule(_condorcet),
 }

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from rankwise.checks.exact_numbers import token_changes
 from rankwise.datasets import read_letor
 from rankwise.runtime.folders import BUNDLED
 from tests.datasets.readers.letor_cases import (
@@ -29,9 +30,10 @@ from tests.datasets.readers.letor_cases import (
 def test_values_are_those_of_scikit_learn_bit_for_bit(rng, read, dtype, dense):
     tokens = fitting(numbers_of_all_kinds(rng, 500), dtype)
     rows = [tokens[start : start + 7] for start in range(0, len(tokens), 7)]
+    labels = ["0" if token_changes(token.encode()) else token for token in tokens]  # refused
     text = "".join(
         f"{label} qid:{k // 10} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1)) + "\n"
-        for k, (label, row) in enumerate(zip(tokens, rows, strict=False))
+        for k, (label, row) in enumerate(zip(labels, rows, strict=False))
     ).encode()
     data = read(text, dtype=dtype, dense=dense)
     assert data.X.dtype == dtype

@@ -262,7 +262,7 @@ def read_delimited(
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
             _check_infinite(file, table)
-            _check_exact(file, table, columns.score_columns)
+            _check_exact(file, table, columns)
         _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
@@ -480,9 +480,12 @@ def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
                 )
 
 
-def _check_exact(file: DelimitedFile, table: pa.Table, names: Sequence[str]) -> None:
-    """Raise if float64 changes a whole number in a column of scores."""
-    for name in names:
+def _check_exact(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
+    """Raise if float64 changes a whole number in a column of scores or labels."""
+    named = [("scores", name) for name in columns.score_columns] + [("label", columns.label)]
+    for what, name in named:
+        if name is None or table.schema.field(name).type != pa.float64():
+            continue
         values = table[name].to_numpy()
         rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
         if len(rows):
@@ -491,4 +494,4 @@ def _check_exact(file: DelimitedFile, table: pa.Table, names: Sequence[str]) -> 
             def where(at: int, rows: Any = rows) -> str:
                 return f"line {file.line_of(int(rows[at]))}"
 
-            exact_float64(cells, f"scores in column {name!r}", where)
+            exact_float64(cells, f"{what} in column {name!r}", where)

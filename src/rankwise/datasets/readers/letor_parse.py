@@ -9,14 +9,16 @@ result.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
 from rankwise.datasets.letor_text import NotUtf8Error, split_text
 from rankwise.datasets.readers.letor_blocks import (
     Layout,
@@ -26,7 +28,7 @@ from rankwise.datasets.readers.letor_blocks import (
     file_names,
     parse_blocks,
 )
-from rankwise.datasets.readers.letor_errors import raise_at
+from rankwise.datasets.readers.letor_errors import NUMBER, raise_at
 from rankwise.datasets.readers.textfiles import (
     ChangedError,
     LineBlock,
@@ -179,6 +181,7 @@ def parse_lines(blocks: Sequence[LineBlock], options: LetorOptions, n_threads: i
         layout = better
         parsed = parse(blocks, n_rows, layout)
     _raise_first_error(parsed)
+    _refuse_changed_labels(parsed)
     X = parsed.values if layout.dense else _collected(parsed, options)
     text = b"".join(result.text for result in parsed.results)
     text_bytes = np.maximum(parsed.sizes[:, 1], 0) + (parsed.qid if layout.text_qid else 0)
@@ -262,6 +265,22 @@ def _raise_first_error(parsed: Parsed) -> None:
         raise_at(parsed.blocks[number].file, byte, reason)
 
 
+def _refuse_changed_labels(parsed: Parsed) -> None:
+    """Raise for the first label whose whole number float64 changes."""
+    is_large = np.abs(parsed.y) >= LARGEST_EXACT
+    ends = np.cumsum(parsed.states[:, kernel.ROWS])
+    for number in np.unique(np.searchsorted(ends, np.flatnonzero(is_large), side="right")):
+        block = parsed.blocks[number]
+        first = int(ends[number] - parsed.states[number, kernel.ROWS])
+        for row, (byte, line) in enumerate(_lines_of_rows(block), start=first):
+            label = NUMBER.match(line.lstrip()) if is_large[row] else None
+            if label is not None and token_changes(label.group()):
+                reason = (
+                    f"the label {label.group().decode()} is a whole number that float64 changes"
+                )
+                raise_at(block.file, byte, f"{reason}; subtract a common offset")
+
+
 def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
     """CSR of the collected entries, or a dense matrix if requested."""
     base = options.base(parsed.states)
@@ -309,12 +328,16 @@ def _raise_in_row(parsed: Parsed, row: int, pattern: bytes, reason: str, skip: i
     number = int(np.searchsorted(ends, row, side="right"))
     block = parsed.blocks[number]
     row -= int(ends[number] - parsed.states[number, kernel.ROWS])
+    for byte, line in islice(_lines_of_rows(block), row, None):
+        places = [match.start(1) for match in re.finditer(pattern, line)]
+        raise_at(block.file, byte + places[skip], reason)
+    raise ChangedError(block.file.path)
+
+
+def _lines_of_rows(block: LineBlock) -> Iterator[tuple[int, bytes]]:
+    """First byte and text of each line of a block that is a row."""
     byte = block.start
     for line in block.file.read(block.start, block.stop).split(b"\n"):
         if line.strip() and not line.lstrip().startswith(b"#"):
-            if row == 0:
-                places = [match.start(1) for match in re.finditer(pattern, line)]
-                raise_at(block.file, byte + places[skip], reason)
-            row -= 1
+            yield byte, line
         byte += len(line) + 1
-    raise ChangedError(block.file.path)

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
+from rankwise.checks.exact_numbers import token_changes
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.quotes import check_not_enclosed, names_are_quoted, unquote
 from rankwise.datasets.readers.textfiles import TextFile
@@ -238,16 +239,20 @@ def _filled(token: bytes) -> None:
 
 
 def _integer(token: bytes) -> int:
-    token = token.strip()
     if b"_" in token:  # Python's digit separator, not accepted elsewhere
         raise ValueError
     try:
         return int(token)
     except ValueError:
-        value = float(token)
-        if not value.is_integer() or abs(value) >= LARGEST_EXACT:
-            raise
-        return int(value)
+        pass
+    try:
+        value = Decimal(token.decode("ascii"))
+    except InvalidOperation:
+        raise ValueError from None
+    # Beyond 20 digits it is not of 64 bits, and may be too long to write out.
+    if not value.is_finite() or value.adjusted() > 20 or value != value.to_integral_value():
+        raise ValueError
+    return int(value)
 
 
 def _real(token: bytes) -> float:

@@ -8,13 +8,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
+from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.frames import TIMES, kind_of, numbers_of
 from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
 from rankwise.runtime.column_values import (
     convert_to_array,
     convert_to_values,
+    first_merged,
     is_missing,
     text_array,
 )
@@ -105,11 +106,6 @@ def read_document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
             odd,
             ". Decode the bytes.",
         )
-    if len({*map(type, ids)}) > 1 and len({*map(str, ids)}) < len({*ids}):
-        raise ValueError(
-            f"doc_id must not hold numbers and text that read the same, as column {name!r} does. "
-            "Convert its values to text."
-        )
     return text_array(id_texts(ids, f"doc_id (column {name!r})"))
 
 
@@ -129,8 +125,24 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
     if missing.any():
         row = int(missing.argmax())
         raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
+    kinds = {isinstance(value, str) for value in ids.tolist()} if ids.dtype.kind == "O" else set()
+    if len(kinds) > 1 and len({*map(str, ids)}) < len({*ids}):
+        raise ValueError(
+            f"{what} must not hold numbers and text that read the same, as column {name!r} does. "
+            "Convert its values to text."
+        )
     numbers = convert_to_values(ids)
-    if numbers.dtype.kind != "f" or not (np.abs(numbers) < LARGEST_EXACT).all():
+    limit = first_merged(ids.dtype)
+    beyond = numbers.dtype.kind == "f" and (np.isfinite(numbers) & (np.abs(numbers) >= limit))
+    if ids.dtype.kind == "f" and np.any(beyond):
+        row = int(np.argmax(beyond))
+        raise RowError(
+            f"{what} must be text or whole numbers that {ids.dtype} holds exactly, column {name!r} "
+            f"has {ids[row]:.17g}",
+            row,
+            ". Read the column as text or integers.",
+        )
+    if numbers.dtype.kind != "f" or not (np.abs(numbers) < limit).all():
         return ids
     return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
 

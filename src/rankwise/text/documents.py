@@ -24,7 +24,7 @@ from rankwise.checks.ids import is_unicode
 from rankwise.datasets.column_names import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
 from rankwise.datasets.readers.quotes import names_are_quoted, unquote
 from rankwise.datasets.readers.text_columns import read_quoted_rows
-from rankwise.datasets.readers.textfiles import check_line_ends, read_text
+from rankwise.datasets.readers.textfiles import check_line_ends, find_inner_mark, read_text
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import is_missing
 from rankwise.runtime.vocabulary import setting
@@ -406,6 +406,8 @@ def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = Fa
         )
     if encoding is None:
         check_line_ends(path, data)
+        if reason := find_inner_mark(data):
+            raise ValueError(f"{path}, {reason}")
     try:
         return str(data, encoding or "utf-8").removeprefix("\ufeff")
     except LookupError:

@@ -41,7 +41,12 @@ from rankwise.datasets.readers.side_names import (
     number_separator,
     side_file,
 )
-from rankwise.datasets.readers.textfiles import TextFile, find_line_start, open_text
+from rankwise.datasets.readers.textfiles import (
+    TextFile,
+    find_inner_mark,
+    find_line_start,
+    open_text,
+)
 from rankwise.datasets.role_values import label_fix
 from rankwise.datasets.table_columns import (
     Columns,
@@ -140,6 +145,8 @@ class DelimitedFile:
         if b"\0" in text:
             number = text.count(b"\n", 0, text.index(b"\0")) + 1
             raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
+        if reason := find_inner_mark(text):
+            raise ValueError(reason)
         if self.quote_char:
             check_marks(text, self.delimiter, len(self.header()))
         return text if b"\n" in text else text + b"\n"  # a header alone needs its end

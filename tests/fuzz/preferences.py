@@ -90,9 +90,7 @@ def _check_orders(path: Path) -> bool:
     assert len(lines) == len(orders)
     names = orders.items[orders.item].tolist()
     for line, start, end in zip(lines, orders.indptr[:-1], orders.indptr[1:], strict=True):
-        groups = [
-            [name.strip(" \t\r\n") for name in group.split("=")] for group in line.split(">")
-        ]
+        groups = [[name.strip(" \t\r\n") for name in group.split("=")] for group in line.split(">")]
         assert [name for group in groups for name in group] == names[start:end]
         stages = [stage for stage, group in enumerate(groups) for _ in group]
         assert orders.stage[start:end].tolist() == stages

@@ -62,7 +62,9 @@ def split_text(
             pieces = [part.decode("utf-8", "replace") for part in parts]
             if qid_bytes is not None:
                 _check_utf8("query id", parts[::2])
-            of_comments = slice(None if qid_bytes is None else 1, None, 1 if qid_bytes is None else 2)
+            of_comments = slice(
+                None if qid_bytes is None else 1, None, 1 if qid_bytes is None else 2
+            )
             names = [_doc_id(piece) for piece in pieces[of_comments]]
             _check_utf8(
                 "document id",

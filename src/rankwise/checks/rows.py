@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
+from rankwise.checks.exact_numbers import NotExactError, exact_float64
 from rankwise.checks.frames import (
     TIMES,
     check_is_table,
@@ -349,7 +350,11 @@ def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array
         reason = f" ({text!r} is text)"
     elif values.dtype.kind in "biufO":
         try:
+            if values.dtype.kind in "iu":
+                return exact_float64(values, name)
             return values.astype(np.float64)
+        except NotExactError:
+            raise
         except (TypeError, ValueError, OverflowError) as error:
             reason = f" ({error})"
     raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")

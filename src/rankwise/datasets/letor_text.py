@@ -62,15 +62,13 @@ def split_text(
             pieces = [part.decode("utf-8", "replace") for part in parts]
             if qid_bytes is not None:
                 _check_utf8("query id", parts[::2])
-            of_comments = slice(
-                None if qid_bytes is None else 1, None, 1 if qid_bytes is None else 2
-            )
-            names = [_doc_id(piece) for piece in pieces[of_comments]]
+            first, step = (0, 1) if qid_bytes is None else (1, 2)
+            names = map(_doc_id, pieces[first::step])
             _check_utf8(
                 "document id",
                 [
                     part if name and "\ufffd" in name else b""
-                    for name, part in zip(names, parts[of_comments], strict=True)
+                    for name, part in zip(names, parts[first::step], strict=True)
                 ],
             )
     qid = None

@@ -67,8 +67,9 @@ def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
 def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     """One finite number per row; weights are >= 0, and scores exact in float64."""
     values = read_numbers(what, name, column).astype(np.float64, copy=False)
-    if what == "scores" and not column.dtype.is_float() and np.isfinite(values).all():
-        exact_float64(convert_to_array(column.to_native()), f"scores in column {name!r}")
+    may_change = what in ("scores", "label") and not column.dtype.is_float()
+    if may_change and np.isfinite(values).all():
+        exact_float64(convert_to_array(column.to_native()), f"{what} in column {name!r}")
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())

@@ -252,7 +252,7 @@ def test_cut_offs_beyond_memory_are_those_of_whole_lists(name, cutoff):
     words = {"judged": np.ones(len(y), bool), "doc_ids": np.arange(len(y))}
     deep = evaluate(y, scores, qid, [f"{name}@{cutoff}"], **words).per_query
     whole = evaluate(y, scores, qid, [f"{name}@{len(y)}"], **words).per_query
-    np.testing.assert_array_equal(*(list(found.values())[0] for found in (deep, whole)))
+    np.testing.assert_array_equal(*(next(iter(found.values())) for found in (deep, whole)))
 
 
 def test_precision_at_a_cut_off_beyond_memory():

@@ -8,7 +8,7 @@ the first one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -269,7 +269,10 @@ def read_delimited(
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
             _check_infinite(file, table)
-            _check_exact(file, table, columns.score_columns)
+            exact = dict.fromkeys(columns.score_columns, "scores")
+            if columns.label is not None:
+                exact |= {columns.label: "label"}
+            _check_exact(file, table, exact)
         _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
@@ -487,9 +490,9 @@ def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
                 )
 
 
-def _check_exact(file: DelimitedFile, table: pa.Table, names: Sequence[str]) -> None:
-    """Raise if float64 changes a whole number in a column of scores."""
-    for name in names:
+def _check_exact(file: DelimitedFile, table: pa.Table, columns: Mapping[str, str]) -> None:
+    """Raise if float64 changes a whole number; ``columns`` says what each column holds."""
+    for name, what in columns.items():
         values = table[name].to_numpy()
         rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
         if len(rows):
@@ -498,4 +501,4 @@ def _check_exact(file: DelimitedFile, table: pa.Table, names: Sequence[str]) -> 
             def where(at: int, rows: Any = rows) -> str:
                 return f"line {file.line_of(int(rows[at]))}"
 
-            exact_float64(cells, f"scores in column {name!r}", where)
+            exact_float64(cells, f"{what} in column {name!r}", where)

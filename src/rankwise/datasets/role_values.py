@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import narwhals as nw
@@ -12,6 +13,7 @@ from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.frames import TIMES, kind_of, numbers_of
 from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
+from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import (
     convert_to_array,
     convert_to_values,
@@ -51,7 +53,7 @@ def read_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
 
 
 def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
-    """Raise ValueError if a finite number has become infinite."""
+    """Raise ValueError if a finite number has become infinite; warn of whole numbers made equal."""
     if values.dtype == stored.dtype:
         return
     lost = np.isinf(stored) & ~np.isinf(values)
@@ -61,6 +63,16 @@ def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
             f"features must fit {stored.dtype}, column {name!r} has {values[row]:g}",
             row,
             ". Scale the column, or read it in Python with dtype=np.float64.",
+        )
+    large = np.flatnonzero(np.abs(values) >= first_merged(stored.dtype))
+    whole = values[large][np.floor(values[large]) == values[large]]
+    if len(np.unique(whole.astype(stored.dtype))) < len(np.unique(whole)):
+        first = whole[int((whole.astype(stored.dtype) != whole).argmax())]
+        warnings.warn(
+            f"column {name!r} holds whole numbers that {stored.dtype} makes equal, such as "
+            f"{first:.0f}. Subtract a common offset, or read it in Python with dtype=np.float64.",
+            UserWarning,
+            stacklevel=callers_level(),
         )
 
 

@@ -55,7 +55,7 @@ NUMBERS = [7, 3, 7, 5, 3]
         np.array(TEXT, dtype=object),
         np.array(TEXT, dtype="S"),
         np.array(TEXT, dtype=np.dtypes.StringDType()),
-        [1, "1", 1, 1.5, "1"],
+        [1, "x", 1, 1.5, "x"],
         [(1, "x"), 3, (1, "x"), 3, 3],
         np.array([(1, "x"), (2, "y"), (1, "x")], dtype=[("a", int), ("b", "U1")]),
         DAYS,
@@ -93,6 +93,29 @@ def test_single_column_is_accepted(column):
 )
 def test_large_integers_stay_distinct(qid):
     assert_groups(QueryGroups.from_qid(qid, len(qid)), qid)
+
+
+@pytest.mark.parametrize(
+    ("qid", "row"),
+    [
+        ([1, 1, "1"], 2),
+        (np.array(["a", "2", 2], dtype=object), 2),
+        (pd.Series(["7", 7.0, "b"], dtype=object), 1),
+        ([b"3", 4, 3], 2),
+    ],
+)
+def test_an_id_as_number_and_as_text_is_refused(qid, row):
+    with pytest.raises(ValueError, match=rf"qid must be of one type, .* row {row}\."):
+        QueryGroups.from_qid(qid, 3)
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("f2", 11), ("f4", 24), ("f8", 53), ("g", 53)])
+def test_floats_that_merge_whole_numbers_are_refused(dtype, bits):
+    largest = 2**bits - 1
+    assert QueryGroups.from_qid(np.array([largest, 0.5, largest], dtype=dtype), 3).n_queries == 2
+    ids = np.array([1, 2**bits, 2**bits + 1], dtype=dtype)
+    with pytest.raises(ValueError, match=rf"floats beyond 2\^{bits}, .* at row 1\."):
+        QueryGroups.from_qid(ids, 3)
 
 
 def test_grouped_input_needs_no_order():

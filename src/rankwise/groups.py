@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.runtime.column_values import convert_to_array
+from rankwise.runtime.column_values import check_one_type, convert_to_array, first_merged
 from rankwise.structure.rules import Optional, Plain, Rule, integers, require
 
 
@@ -62,7 +62,9 @@ class QueryGroups:
         Raises
         ------
         ValueError
-            If ``qid`` has another length, more than one dimension, or missing entries.
+            If ``qid`` has another length, more than one dimension, or missing entries, holds whole
+            numbers that its type of floats cannot tell apart (from 2^53 in float64), or an id as a
+            number and as text.
 
         Notes
         -----
@@ -252,10 +254,12 @@ def _convert_to_id_array(qid: Any) -> NDArray[Any]:
         array = np.fromiter(qid, dtype=object, count=len(qid))
     else:
         array = convert_to_array(qid)
+        limit = first_merged(array.dtype)
         if array.dtype == np.float16 or array.dtype == np.longdouble:
             array = array.astype(np.float64)
         if array.dtype.kind == "f" and isinstance(qid, list | tuple) and {*map(type, qid)} == {int}:
             array = np.array(qid, dtype=object)  # otherwise [-1, 2**63] would become floats
+        _check_distinct(array, limit)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -277,8 +281,33 @@ def _convert_to_id_array(qid: Any) -> NDArray[Any]:
     if array.dtype == object and not set(map(type, array)) <= {str, bytes, int}:
         for row, value in enumerate(array):
             _check_id(value, row)
+    if array.dtype == object:
+        kinds = {issubclass(kind, str | bytes) for kind in set(map(type, array))}
+        if len(kinds) > 1:
+            check_one_type(array, map(_text, array), "qid", "row {}".format)
     _check_not_empty(array)
     return array
+
+
+def _check_distinct(ids: NDArray[Any], limit: int) -> None:
+    """Raise ValueError if floats hold whole numbers that may have been others."""
+    if ids.dtype.kind != "f":
+        return
+    merged = np.isfinite(ids) & (np.abs(ids) >= limit)
+    if merged.any():
+        row = int(merged.argmax())
+        raise ValueError(
+            f"qid must not hold floats beyond 2^{limit.bit_length() - 1}, where whole numbers "
+            f"become equal, got {ids[row]:.17g} at row {row}. Pass integers or text."
+        )
+
+
+def _text(value: Any) -> str:
+    """Text of an id, as readers give it."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value) if is_whole else value)
 
 
 def _check_not_empty(ids: NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise import RankingData, evaluate
 from rankwise.checks.exact_numbers import exact_float64, order_keeping_float64, token_changes
-from rankwise.checks.rows import check_target
+from rankwise.checks.rows import check_target, check_weight
 from rankwise.datasets import Run, read_letor, read_qrels, read_run, read_table
 from rankwise.datasets.readers.result_files import read_scores
 from rankwise.selection import evaluate_systems
@@ -208,3 +208,28 @@ class _Oracle(BaseEstimator):
 
     def predict(self, X):
         return np.array([LIMIT, LIMIT + 1])
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "object", "series", "nullable", "Arrow"])
+def test_labels_and_weights_keep_their_value(kind):
+    values = pa.array([0, LIMIT + 1]) if kind == "Arrow" else BAD[kind]
+    row = 1  # the first value that float64 changes
+    for name, check in (
+        ("y", lambda: check_target(values)),
+        ("y", lambda: evaluate(values, [1, 2], None, "Misranking")),
+        ("sample_weight", lambda: check_weight(values, 2)),
+    ):
+        with pytest.raises(ValueError, match=rf"{name} must hold .* float64 keeps, .* row {row}"):
+            check()
+    np.testing.assert_array_equal(check_target(GOOD["limits"]), GOOD["limits"].astype(float))
+
+
+def test_labels_of_tables_keep_their_value(tmp_path):
+    table = pd.DataFrame({"qid": [1, 1], "label": [1, LIMIT + 1], "f": [1, 2]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    for read, place in (
+        (lambda: RankingData.from_frame(table), "row 1"),
+        (lambda: read_table(tmp_path / "a.csv"), "line 3"),
+    ):
+        with pytest.raises(ValueError, match=f"label in column 'label' must hold .* {place}"):
+            read()

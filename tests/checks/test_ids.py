@@ -6,12 +6,16 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from rankwise import RankingData, evaluate
 from rankwise.checks.ids import id_texts
+from rankwise.clicks import read_clicks
 from rankwise.datasets import Qrels, read_letor, write_letor
 from rankwise.fusion import as_run
+from rankwise.preferences import read_comparisons
 from rankwise.text import TextIndex, read_judgements
 
 
@@ -31,7 +35,7 @@ def objects(*values):
 
 # Ids, and their text at every entry.
 SAME = {
-    "float16": (np.array([1, 2, 2048], np.float16), ["1", "2", "2048"]),
+    "float16": (np.array([1, 2, 2047], np.float16), ["1", "2", "2047"]),
     "long double": (np.array([1, 2, 3], np.longdouble), ["1", "2", "3"]),
     "decimals": (objects(Decimal("2E+1"), Decimal("1.0"), Decimal(3)), ["20", "1", "3"]),
     "Enum of text": (objects(OldShop.north, Shop.north + "2", "z"), ["n", "n2", "z"]),
@@ -46,6 +50,8 @@ SAME = {
 REFUSED = {
     "halves": (np.array([1.5, 2, 3]), "text or whole numbers"),
     "beyond 2^53": (np.array([2.0**53, 2, 3]), "text or whole numbers"),
+    "beyond 2^24": (np.array([2**24, 2, 3], np.float32), "text or whole numbers"),
+    "beyond 2^11": (np.array([2**11, 2, 3], np.float16), "text or whole numbers"),
     "infinity": (np.array([np.inf, 2, 3]), "text or whole numbers"),
     "flags": (np.array([True, False, False]), "text or integers"),
     "Decimal NaN": (objects(Decimal("NaN"), Decimal(2), Decimal(3)), "missing"),
@@ -126,3 +132,41 @@ def test_masked_ids_are_missing():
 def test_members_of_an_enum_are_documents_by_their_value():
     index = TextIndex().add({OldShop.north: "cat"})
     assert index.doc_ids == ["n"]
+
+
+NARROW = np.array([2**24 + 1, 2**24, 3], np.float32)
+
+
+@pytest.mark.parametrize("column", ["qid", "docno"])
+@pytest.mark.parametrize("read", [as_run, read_judgements, RankingData.from_frame])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pd.Series(NARROW),
+        pd.Series(NARROW, dtype="Float32"),
+        pd.Series(NARROW).astype("float[pyarrow]"),
+        pd.Series(np.array([2049, 2048, 3], np.float16)),
+        pl.Series(NARROW),
+        pa.array(NARROW),
+        pa.array(np.array([2049, 2048, 3], np.float16)),
+    ],
+    ids=lambda ids: f"{type(ids).__module__.partition('.')[0]}-{getattr(ids, 'dtype', 'arrow')}",
+)
+def test_narrow_floats_of_every_library_merge_no_ids(ids, read, column):
+    make = {"polars": pl.DataFrame, "pyarrow": pa.table}.get(
+        type(ids).__module__.partition(".")[0], pd.DataFrame
+    )
+    value = "score" if read is as_run else "label"
+    table = {"qid": ONE, "docno": ["a", "b", "c"], value: LABELS, column: ids}
+    if read == RankingData.from_frame:
+        table["f"] = [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match=r"whole numbers that float(16|32) holds exactly"):
+        read(make(table))
+
+
+def test_click_logs_and_votes_merge_no_ids():
+    log = {"query": ONE, "doc": NARROW, "place": [1, 2, 3], "click": [1, 0, 0]}
+    votes = {"item_a": NARROW, "item_b": [1, 1, 1], "winner": ["a", "b", "a"]}
+    for read, table in ((read_clicks, log), (read_comparisons, votes)):
+        with pytest.raises(ValueError, match="whole numbers that float32 holds exactly"):
+            read(pd.DataFrame(table))

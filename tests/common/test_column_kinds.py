@@ -64,6 +64,7 @@ def sparse(values, fill):
 AS_FLOATS = [NAN if value is None else float(value) for value in WITH_GAP]
 FLAGS_AS_FLOATS = [NAN if value is None else float(value) for value in FLAGS]
 HUGE = [2**63 + 2048, 1, 2, 3, 4, 5]
+PRICES = [0.35, 0.41, 0.47, 0.57, 0.69, 0.70]  # none of them a double
 
 # Columns of numbers, and their numbers.
 NUMERIC = {
@@ -96,6 +97,8 @@ NUMERIC = {
     "uint64": (pd.Series(HUGE, dtype=np.uint64), HUGE),
     "arrow runs": (pa.RunEndEncodedArray.from_arrays(range(1, 7), NUMBERS), NUMBERS),
     "Polars Decimal": (pl.Series(decimals(WITH_GAP), dtype=pl.Decimal(10, 2)), AS_FLOATS),
+    "Polars Decimal of prices": (pl.Series(decimals(PRICES), dtype=pl.Decimal(12, 3)), PRICES),
+    "objects: prices": (pd.Series(decimals(PRICES), dtype=object), PRICES),
     "Polars Null": (pl.Series([None] * 6), [NAN] * 6),
     "Polars Boolean": (pl.Series(FLAGS), FLAGS_AS_FLOATS),
     "Polars Int128": (pl.Series(GRADES, dtype=pl.Int128), GRADES),
@@ -105,6 +108,8 @@ NUMERIC = {
         name: (column, numbers)
         for values, kind, numbers in [
             (decimals(WITH_GAP), pa.decimal128(10, 2), AS_FLOATS),
+            (decimals(PRICES), pa.decimal128(12, 3), PRICES),
+            (decimals(PRICES), pa.decimal128(38, 36), PRICES),
             (decimals(WITH_GAP), pa.decimal256(50, 2), AS_FLOATS),
             ([None] * 6, pa.null(), [NAN] * 6),
             (FLAGS, pa.bool_(), FLAGS_AS_FLOATS),
@@ -383,7 +388,7 @@ def test_masked_rows_are_missing_values():
 # Ids of two queries, three rows each, and what from_frame makes of them.
 IDS = {
     "text": (pd.Series(["07"] * 3 + ["7"] * 3), ["07"] * 3 + ["7"] * 3),
-    "objects of both kinds": (pd.Series([1] * 3 + ["1"] * 3, dtype=object), [1] * 3 + ["1"] * 3),
+    "objects of both kinds": (pd.Series([1] * 3 + ["a"] * 3, dtype=object), [1] * 3 + ["a"] * 3),
     "category": (pd.Series(pd.Categorical(["a"] * 3 + ["b"] * 3)), ["a"] * 3 + ["b"] * 3),
     "floats of integers": (pd.Series([10.0] * 3 + [2.0] * 3), [10] * 3 + [2] * 3),
     "decimals": (pd.Series(decimals([10] * 3 + [2] * 3), dtype=object), [10] * 3 + [2] * 3),
@@ -415,6 +420,18 @@ def test_query_ids_of_any_type(column, ids):
     assert ids is None or data.qid.tolist() == ids
     assert QueryGroups.from_qid(column, 6).sizes.tolist() == [3, 3]
     assert evaluate(GRADES, NUMBERS, column).per_query["nDCG@10"].shape == (2,)
+
+
+def test_one_query_id_of_two_types_is_refused():
+    column = pd.Series([1] * 3 + ["1"] * 3, dtype=object)
+    for read in (
+        lambda: RankingData.from_frame(table(column, label=GRADES), qid="f"),
+        lambda: QueryGroups.from_qid(column, 6),
+        lambda: evaluate(GRADES, NUMBERS, column),
+        lambda: LambdaMART().fit(np.ones((6, 1)), GRADES, qid=column),
+    ):
+        with pytest.raises(ValueError, match=r"(read the same|1 is text in one place)"):
+            read()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Judged rows made of columns of any library: arrays, selected by row number."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -54,3 +56,28 @@ def test_columns_of_any_library_are_selected_by_row(form, tmp_path):
 def test_other_rows_are_refused(arguments, said):
     with pytest.raises((TypeError, ValueError), match=said):
         RankingData(*arguments)
+
+
+MERGED = {
+    "neighbours": ([2**24, 2**24 + 1, 3, 4, 5, 6], True),
+    "seconds since 1970": ([1_700_000_000 + second for second in range(N)], True),
+    "beside missing values": ([2**24, 2**24 + 1, None, np.inf, 5, 6], True),
+    "negative": ([-(2**24), -(2**24) - 1, 0, 1, 2, 3], True),
+    "far apart": ([2**24 * second for second in range(N)], False),
+    "changed, but distinct": ([2**24 + 1, 0, 1, 2, 3, 4], False),
+    "fractions": ([1e9 + second / 100 for second in range(1, N + 1)], False),
+    "small": (list(range(N)), False),
+}
+
+
+@pytest.mark.parametrize("kind", MERGED)
+def test_whole_numbers_made_equal_are_said(kind):
+    values, warns = MERGED[kind]
+    frame = pd.DataFrame({"qid": QID, "label": Y, "f": values})
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        RankingData.from_frame(frame)
+        RankingData.from_frame(frame, dtype=np.float64)
+    assert ["that float32 makes equal" in str(warning.message) for warning in found] == [
+        True
+    ] * warns

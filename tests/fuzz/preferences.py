@@ -52,9 +52,10 @@ def _check_votes(path: Path) -> bool:
     rows = list(csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline="")))
     header, lines = rows[0], [row for row in rows[1:] if row and row != [""]]
     header = [name.lower() for name in header]
-    # A mutation may be another usual name of the second item.
+    # A mutation may be another usual name of an item.
+    first = "a" if "a" in header else "model_a"
     second = "model_2" if "model_2" in header else "model_b"
-    places = [header.index(name) for name in ("model_a", second, "winner")]
+    places = [header.index(name) for name in (first, second, "winner")]
     weights = [1.0] * len(lines)
     if "sample_weight" in header:
         weights = [float(row[header.index("sample_weight")]) for row in lines]
@@ -89,7 +90,7 @@ def _check_orders(path: Path) -> bool:
     assert len(lines) == len(orders)
     names = orders.items[orders.item].tolist()
     for line, start, end in zip(lines, orders.indptr[:-1], orders.indptr[1:], strict=True):
-        groups = [[name.strip() for name in group.split("=")] for group in line.split(">")]
+        groups = [[name.strip(" \t\r\n") for name in group.split("=")] for group in line.split(">")]
         assert [name for group in groups for name in group] == names[start:end]
         stages = [stage for stage, group in enumerate(groups) for _ in group]
         assert orders.stage[start:end].tolist() == stages

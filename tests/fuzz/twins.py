@@ -45,6 +45,8 @@ def read_letor(text: bytes) -> LetorTwin:
     labels, rows, qids, comments = [], [], [], []
     for line in text.split(b"\n"):
         content, mark, comment = line.partition(b"#")
+        if b"\r" in comment.rstrip(SPACE):
+            raise ValueError("a carriage return in a comment")
         tokens = _split(content)
         if not tokens:
             continue
@@ -68,6 +70,9 @@ def read_letor(text: bytes) -> LetorTwin:
         if b"\0" in (qid or b"") + comment:
             raise ValueError("NUL")
         comments.append(comment.strip(SPACE).decode("utf-8", "replace") if mark else None)
+        names = re.findall(r"(?i)\bdocid[\t-\r ]*[=:][\t-\r ]*([^\t-\r ]+)", comments[-1] or "")
+        if names and "\ufffd" in names[0]:
+            comment.decode()
     if not rows or any((qid is None) != (qids[0] is None) for qid in qids):
         raise ValueError("rows")
     base = 0 if any(0 in row for row in rows) else 1
@@ -113,6 +118,8 @@ def _filled_lines(text: bytes) -> list[bytes]:
     lines = [line for line in _text(text).split(b"\n") if _split(line)]
     if b"\0" in text or not lines:
         raise ValueError("NUL or nothing")
+    if any(line.startswith(b"\xef\xbb\xbf") for line in _text(text).split(b"\n")):
+        raise ValueError("a byte order mark within")
     if b"\n" not in text and b"\r" in text.rstrip(b"\r"):  # within the only line
         raise ValueError("line ends of old Macs")
     return lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
@@ -224,6 +225,11 @@ def test_folds_are_made_when_they_are_due(rng):
     ("changes", "error", "message"),
     [
         ({"rankers": "ridg"}, ValueError, "Did you mean 'ridge'"),
+        (
+            {"rankers": pd.DataFrame({"a": [1]})},
+            TypeError,
+            "got a DataFrame. The data come",
+        ),
         ({"rankers": "random_nodes"}, ValueError, "is not a ranker of the registry"),
         ({"rankers": []}, ValueError, "at least one ranker"),
         ({"rankers": [Ridge]}, TypeError, "Call the class"),

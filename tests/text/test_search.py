@@ -297,6 +297,34 @@ def test_texts_of_any_iterable_are_queries(index, make):
 
 
 @pytest.mark.parametrize(
+    ("labels", "ids"),
+    [
+        (["q2", "q1"], ["q2", "q1"]),
+        (pd.Index([7, 5], name="qid"), ["7", "5"]),
+        (["a", 1], ["a", "1"]),
+    ],
+)
+def test_labels_of_a_series_that_are_ids_stay(index, labels, ids):
+    texts = pd.Series(["w1", "w2 w1"], index=labels)
+    found, expected = index.search(texts), index.search(dict(zip(ids, texts, strict=True)))
+    assert found.qid.tolist() == expected.qid.tolist()
+    assert set(found.qid.tolist()) == set(ids)
+    assert TextIndex().add(texts).doc_ids == ids
+    with pytest.raises(ValueError, match="comes a second time"):
+        index.search(pd.Series(["w1", "w2"], index=["a", "a"]))
+
+
+@pytest.mark.parametrize(("given", "left"), [(1, ["2"]), ("2", ["1"]), (np.int64(2), ["1"])])
+def test_a_single_document_is_removed(given, left):
+    assert TextIndex().add({1: "a cat", 2: "a dog"}).remove(given).doc_ids == left
+
+
+def test_a_missing_id_is_not_removed():
+    with pytest.raises(ValueError, match="document id 0 is missing"):
+        TextIndex().add({1: "a cat"}).remove(None)
+
+
+@pytest.mark.parametrize(
     "words, said",
     [
         ({"queries": ["w1", None]}, "query 1 must be text, as others are, got None"),

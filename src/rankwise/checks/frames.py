@@ -191,9 +191,18 @@ def numbers_of(column: nw.Series[Any]) -> Float64Array:
     """One number per row, NaN if it is missing, of a column whose :func:`kind_of` is None."""
     if column.dtype in (nw.Float32, nw.Float64):
         return column.to_numpy()
+    if column.dtype == nw.Decimal and not column.implementation.is_polars():
+        return decimals_of(column.to_arrow())
     if column.dtype in (nw.Boolean, nw.Decimal):  # far faster than as objects
         return column.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
     return convert_to_values(column.to_native()).astype(np.float64, copy=False)
+
+
+def decimals_of(column: Any) -> Float64Array:
+    """The doubles nearest to decimals of Arrow, whose own conversion rounds twice."""
+    import pyarrow as pa
+
+    return column.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False)
 
 
 def check_no_times(kinds: Mapping[str, str | None], fix: str) -> None:

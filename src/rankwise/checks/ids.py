@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -11,20 +11,30 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT
-from rankwise.runtime.column_values import convert_to_array
+from rankwise.runtime.column_values import check_one_type, convert_to_array, first_merged
 
 
-def id_texts(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> list[str]:
+def id_texts(
+    values: Any,
+    name: str,
+    where: Callable[[int], str] = "row {}".format,
+    *,
+    limit: int | None = None,
+) -> list[str]:
     """Ids as text, unchanged; whole numbers lose the ``.0`` that a float column gave them.
 
     Parameters
     ----------
     values : array or iterable
-        Text, integers, whole floats below 2^53, or other objects that have a text, such as dates.
+        Text, integers, whole floats below 2^53 (2^24 in float32, 2^11 in float16), or other objects
+        that have a text, such as dates.
     name : str
         Name of the argument in messages.
     where : callable
         Description of a row, for messages.
+    limit : int, optional
+        Smallest whole number that the floats do not hold exactly (default: by the type of
+        ``values``).
 
     Raises
     ------
@@ -45,8 +55,9 @@ def id_texts(values: Any, name: str, where: Callable[[int], str] = "row {}".form
             raise _missing(name, where(items.index("")), "")
         texts = items
     else:
-        texts = [_text(value, name, where, row) for row, value in enumerate(items)]
-        _check_one_type(items, texts, name, where)
+        limit = first_merged(values) if limit is None else limit
+        texts = [_text(value, name, where, row, limit) for row, value in enumerate(items)]
+        check_one_type(items, texts, name, where)
     if not is_unicode("".join(texts)):
         row = next(row for row, text in enumerate(texts) if not is_unicode(text))
         raise _half(name, where(row), texts[row])
@@ -72,7 +83,9 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def _text(value: Any, name: str, where: Callable[[int], str], row: int) -> str:
+def _text(
+    value: Any, name: str, where: Callable[[int], str], row: int, limit: int = LARGEST_EXACT
+) -> str:
     if isinstance(value, str):
         text = str.__str__(value)  # of a member of an Enum, its value, as pandas and Polars read it
     elif isinstance(value, np.datetime64 | np.timedelta64):
@@ -91,10 +104,10 @@ def _text(value: Any, name: str, where: Callable[[int], str], row: int) -> str:
     elif isinstance(value, float | np.floating | Decimal):
         if value != value:
             text = ""
-        elif not _is_whole(value):
-            raise _wrong(
-                name, where(row), value, "text or whole numbers that float64 holds exactly"
-            )
+        elif not _is_whole(value, limit := min(limit, first_merged(value))):
+            kind = {1 << 11: "float16", 1 << 24: "float32"}.get(limit, "float64")
+            rule = f"text or whole numbers that {kind} holds exactly"
+            raise _wrong(name, where(row), value, rule)
         else:
             text = str(int(value))
     else:
@@ -115,12 +128,12 @@ def _time_text(value: Any) -> str:
     return str(found)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: Any, limit: int) -> bool:
     if isinstance(value, Decimal):
         return value.is_finite() and value == value.to_integral_value()
     number = float(value)  # float16 does not hold the limit
     whole = math.isfinite(number) and number.is_integer() and number == value
-    return whole and abs(number) < LARGEST_EXACT
+    return whole and abs(number) < limit
 
 
 def _missing(name: str, where: str, value: Any) -> ValueError:
@@ -142,17 +155,3 @@ def _half(name: str, where: str, text: str) -> ValueError:
 def _wrong(name: str, where: str, value: Any, rule: str) -> ValueError:
     at = f" at {where}" if where else ""
     return ValueError(f"{name} must be {rule}, got {value!r}{at}. Pass ids as text.")
-
-
-def _check_one_type(
-    items: Iterable[Any], texts: list[str], name: str, where: Callable[[int], str]
-) -> None:
-    """Raise if text and another type give the same id."""
-    are_text: dict[str, bool] = {}
-    for row, (item, text) in enumerate(zip(items, texts, strict=True)):
-        is_text = isinstance(item, str | bytes)
-        if are_text.setdefault(text, is_text) != is_text:
-            raise ValueError(
-                f"{name} must be of one type, but {text} is text in one place and a number in "
-                f"another, such as {where(row)}. Convert all to text."
-            )

@@ -13,6 +13,7 @@ from rankwise.cli._files import (
     data_name,
     exists,
     expand_patterns,
+    first_index_of,
     read_files,
     refuse_results,
     same_width,
@@ -104,7 +105,8 @@ def load_training(
             )
         if vali is None:
             return loaded, own
-        return loaded, read_files([vali], loaded.n_features, columns, loaded.feature_names)
+        names, first_index = loaded.feature_names, first_index_of(loaded, data)
+        return loaded, read_files([vali], loaded.n_features, columns, names, first_index)
 
 
 def load_table(
@@ -112,6 +114,7 @@ def load_table(
     n_features: int | None = None,
     columns: ColumnOptions = NO_COLUMNS,
     names: Sequence[str] | None = None,
+    first_index: int | None = None,
 ) -> RankingData:
     """Load a single table.
 
@@ -125,9 +128,11 @@ def load_table(
         Options that assign the columns of tables.
     names : sequence of str, optional
         Features that a table must have.
+    first_index : 0 or 1, optional
+        Index of the first column of the LETOR text that a model was fitted on.
     """
     with waiting("Reading"):
-        loaded = _load(data, n_features, columns, names)
+        loaded = _load(data, n_features, columns, names, first_index)
     if not _is_table(loaded):
         name = data[0].partition(":")[0]
         raise UsageError(
@@ -142,6 +147,7 @@ def _load(
     n_features: int | None = None,
     columns: ColumnOptions = NO_COLUMNS,
     names: Sequence[str] | None = None,
+    first_index: int | None = None,
 ) -> Any:
     """Load the table, the fold or the folds that DATA names."""
     if len(data) == 1 and not exists(data[0]):
@@ -157,7 +163,7 @@ def _load(
         folds = _fold_folders(Path(data[0]))
         if folds:
             return _folds_of_folder(Path(data[0]), folds, columns)
-    return read_files(data, n_features, columns, names)
+    return read_files(data, n_features, columns, names, first_index)
 
 
 def _load_known(text: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from glob import glob
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
 from rankwise.cli._errors import JobError, UsageError
@@ -24,6 +24,7 @@ def read_files(
     n_features: int | None = None,
     columns: ColumnOptions = NO_COLUMNS,
     names: Sequence[str] | None = None,
+    first_index: int | None = None,
 ) -> RankingData:
     """Read files of one format as one table.
 
@@ -39,9 +40,11 @@ def read_files(
         Options that assign the columns of tables.
     names : sequence of str, optional
         Features that tables must have.
+    first_index : 0 or 1, optional
+        Index of the first column of LETOR text. None: 0 if it occurs.
     """
     try:
-        return _read_files(paths, n_features, columns, names)
+        return _read_files(paths, n_features, columns, names, first_index)
     except ValueError:
         refuse_results(paths)
         raise
@@ -52,9 +55,11 @@ def _read_files(
     n_features: int | None,
     columns: ColumnOptions,
     names: Sequence[str] | None,
+    first_index: int | None,
 ) -> RankingData:
     from rankwise.datasets import read_grouped, read_letor, read_table
 
+    layout: dict[str, Any] = {"n_features": n_features, "zero_based": counts_from_0(first_index)}
     grouped = have_sizes(paths)
     if are_tables(paths, columns) and not (grouped and are_numbers(paths)):
         features: dict[str, Any] = {} if names is None else {"features": list(names)}
@@ -75,8 +80,19 @@ def _read_files(
                 f"a file with group sizes in a side file must be the only one, got {len(files)} "
                 "files in DATA. Convert each of them to LETOR text first."
             )
-        return _mark(read_grouped(files[0], n_features=n_features), columns)
-    return _mark(read_letor(list(paths), n_features=n_features), columns)
+        return _mark(read_grouped(files[0], **layout), columns)
+    return _mark(read_letor(list(paths), **layout), columns)
+
+
+def counts_from_0(first_index: int | None) -> bool | Literal["auto"]:
+    """Whether the columns of LETOR text count from 0, for readers; "auto" if it is not known."""
+    return "auto" if first_index is None else first_index == 0
+
+
+def first_index_of(table: RankingData, paths: Sequence[str]) -> int | None:
+    """Index of the first column if ``paths`` are LETOR text, in which all rows had it."""
+    named = table.feature_names is not None
+    return None if named or are_numbers(paths) else table.first_feature
 
 
 def _mark(data: RankingData, columns: ColumnOptions) -> RankingData:
@@ -87,6 +103,13 @@ def _mark(data: RankingData, columns: ColumnOptions) -> RankingData:
             "a label. Name that of unjudged rows, such as --unjudged -1."
         )
     return data if columns.unjudged is None else data.mark_unjudged(columns.unjudged)  # type: ignore[arg-type]
+
+
+def first_index_of_model(path: Path) -> int | None:
+    """Index of the first column of the LETOR text that a saved model was fitted on, if known."""
+    from rankwise.persistence import describe
+
+    return describe(path).get("rows", {}).get("first_index")
 
 
 def have_sizes(paths: Sequence[str]) -> bool:
@@ -195,16 +218,20 @@ def same_width(
 ) -> list[RankingData]:
     """Read tables with the same features: by name, those of the first table.
 
-    LETOR text omits features that are zero, so its widest part sets the number of features.
+    LETOR text omits features that are zero: its widest part sets the number of features, and
+    index 0 in one part is the first column of all.
     """
     first = read_files(paths[0], columns=columns)
     names = first.feature_names
     tables = [first, *(read_files(files, None, columns, names) for files in paths[1:])]
-    widest = max(table.n_features for table in tables)
+    if names is not None:
+        return tables
+    base = min(table.first_feature for table in tables)
+    widest = max(table.n_features + table.first_feature - base for table in tables)
     return [
         table
-        if names is not None or table.n_features == widest
-        else read_files(files, widest, columns)
+        if (table.n_features, table.first_feature) == (widest, base)
+        else read_files(files, widest, columns, first_index=base)
         for table, files in zip(tables, paths, strict=True)
     ]
 

@@ -9,6 +9,7 @@ from zipfile import is_zipfile
 
 from rankwise.cli._arguments import ranker_entry, split_list
 from rankwise.cli._errors import UsageError
+from rankwise.cli._files import first_index_of_model
 
 ALL = "all"
 # Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
@@ -186,5 +187,7 @@ def _read_entry(path: Path) -> Any:
     from rankwise.persistence import load
 
     if is_zipfile(path):
-        return FrozenEstimator(load(path))
+        model: Any = FrozenEstimator(load(path))
+        model.first_index = first_index_of_model(path)  # for the rows that it is to score
+        return model
     return read_scores(path) if file_format(path).kind is FormatName.scores else read_run(path)

@@ -14,7 +14,14 @@ from rankwise.checks.named_columns import frame_for
 from rankwise.checks.row_errors import RowError
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._data import load_table
-from rankwise.cli._files import are_numbers, are_tables, exists, have_sizes, table_words
+from rankwise.cli._files import (
+    are_numbers,
+    are_tables,
+    counts_from_0,
+    exists,
+    have_sizes,
+    table_words,
+)
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.table_columns import Columns
 from rankwise.prediction import reads_queries, scores_of
@@ -36,15 +43,23 @@ class ChunkPrediction:
     first_row: int
 
 
-def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any) -> Iterator[Chunk]:
-    """Read the rows of DATA in order; labels are optional and not read."""
+def chunks_to_score(
+    data: Sequence[str],
+    columns: ColumnOptions,
+    estimator: Any,
+    first_index: int | None = None,
+) -> Iterator[Chunk]:
+    """Read the rows of DATA in order; labels are optional and not read.
+
+    ``first_index`` is that of the first column of the LETOR text that the model was fitted on.
+    """
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
     if len(data) == 1 and not exists(data[0]):
         return _slices(load_table(data, n_features, columns))
     if are_tables(data, columns):
         if have_sizes(data) and are_numbers(data):
-            return _slices(load_table(data, n_features, columns))
+            return _slices(load_table(data, n_features, columns, None, first_index))
         words = table_words(data, columns)
         fitted = names is not None and "features" not in words
         if names is not None and fitted:
@@ -60,9 +75,10 @@ def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any)
         )  # fmt: skip
     files = find_files(list(data))
     if n_features is None or have_sizes(data):
-        return _slices(load_table(data, n_features))
+        return _slices(load_table(data, n_features, first_index=first_index))
     paths = tuple(map(Path, files))
-    return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES))
+    zero_based = counts_from_0(first_index)
+    return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES, zero_based))
 
 
 def predict_rows(

@@ -338,9 +338,14 @@ def _rows(
     widths = [model.n_features_in_ for model in models if hasattr(model, "n_features_in_")]
     named = [model.feature_names_in_ for model in models if hasattr(model, "feature_names_in_")]
     names = list(dict.fromkeys(str(name) for features in named for name in features))
-    table = _quietly(
-        load_table, data, max(widths, default=None), columns, names if len(named) else None
-    )
+    bases = {getattr(model, "first_index", None) for model in models} - {None}
+    if len(bases) > 1:
+        raise UsageError(
+            "the first column has index 0 for one model and 1 for another, as in the files that "
+            "they were fitted on. Evaluate them one by one."
+        )
+    width, first_index = max(widths, default=None), next(iter(bases), None)
+    table = _quietly(load_table, data, width, columns, names if len(named) else None, first_index)
     if not may_be_one:
         refuse_one_query(table, data, columns)
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -78,6 +79,7 @@ def fit(
     if n_candidates is not None or unjudged is not None:
         raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
     from rankwise.cli._data import load_training, refuse_one_query
+    from rankwise.cli._files import first_index_of
     from rankwise.datasets import summarise_rows
     from rankwise.persistence import save
     from rankwise.selection import tune
@@ -108,7 +110,7 @@ def fit(
             feature_names=train.feature_names,
             random_state=random_state,
         )
-    save(tuned.estimator, out, rows=rows)
+    save(tuned.estimator, out, rows=replace(rows, first_index=first_index_of(train, data)))
     facts = {
         "ranker": ranker,
         "model": str(out),

@@ -92,7 +92,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
         )
     model = load(path)
     with waiting("Comparing"):
-        chunks = list(chunks_to_score(data, columns, model))
+        chunks = list(chunks_to_score(data, columns, model, facts["rows"].get("first_index")))
         if not chunks:
             raise JobError(f"{', '.join(data)} has no rows to compare.")
         X = join_rows([chunk.X for chunk in chunks])

@@ -13,7 +13,7 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import JobError, UsageError
-from rankwise.cli._files import data_name
+from rankwise.cli._files import data_name, first_index_of_model
 from rankwise.cli._lines import name_lines, place_of_row
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_model_file, check_target, make_folder, print_json
@@ -89,7 +89,8 @@ def predict(
     with waiting("Predicting"), name_lines(data, columns), warnings.catch_warnings():
         # The columns are already chosen by the model's feature names; rows come as an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        parts = predict_rows(estimator, chunks_to_score(data, columns, estimator), classes)
+        chunks = chunks_to_score(data, columns, estimator, first_index_of_model(model))
+        parts = predict_rows(estimator, chunks, classes)
         tables: Any = told.tables(parts, what)
         as_trec = form is ScoreFormat.trec
         if top is not None or as_trec:

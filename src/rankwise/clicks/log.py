@@ -21,7 +21,7 @@ from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
 from rankwise.clicks.log_rows import MANY_ROWS, arrange_rows, encode_numbers
 from rankwise.kernels.click_codes import encode_keys
-from rankwise.runtime.column_values import convert_to_values, text_array
+from rankwise.runtime.column_values import convert_to_values, first_merged, text_array
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -370,7 +370,8 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
         encoded = arrow.dictionary_encode()
     else:
         listed = values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else values
-        encoded = pa.array(id_texts(listed, name), pa.string()).dictionary_encode()
+        texts = id_texts(listed, name, limit=first_merged(values))
+        encoded = pa.array(texts, pa.string()).dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):  # also of an array with too much text for one
         encoded = encoded.unify_dictionaries().combine_chunks()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)

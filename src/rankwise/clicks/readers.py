@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from rankwise.checks.frames import collect_frame
+from rankwise.checks.frames import collect_frame, decimals_of
 from rankwise.checks.row_errors import RowError
 from rankwise.clicks.log import ClickLog
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
@@ -294,6 +294,8 @@ def _number(column: Any, name: str) -> Any:
     kind = getattr(column, "type", None)
     if kind is not None and not column.null_count and _is_whole(kind):
         return np.asarray(column)  # as it is: half the memory of floating-point numbers
+    if kind is not None and pa.types.is_decimal(kind):
+        return decimals_of(column)
     try:
         values = pc.cast(column if not isinstance(column, list) else pa.array(column), pa.float64())
     except (pa.ArrowException, TypeError) as error:

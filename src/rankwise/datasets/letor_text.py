@@ -15,10 +15,11 @@ _DOC_ID = re.compile(r"\bdocid[\t-\r ]*[=:][\t-\r ]*([^\t-\r ]+)", re.IGNORECASE
 
 
 class NotUtf8Error(ValueError):
-    """A query id is not UTF-8 text; replacing bytes could make two ids equal."""
+    """An id is not UTF-8 text; replacing bytes could make two ids equal."""
 
-    def __init__(self, row: int) -> None:
-        super().__init__(f"the query id of row {row} is not UTF-8 text")
+    def __init__(self, what: str, row: int) -> None:
+        super().__init__(f"the {what} of row {row} is not UTF-8 text")
+        self.what = what
         self.row = row
 
 
@@ -30,7 +31,7 @@ def split_text(
     Parameters
     ----------
     text : bytes
-        UTF-8 text; invalid bytes in comments become U+FFFD.
+        UTF-8 text; invalid bytes in comments become U+FFFD, but not in document ids.
     qid_bytes : ndarray of shape (n_rows,), or None
         Lengths of the query ids; None if they were read as numbers.
     comment_bytes : ndarray of shape (n_rows,)
@@ -60,7 +61,16 @@ def split_text(
             parts = [text[a:b] for a, b in zip(starts, ends.tolist(), strict=True)]
             pieces = [part.decode("utf-8", "replace") for part in parts]
             if qid_bytes is not None:
-                _check_utf8(parts[::2])
+                _check_utf8("query id", parts[::2])
+            first, step = (0, 1) if qid_bytes is None else (1, 2)
+            names = map(_doc_id, pieces[first::step])
+            _check_utf8(
+                "document id",
+                [
+                    part if name and "\ufffd" in name else b""
+                    for name, part in zip(names, parts[first::step], strict=True)
+                ],
+            )
     qid = None
     if qid_bytes is not None:
         qid, pieces = pieces[::2], pieces[1::2]
@@ -69,20 +79,23 @@ def split_text(
     return qid, pieces or [""] * len(comment_bytes)
 
 
-def _check_utf8(qid: Sequence[bytes]) -> None:
-    for row, item in enumerate(qid):
+def _check_utf8(what: str, texts: Sequence[bytes]) -> None:
+    for row, item in enumerate(texts):
         try:
             item.decode()
         except UnicodeDecodeError:
-            raise NotUtf8Error(row) from None
+            raise NotUtf8Error(what, row) from None
 
 
 def doc_ids(comments: Sequence[str]) -> list[str] | None:
     """Text after ``docid =`` or ``docid:`` in each comment, "" if absent; None if none has it."""
-    found = [_DOC_ID.search(comment) for comment in comments]
-    if not any(found):
-        return None
-    return ["" if match is None else match.group(1) for match in found]
+    found = list(map(_doc_id, comments))
+    return [name or "" for name in found] if any(found) else None
+
+
+def _doc_id(comment: str) -> str | None:
+    match = _DOC_ID.search(comment)
+    return None if match is None else match.group(1)
 
 
 def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any]]:

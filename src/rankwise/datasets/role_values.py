@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import narwhals as nw
@@ -12,9 +13,11 @@ from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import TIMES, kind_of, numbers_of
 from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
+from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import (
     convert_to_array,
     convert_to_values,
+    first_merged,
     is_missing,
     text_array,
 )
@@ -50,7 +53,7 @@ def read_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
 
 
 def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
-    """Raise ValueError if a finite number has become infinite."""
+    """Raise ValueError if a finite number has become infinite; warn of whole numbers made equal."""
     if values.dtype == stored.dtype:
         return
     lost = np.isinf(stored) & ~np.isinf(values)
@@ -60,6 +63,16 @@ def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
             f"features must fit {stored.dtype}, column {name!r} has {values[row]:g}",
             row,
             ". Scale the column, or read it in Python with dtype=np.float64.",
+        )
+    large = np.flatnonzero(np.abs(values) >= first_merged(stored.dtype))
+    whole = values[large][np.floor(values[large]) == values[large]]
+    if len(np.unique(whole.astype(stored.dtype))) < len(np.unique(whole)):
+        first = whole[int((whole.astype(stored.dtype) != whole).argmax())]
+        warnings.warn(
+            f"column {name!r} holds whole numbers that {stored.dtype} makes equal, such as "
+            f"{first:.0f}. Subtract a common offset, or read it in Python with dtype=np.float64.",
+            UserWarning,
+            stacklevel=callers_level(),
         )
 
 
@@ -106,11 +119,6 @@ def read_document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
             odd,
             ". Decode the bytes.",
         )
-    if len({*map(type, ids)}) > 1 and len({*map(str, ids)}) < len({*ids}):
-        raise ValueError(
-            f"doc_id must not hold numbers and text that read the same, as column {name!r} does. "
-            "Convert its values to text."
-        )
     return text_array(id_texts(ids, f"doc_id (column {name!r})"))
 
 
@@ -130,8 +138,24 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
     if missing.any():
         row = int(missing.argmax())
         raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
+    kinds = {isinstance(value, str) for value in ids.tolist()} if ids.dtype.kind == "O" else set()
+    if len(kinds) > 1 and len({*map(str, ids)}) < len({*ids}):
+        raise ValueError(
+            f"{what} must not hold numbers and text that read the same, as column {name!r} does. "
+            "Convert its values to text."
+        )
     numbers = convert_to_values(ids)
-    if numbers.dtype.kind != "f" or not (np.abs(numbers) < LARGEST_EXACT).all():
+    limit = first_merged(ids.dtype)
+    beyond = numbers.dtype.kind == "f" and (np.isfinite(numbers) & (np.abs(numbers) >= limit))
+    if ids.dtype.kind == "f" and np.any(beyond):
+        row = int(np.argmax(beyond))
+        raise RowError(
+            f"{what} must be text or whole numbers that {ids.dtype} holds exactly, column {name!r} "
+            f"has {ids[row]:.17g}",
+            row,
+            ". Read the column as text or integers.",
+        )
+    if numbers.dtype.kind != "f" or not (np.abs(numbers) < limit).all():
         return ids
     return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
 

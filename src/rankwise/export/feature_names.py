@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 # Blanks end a name in LightGBM's file, and the others end one in its JSON.
 LIGHTGBM_FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f\"',:\[\]{}=]")
 XGBOOST_FORBIDDEN = re.compile(r"[\[\]<\x00-\x1f\x7f]")
@@ -30,8 +32,13 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
     ------
     ValueError
         If the number of names differs from the number of columns, or two names are equal.
+    NotFittedError, TypeError
+        If the estimator is not fitted, or is none.
     """
     first = first_step(estimator)
+    if not hasattr(first, "n_features_in_"):
+        check_is_fitted(first)
+        raise TypeError(f"a model must know its features, got a {type(first).__name__}.")
     n = int(first.n_features_in_)
     known = getattr(first, "feature_names_in_", None) if given is None else given
     numbered = [f"f{number}" for number in range(1, n + 1)]

@@ -346,6 +346,8 @@ def _column(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(
             f"{name} must be one-dimensional, got shape {array.shape}. Pass one value per row."
         )
+    if name == "y" and array.dtype.kind in "iu":
+        return exact_float64(array, name)
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must hold real numbers, got dtype {array.dtype}. "

@@ -289,6 +289,7 @@ class ScoredGroups:
         return self._tops[depth]
 
     def _rank(self, scores: Float64Array, values: Float64Array, depth: int = 0) -> Ranked:
+        depth = min(depth, self.largest)  # the kernel takes memory for as many rows
         top = self._top(depth)
         out = np.empty(top[-1])
         left = np.empty(self.n_queries, dtype=np.int64)

@@ -10,7 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
-from rankwise.runtime.column_values import convert_to_array, convert_to_values, text_array
+from rankwise.runtime.column_values import (
+    convert_to_array,
+    convert_to_values,
+    first_merged,
+    text_array,
+)
 from rankwise.typing import Int64Array
 
 Where = Callable[[int], str]
@@ -30,7 +35,7 @@ def code_ids(values: Any, name: str, where: Where = AT_ROW) -> tuple[Int64Array,
     try:
         encoded = pa.array(array, from_pandas=True).dictionary_encode()
         # Of one type, so their texts differ as they do.
-        texts = id_texts(encoded.dictionary.to_pylist(), name)
+        texts = id_texts(encoded.dictionary.to_pylist(), name, limit=first_merged(array))
     except (pa.ArrowException, TypeError, ValueError):
         encoded = None
     if encoded is None or encoded.null_count:

@@ -10,7 +10,12 @@ import numpy as np
 from rankwise.checks.rows import check_weight
 from rankwise.datasets.column_names import ITEM_NAMES, ORDER_NAMES, PLACE_NAMES
 from rankwise.datasets.readers.tables import TABLES, suffix_of
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
+from rankwise.datasets.readers.textfiles import (
+    MAX_DECOMPRESSED_BYTES,
+    check_line_ends,
+    find_inner_mark,
+    read_text,
+)
 from rankwise.preferences.item_codes import code_clusters, code_ids
 from rankwise.preferences.orders import Orders, order_entries
 from rankwise.preferences.preference_tables import PreferenceTable, name_file_of
@@ -125,12 +130,19 @@ def _refuse_columns(path: str | Path, given: dict[str, Any]) -> None:
 
 
 def _read_lines(path: Path, max_decompressed_bytes: int) -> Orders:
-    file = open_text(path, max_decompressed_bytes)
+    data = read_text(path, max_decompressed_bytes)
+    if b"\0" in data:
+        number = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
+    if data.count(b"\r") > data.count(b"\r\n"):
+        check_line_ends(path, data)
+        raise ValueError(f"{path}: carriage returns stand within lines. Save it with line feeds.")
+    if reason := find_inner_mark(data):
+        raise ValueError(f"{path}, {reason}")
     try:
-        text = file.read(file.start, file.stop).decode()
+        text = data.decode()
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not UTF-8 text. Save it as UTF-8.") from None
-    file.check_unchanged()
     lines = [(row, line) for row, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise ValueError(f"{path} is empty. Write one order per line: a > b = c.")

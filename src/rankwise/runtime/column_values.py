@@ -8,7 +8,7 @@ types of numbers with which little can be computed (float16, long double, foreig
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -74,6 +74,33 @@ def is_missing(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a value is a real number, with Decimals and truth values."""
     return isinstance(value, Real | Decimal | np.bool_)
+
+
+def first_merged(column: Any) -> int:
+    """Smallest whole number that the floats of a column cannot tell from the next one.
+
+    It is 2^53, less for narrow types. ``column`` is a column of any library, or a type of NumPy.
+    """
+    if not isinstance(column, np.dtype):
+        column = getattr(column, "dtype", getattr(column, "type", None))
+    kind = str(column).lower()
+    if kind in ("float16", "halffloat", "halffloat[pyarrow]"):
+        return 1 << 11
+    return 1 << (24 if kind in ("float32", "float", "float[pyarrow]") else 53)
+
+
+def check_one_type(
+    items: Iterable[Any], texts: Iterable[str], name: str, where: Callable[[int], str]
+) -> None:
+    """Raise ValueError if text and another type give the same id, such as 1 and "1"."""
+    are_text: dict[str, bool] = {}
+    for row, (item, text) in enumerate(zip(items, texts, strict=True)):
+        is_text = isinstance(item, str | bytes)
+        if are_text.setdefault(text, is_text) != is_text:
+            raise ValueError(
+                f"{name} must be of one type, but {text} is text in one place and a number in "
+                f"another, such as {where(row)}. Convert all to text."
+            )
 
 
 def _numbers_in(array: NDArray[Any]) -> NDArray[Any]:

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from rankwise._registry import find_ranker
+from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.trec import Run
+from rankwise.datasets.table_columns import is_frame
 from rankwise.runtime.routing import check_ranker
 from rankwise.selection.fingerprint import canonical
 from rankwise.selection.given_scores import COLUMN, ColumnScores, GivenScores, run_scores
@@ -84,6 +86,11 @@ def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candid
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
     else:
+        if isinstance(rankers, RankingData | Fold | FoldedData) or is_frame(rankers):
+            raise TypeError(
+                f"rankers must be keys or estimators, got a {type(rankers).__name__}. The data "
+                "come after the rankers: compare(rankers, data)."
+            )
         is_single = isinstance(rankers, str | Run) or hasattr(rankers, "fit")
         several: Any = [rankers] if is_single else rankers
         listed: list[Any] = list(several)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -108,8 +109,8 @@ class DelimitedFiles(RowStream):
 class UnjudgedLetor(RowStream):
     """LETOR text without labels; labels that are present are not read.
 
-    Query ids are text. Whether indices start at 0 or 1, and whether rows are dense, is decided by
-    the first chunk.
+    Query ids are text. Whether rows are dense, and whether indices start at 0 or 1 (unless
+    ``zero_based`` says it), is decided by the first chunk.
 
     Attributes
     ----------
@@ -117,16 +118,20 @@ class UnjudgedLetor(RowStream):
     n_features : int
     dtype : float32 or float64
     max_decompressed_bytes : int
+    zero_based : bool or "auto"
     """
 
     paths: tuple[Path, ...]
     n_features: int
     dtype: DTypeLike
     max_decompressed_bytes: int
+    zero_based: bool | Literal["auto"] = "auto"
     n_samples = None
 
     def __iter__(self) -> Iterator[Chunk]:
-        options = LetorOptions(np.dtype(self.dtype), self.n_features, no_label=True)
+        options = LetorOptions(
+            np.dtype(self.dtype), self.n_features, zero_based=self.zero_based, no_label=True
+        )
         first = True
         for path in self.paths:
             file = open_text(path, self.max_decompressed_bytes)

@@ -24,7 +24,7 @@ from rankwise.checks.ids import is_unicode
 from rankwise.datasets.column_names import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
 from rankwise.datasets.readers.quotes import names_are_quoted, unquote
 from rankwise.datasets.readers.text_columns import read_quoted_rows
-from rankwise.datasets.readers.textfiles import check_line_ends, read_text
+from rankwise.datasets.readers.textfiles import check_line_ends, find_inner_mark, read_text
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import is_missing
 from rankwise.runtime.vocabulary import setting
@@ -147,7 +147,8 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
         One of:
 
         - a single text, which gets the id "1";
-        - a mapping from query id to text;
+        - a mapping from query id to text, or a Series of pandas whose labels are text or have
+          a name, such as "qid";
         - an iterable of texts, which get the ids "1", "2", and so on;
         - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "query-id",
           "queryid", "_id" or "id") and a text ("text", "query" or "title");
@@ -162,7 +163,8 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     if isinstance(queries, str):
         _check_no_file(queries)
         queries = [queries]
-    if isinstance(queries, Iterator | np.ndarray) or _is_series(queries):
+    is_column = isinstance(queries, Iterator | np.ndarray) or _is_series(queries)
+    if is_column and not _is_labelled(queries):
         queries = list(queries)
     if isinstance(queries, list | tuple) and any(isinstance(query, str) for query in queries):
         for number, query in enumerate(queries):
@@ -197,6 +199,16 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     if not found and isinstance(queries, Path):
         raise ValueError(f"{queries} has no queries. Check the file.")
     return found
+
+
+def _is_labelled(texts: Any) -> bool:
+    """Whether texts are a Series of pandas whose labels are ids: text, or an index with a name.
+
+    Other labels are numbers of rows, which remain where rows were selected.
+    """
+    if not nw.dependencies.is_pandas_like_series(texts):
+        return False
+    return texts.index.name is not None or any(isinstance(label, str) for label in texts.index)
 
 
 def _is_series(values: Any) -> bool:
@@ -277,7 +289,7 @@ def _pairs(
         if (frame := nw.from_native(given, pass_through=True)) is not given:
             collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
             given = collected.iter_rows(named=True)
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping) or _is_labelled(given):
             for number, (identifier, texts) in enumerate(given.items()):
                 yield convert_to_id(identifier, f"the id of {what} {number}"), texts
             return
@@ -406,6 +418,8 @@ def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = Fa
         )
     if encoding is None:
         check_line_ends(path, data)
+        if reason := find_inner_mark(data):
+            raise ValueError(f"{path}, {reason}")
     try:
         return str(data, encoding or "utf-8").removeprefix("\ufeff")
     except LookupError:

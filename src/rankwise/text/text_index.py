@@ -132,7 +132,7 @@ class TextIndex:
             One of:
 
             - a mapping from document id to text (if there is one field), or to a mapping from
-              field to text;
+              field to text; or a Series of pandas whose labels are text or have a name;
             - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "corpus-id",
               "document_id", "pid", "_id", "id" or the like) and one text per field;
             - a ``Path`` of JSON lines, of TREC documents, or of text separated by tabs. Such text
@@ -233,9 +233,10 @@ class TextIndex:
         >>> index.remove("d1").add({"d2": "a black dog"}, replace=True).doc_ids
         ['d2', 'd3']
         """
-        doc_ids = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
+        if isinstance(doc_ids, str) or not isinstance(doc_ids, Iterable):
+            doc_ids = [doc_ids]
         is_kept = np.ones(len(self), dtype=bool)
-        is_kept[self.positions(doc_ids)] = False
+        is_kept[self.positions(list(doc_ids))] = False
         self._select(np.flatnonzero(is_kept))
         return self
 
@@ -274,7 +275,8 @@ class TextIndex:
             One of:
 
             - a single text, which gets the query id "1";
-            - a mapping from query id to text;
+            - a mapping from query id to text, or a Series of pandas whose labels are text or have a
+              name, such as "qid";
             - texts, which get the ids "1", "2", and so on;
             - rows with an id ("qid", "query_id", "query-id", "_id", "id" or the like) and a
               text ("text", "query" or "title");

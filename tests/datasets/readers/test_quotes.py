@@ -120,3 +120,31 @@ def test_marks_around_all_ids_beside_plain_names_are_refused(tmp_path, read, tex
     ) as caught:
         read(path)
     assert str(path) in str(caught.value) and "Remove the marks" in str(caught.value)
+
+
+def test_fields_of_several_lines_far_down(tmp_path):
+    """Marks after the first megabytes, in fields that blocks of the parser cut."""
+    plain = "".join(f"{i},1,0,d{i}\n" for i in range(400_000))
+    quoted = "".join(f'{i},1,0,"a{i}\nb"\n' for i in range(400_000, 500_000))
+    (tmp_path / "a.csv").write_text("qid,label,f,doc_id\n" + plain + quoted)
+    data = read_table(tmp_path / "a.csv")
+    assert data.n_samples == 500_000
+    assert data.doc_ids[[0, 399_999, 400_000, -1]].tolist() == [
+        "d0", "d399999", "a400000\nb", "a499999\nb",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_before", [0, 100_000])
+def test_fields_of_many_megabytes(tmp_path, n_before):
+    before = "".join(f"1,0,1,a{i}\n" for i in range(n_before))
+    long = "b" * (9 << 20)
+    (tmp_path / "a.csv").write_text(f"qid,label,f,doc_id\n{before}1,1,2,{long}\n1,0,3,c\n")
+    data = read_table(tmp_path / "a.csv")
+    assert data.n_samples == n_before + 2
+    assert data.doc_ids[-2:].tolist() == [long, "c"]
+
+
+def test_names_of_columns_are_utf8(tmp_path):
+    (tmp_path / "a.csv").write_bytes("qid,label,né\n1,1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="the names of the columns are not UTF-8 text"):
+        read_table(tmp_path / "a.csv")

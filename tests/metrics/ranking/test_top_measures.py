@@ -240,3 +240,20 @@ def test_measures_together_equal_each_alone(rng):
     backwards = evaluate(y, f, qid, specs[::-1])
     for spec in specs:
         np.testing.assert_array_equal(together.per_query[spec], backwards.per_query[spec])
+
+
+@pytest.mark.parametrize("cutoff", [10**12, 2**63, 10**30])
+@pytest.mark.parametrize(
+    "name", ["nDCG", "DCG", "AP", "R", "Success", "RR", "ERR", "RBP", "RBPResidual", "Judged",
+             "Unjudged", "AP(ties='mean')", "nDCG(ties='docid')"],
+)  # fmt: skip
+def test_cut_offs_beyond_memory_are_those_of_whole_lists(name, cutoff):
+    y, scores, qid = ragged(np.random.default_rng(5))
+    words = {"judged": np.ones(len(y), bool), "doc_ids": np.arange(len(y))}
+    deep = evaluate(y, scores, qid, [f"{name}@{cutoff}"], **words).per_query
+    whole = evaluate(y, scores, qid, [f"{name}@{len(y)}"], **words).per_query
+    np.testing.assert_array_equal(*(next(iter(found.values())) for found in (deep, whole)))
+
+
+def test_precision_at_a_cut_off_beyond_memory():
+    assert evaluate([1, 0, 2], [3, 2, 1], None, ["P@1000000000000"])["P@1000000000000"] == 2e-12

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 
 import rankwise
 from rankwise.explain import explain_scores
@@ -411,3 +412,24 @@ def test_unknown_params_are_refused(name, given, meant, judged):
     message = f"params must hold parameters of .*, got '{given}' for {name}. Did you mean '{meant}'"
     with pytest.raises(ValueError, match=message):
         quick(getattr(rankwise, name), params={given: 1}).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("columns", [["colour"], ["colour", "brand"]])
+def test_frames_of_categories_alone(ranker_class, table, tmp_path, columns):
+    frame, y, qid = table
+    ranker = ranker_class(n_estimators=5, random_state=0).fit(frame[columns], y, qid=qid)
+    scores = ranker.predict(frame[columns])
+    assert len(np.unique(scores)) > 3
+    loaded = rankwise.load(ranker.save(tmp_path / "m"))
+    np.testing.assert_array_equal(loaded.predict(frame[columns]), scores)
+    explanation = explain_scores(ranker, frame[columns][:5])
+    np.testing.assert_allclose(explanation.scores, scores[:5], rtol=1e-6)
+
+
+def test_rows_that_may_not_be_written(ranker_class, judged):
+    rows = sparse.csr_matrix(np.where(np.abs(judged.X) < 0.5, 0, judged.X))
+    mapped = rows.copy()  # as joblib maps large arguments of its processes
+    for part in (mapped.data, mapped.indices, mapped.indptr):
+        part.flags.writeable = False
+    ranker = ranker_class(n_estimators=3, random_state=0).fit(mapped, judged.y, qid=judged.qid)
+    np.testing.assert_array_equal(ranker.predict(mapped), ranker.predict(rows))

@@ -81,6 +81,8 @@ class RowSummary:
         Mean score at ranks 1, 3 and 10, and its standard error over queries.
     smallest_query, largest_query : int
         Rows of the smallest and of the largest query.
+    first_index : 0, 1 or None
+        Index of the first column in the LETOR text that holds the rows; None for other rows.
     """
 
     n_rows: int
@@ -90,6 +92,7 @@ class RowSummary:
     scores_at_rank: dict[str, tuple[float, float]]
     smallest_query: int
     largest_query: int
+    first_index: int | None = None
 
     def __repr__(self) -> str:
         return (
@@ -116,6 +119,7 @@ class RowSummary:
             return cls(
                 int(state["n_rows"]), int(state["n_queries"]), columns, scores, ranks,
                 int(state["smallest_query"]), int(state["largest_query"]),
+                state.get("first_index"),
             )  # fmt: skip
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None

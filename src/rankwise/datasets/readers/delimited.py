@@ -41,7 +41,12 @@ from rankwise.datasets.readers.side_names import (
     number_separator,
     side_file,
 )
-from rankwise.datasets.readers.textfiles import TextFile, find_line_start, open_text
+from rankwise.datasets.readers.textfiles import (
+    TextFile,
+    find_inner_mark,
+    find_line_start,
+    open_text,
+)
 from rankwise.datasets.role_values import label_fix
 from rankwise.datasets.table_columns import (
     Columns,
@@ -57,6 +62,7 @@ from rankwise.runtime.vocabulary import setting
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _BLOCK_BYTES = 1 << 22
+_LARGEST_BLOCK = (1 << 31) - 1
 # Separators to suggest if the header is a single column.
 _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
@@ -110,12 +116,13 @@ class DelimitedFile:
         """Make errors inside the block name the file, and the lines of rows."""
         return name_file_in_errors(self.path, names, self.line_of)
 
-    @property
+    @cached_property
     def _parse_options(self) -> Any:
         from pyarrow import csv
 
-        head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
-        several_lines = bool(self.quote_char) and b'"' in head  # slower
+        file, step = self.file, _BLOCK_BYTES
+        parts = (file.read(at, at + step) for at in range(file.start, file.stop, step))
+        several_lines = bool(self.quote_char) and any(b'"' in part for part in parts)  # slower
         signs = {"delimiter": self.delimiter, "quote_char": self.quote_char}
         return csv.ParseOptions(**signs, newlines_in_values=several_lines)
 
@@ -140,6 +147,8 @@ class DelimitedFile:
         if b"\0" in text:
             number = text.count(b"\n", 0, text.index(b"\0")) + 1
             raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
+        if reason := find_inner_mark(text):
+            raise ValueError(reason)
         if self.quote_char:
             check_marks(text, self.delimiter, len(self.header()))
         return text if b"\n" in text else text + b"\n"  # a header alone needs its end
@@ -181,8 +190,9 @@ class DelimitedFile:
         """Read columns with the given types."""
         try:
             table = self._read(self.text, types, True)
-        except pa.ArrowInvalid:  # with one thread, the message names the row
-            table = self._read(self.text, types, False)
+        except pa.ArrowInvalid:
+            # With one thread, the message names the row; one block has room for a row of any size.
+            table = self._read(self.text, types, False, min(len(self.text), _LARGEST_BLOCK))
         return self._unquote(table)
 
     def batches(self, types: dict[str, Any]) -> Iterator[Any]:
@@ -219,7 +229,9 @@ class DelimitedFile:
             ),
         )
 
-    def _read(self, data: bytes, types: dict[str, Any] | None, threads: bool) -> pa.Table:
+    def _read(
+        self, data: bytes, types: dict[str, Any] | None, threads: bool, block_size: int = 1 << 20
+    ) -> pa.Table:
         from pyarrow import csv
 
         convert = None
@@ -227,7 +239,7 @@ class DelimitedFile:
             convert = csv.ConvertOptions(column_types=types, include_columns=list(types))
         return csv.read_csv(
             pa.BufferReader(data),
-            read_options=csv.ReadOptions(use_threads=threads),
+            read_options=csv.ReadOptions(use_threads=threads, block_size=block_size),
             parse_options=self._parse_options,
             convert_options=convert,
         )

@@ -76,9 +76,15 @@ def name_file_in_errors(
             ) from None
         if message == "Empty CSV file":
             message = "the file is empty. Its first line must name the columns"
+        elif "straddl" in message:
+            message = f"a row has more than {_BLOCK_BYTES:,} bytes. Shorten its text"
         else:
             message = f"{message}. The first line must name the columns"
         raise ValueError(f"{path}: {message}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path}: the names of the columns are not UTF-8 text. Convert the file to UTF-8."
+        ) from None
     except RowError as error:
         if line_of is None or line_of(error.row) is None:
             raise ValueError(f"{path}: {error}") from None

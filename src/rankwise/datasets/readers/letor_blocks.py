@@ -149,6 +149,7 @@ def parse_blocks(
         ):
             raise ChangedError(block.file.path)
         errors = _settle(scratch, state, values, y)
+        errors += hidden_lines(scratch.buf[:n_bytes].tobytes())
         if status in (kernel.BAD_TOKEN, kernel.DUPLICATE) or (
             status == kernel.TOO_WIDE and not layout.dense
         ):
@@ -170,6 +171,25 @@ def parse_blocks(
     else:
         values = np.concatenate([matrix, *(result.values for result in results)])
     return Parsed(blocks, results, states, y, qid, weight, sizes, values)
+
+
+def hidden_lines(text: bytes) -> list[tuple[int, str]]:
+    """Position of the first carriage return in a comment, whose line would be lost, and a reason.
+
+    Elsewhere, a line that is ended by a carriage return alone is malformed.
+    """
+    if text.count(b"\r") == text.count(b"\r\n"):
+        return []
+    start = 0
+    for line in text.split(b"\n"):
+        body = line.rstrip()
+        comment = body.find(b"#")
+        place = body.find(b"\r", comment) if comment >= 0 else -1
+        if place >= 0:
+            reason = "a carriage return in a comment hides what follows; end lines by a line feed"
+            return [(start + place, reason)]
+        start += len(line) + 1
+    return []
 
 
 def dense_zeros(blocks: Sequence[LineBlock], n_rows: int, width: int, dtype: Any) -> FloatArray:

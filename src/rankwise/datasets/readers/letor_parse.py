@@ -193,7 +193,8 @@ def parse_lines(blocks: Sequence[LineBlock], options: LetorOptions, n_threads: i
             text, parsed.qid if layout.text_qid else None, parsed.sizes[:, 1]
         )
     except NotUtf8Error as error:
-        _raise_in_row(parsed, error.row, rb"(qid:)", "the query id is not UTF-8 text")
+        pattern = rb"(qid:)" if error.what == "query id" else rb"(#)"
+        _raise_in_row(parsed, error.row, pattern, f"the {error.what} is not UTF-8 text")
     return LetorRows(
         X,
         parsed.y,

@@ -21,6 +21,7 @@ from rankwise.datasets.column_names import (
 )
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import check_distinct, id_array
+from rankwise.runtime.column_values import first_merged, is_missing
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -111,7 +112,17 @@ def _columns(frame: Any, names: Sequence[str], what: str, source: str) -> list[l
     table = table.collect() if isinstance(table, nw.LazyFrame) else table
     if source and not len(table):  # a search that found nothing gives an empty frame
         raise ValueError(f"{source} has no rows.")
-    return [table[name].to_list() for name in chosen]
+    *ids, values = (table[name] for name in chosen)
+    return [*map(_listed, ids), values.to_list()]
+
+
+def _listed(ids: nw.Series[Any]) -> Any:
+    """Ids as a list; narrow floats as an array, whose type says which ids it can tell apart."""
+    kind = {1 << 11: np.float16, 1 << 24: np.float32}.get(first_merged(ids.to_native()))
+    listed = ids.to_list()
+    if kind is None:
+        return listed
+    return np.array([math.nan if is_missing(value) else value for value in listed], dtype=kind)
 
 
 def _where(source: str) -> Any:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankwise.checks.exact_numbers import token_changes
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.quotes import check_not_enclosed, names_are_quoted, unquote
-from rankwise.datasets.readers.textfiles import TextFile
+from rankwise.datasets.readers.textfiles import TextFile, find_inner_mark
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
@@ -115,6 +115,8 @@ def read_columns(
     if b"\0" in text:
         number = text.count(b"\n", 0, text.index(b"\0")) + 1
         raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
+    if reason := find_inner_mark(text):
+        raise ValueError(f"{path}, {reason}")
     is_quoted = header and separator == "\t" and names_are_quoted(text.partition(b"\n")[0])
     if separator not in (None, "\t") or is_quoted:
         rows, numbers = read_quoted_rows(path, text, separator)

@@ -231,6 +231,18 @@ def check_line_ends(path: Path, text: bytes) -> None:
         )
 
 
+def find_inner_mark(text: bytes) -> str | None:
+    """Line and reason if a line starts with a byte order mark, which would belong to its id.
+
+    ``text`` has no mark of its own at the start.
+    """
+    at = 0 if text.startswith(_UTF8_MARK) else text.find(b"\n" + _UTF8_MARK) + 1
+    if not at and not text.startswith(_UTF8_MARK):
+        return None
+    line = text.count(b"\n", 0, at) + 1
+    return f"line {line}: a byte order mark within the text. Were files joined? Remove the mark."
+
+
 def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
     try:
         return decompress(kind, file, max_bytes)

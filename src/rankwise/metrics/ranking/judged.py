@@ -60,7 +60,7 @@ class Judged(TopMeasure):
         add_discounted(ranked, top, NO_TABLE, ones, False, self.depth, counts)
         sizes = scored.retrieved_sizes
         if self.cutoff is not None:
-            sizes = np.minimum(sizes, self.cutoff)
+            sizes = np.minimum(sizes, self.depth)
         return counts / np.maximum(sizes, 1)
 
 

@@ -103,7 +103,7 @@ class RankBiasedResidual(TopMeasure):
         add_discounted(ranked, top, NO_TABLE, weights, False, self.depth, values)
         n_read = scored.retrieved_sizes
         if self.cutoff is not None:
-            n_read = np.minimum(n_read, self.cutoff)
+            n_read = np.minimum(n_read, self.depth)
         return self.fill_empty(values + self.p**n_read, scored.retrieved_sizes)
 
 

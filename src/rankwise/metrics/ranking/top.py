@@ -24,6 +24,7 @@ from rankwise.typing import Float64Array
 
 # Smallest positive number: grades from here on have a gain.
 SMALLEST_GRADE = float(np.nextafter(0.0, 1.0))
+_DEEPEST = int(np.iinfo(np.int64).max)
 
 
 def make_judged_only_field() -> Any:
@@ -59,8 +60,8 @@ class TopMeasure(Measure):
 
     @property
     def depth(self) -> int:
-        """Cut-off in the form of the kernels: 0 for none."""
-        return self.cutoff or 0
+        """Cut-off in the form of the kernels: 0 for none, and no more than they can hold."""
+        return min(self.cutoff or 0, _DEEPEST)
 
     @property
     def nanoseconds_per_row(self) -> float:

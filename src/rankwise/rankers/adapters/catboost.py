@@ -29,7 +29,7 @@ from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
 from rankwise.rows.fit_data import FitData
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import MISSING_CODE, catboost_trees
-from rankwise.typing import Int64Array, Matrix
+from rankwise.typing import Int64Array, Matrix, is_sparse
 
 try:
     import catboost
@@ -141,12 +141,13 @@ class CatBoost:
             booster.save_model(str(path), format="json")
             model = json.loads(path.read_bytes())
         features = model["features_info"]
-        for feature in features["float_features"]:
+        numbers = features.setdefault("float_features", [])  # CatBoost leaves it out without any
+        for feature in numbers:
             feature["borders"] = feature["borders"] or []
         nominal = features.get("categorical_features", [])
         for feature in nominal:
             feature.setdefault("values", [])
-        for feature in [*features["float_features"], *nominal]:
+        for feature in [*numbers, *nominal]:
             feature["feature_id"] = str(feature["flat_feature_index"])
         return json.dumps({key: model.get(key) for key in _KEPT}).encode("ascii")
 
@@ -168,6 +169,10 @@ class CatBoost:
         if nominal:
             names: Any = booster.feature_names_
             rows = catboost.Pool(_encode(X, names, nominal), cat_features=sorted(nominal))
+        elif is_sparse(X) and not all(
+            part.flags.writeable for part in (X.data, X.indices, X.indptr)
+        ):
+            rows = X.copy()  # CatBoost refuses arrays that it may not write, as mapped ones
         return booster.predict(rows, prediction_type="RawFormulaVal", thread_count=n_threads)
 
     def count_trees(self, booster: catboost.CatBoost) -> int:

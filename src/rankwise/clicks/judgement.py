@@ -44,6 +44,7 @@ from rankwise.datasets.readers.trec_ids import string_codes
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.output import write_file
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ class Judgements:
         whole = self.grade == np.floor(self.grade)
         if not whole.all():
             raise ValueError(
-                f"qrels need whole grades, got {self.grade[int(np.argmin(whole))]:g}. Pass "
-                "grades=5 to judgements()."
+                f"qrels need whole grades, got {self.grade[int(np.argmin(whole))]:g}. Judge with "
+                f"{setting('grades', 5)}."
             )
         return Qrels(self.qid, self.doc_ids, self.grade.astype(np.int64))
 

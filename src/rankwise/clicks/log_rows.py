@@ -166,6 +166,7 @@ def _count_oddities(log: ClickLog) -> None:
         ids = log.session if log.user is None else log.user
         lists_of = np.bincount(ids.codes[log.lists.indptr[:-1]])
         _note(log, "crowded_users", int((lists_of > MANY_LISTS).sum()))
+    _note(log, "only_clicks", len(log) if len(log) > 1 and log.click.all() else 0)
     last = log.place[log.click].max(initial=0)
     _note(log, "below_last_click", int((log.place > last).sum()) if last else len(log))
 

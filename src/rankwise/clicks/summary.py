@@ -40,6 +40,7 @@ PROBLEMS = {
     "lists_with_gaps": "lists do not start at place 1 or skip places; kept",
     "crowded_users": "users or sessions have more than 1000 lists, as programs do; kept",
     "below_last_click": "rows lie below the last place ever clicked; kept",
+    "only_clicks": "rows are all clicked: what was shown and not clicked is missing; kept",
     "clicks_without_impression": "clicks belong to no impression; left out",
     "clicks_without_query": "clicks name no search of the log; left out",
     "repeated_clicks": "clicks repeat a click of the same search and document; counted once",

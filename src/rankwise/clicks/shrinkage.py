@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
@@ -50,42 +50,6 @@ JEFFREYS = 0.5
 # say how likely they are: with more, the strength is certain anyway.
 STRENGTHS = np.geomspace(0.02, 1000.0, 40)
 MOST_PAIRS = 50_000
-
-
-class Posterior(Protocol):
-    """Rates of all pairs after the clicks were seen; arrays have one entry per pair."""
-
-    @property
-    def mu(self) -> float:
-        """Mean of the prior."""
-        ...
-
-    @property
-    def trust(self) -> float:
-        """Strength of the prior."""
-        ...
-
-    @property
-    def mean(self) -> Float64Array:
-        """Mean of the rate of each pair."""
-        ...
-
-    @property
-    def weight(self) -> Float64Array:
-        """Share of the pair's own clicks in its mean."""
-        ...
-
-    def quantile(self, p: float) -> Float64Array:
-        """Quantile of the rate of each pair."""
-        ...
-
-    def exceeds(self, threshold: float) -> Float64Array:
-        """Probability that the rate of each pair exceeds the threshold."""
-        ...
-
-    def prior_quantile(self, p: float) -> float:
-        """Quantile of the prior, the distribution of the rates of all pairs."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,19 +89,19 @@ class GammaPosterior:
         return self.clicks + prior, np.maximum(self.exposure + self.kappa, 1e-300)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Quantile of the rate of each pair."""
         shape, rate = self._shape_rate()
         # Without exposure and shrinkage, a rate may be anything.
         unknown = 0.0 if p < 0.5 else np.inf
         return np.where(self.exposure + self.kappa > 0, gammaincinv(shape, p) / rate, unknown)
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Probability that the rate of each pair exceeds the threshold."""
         shape, rate = self._shape_rate()
         return gammaincc(shape, rate * threshold)
 
     def prior_quantile(self, p: float) -> float:
-        """See :class:`Posterior`."""
+        """Quantile of the prior, the distribution of the rates of all pairs."""
         return float(gammaincinv(self.trust * self.mu, p) / self.trust)
 
 
@@ -155,15 +119,15 @@ class BetaPosterior(GammaPosterior):
         return self.clicks + kappa * mu, missed + kappa * (1 - mu)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Quantile of the rate of each pair."""
         return betaincinv(*self._shapes(), p)
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Probability that the rate of each pair exceeds the threshold."""
         return 1.0 - betainc(*self._shapes(), min(threshold, 1.0))
 
     def prior_quantile(self, p: float) -> float:
-        """See :class:`Posterior`."""
+        """Quantile of the prior, the distribution of the rates of all pairs."""
         return float(betaincinv(self.trust * self.mu, self.trust * (1 - self.mu), p))
 
 
@@ -194,15 +158,18 @@ class NormalPosterior:
         return np.maximum(se / (self.mean * (1.0 - self.mean)), 1e-300)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`; normal on the scale of logits, so that rates stay in (0, 1)."""
+        """Quantile of the rate of each pair.
+
+        Normal on the scale of logits, so that rates stay in (0, 1).
+        """
         return expit(logit(self.mean) + ndtri(p) * self._spread())
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Probability that the rate of each pair exceeds the threshold."""
         return ndtr((logit(self.mean) - logit(np.clip(threshold, 0.0, 1.0))) / self._spread())
 
     def prior_quantile(self, p: float) -> float:
-        """See :class:`Posterior`."""
+        """Quantile of the prior, the distribution of the rates of all pairs."""
         return float(self.mu + ndtri(p) / np.sqrt(self.trust)) if self.trust > 0 else self.mu
 
 
@@ -226,17 +193,24 @@ class WeightedClicksPosterior(NormalPosterior):
         return _share(self.exposure, self.strength)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Quantile of the rate of each pair."""
         return gammaincinv(self.estimate * self.exposure + JEFFREYS, p) / self.exposure
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`; normal about the mean, as wide as the middle of the interval."""
+        """Probability that the rate of each pair exceeds the threshold.
+
+        Normal about the mean, as wide as the middle of the interval.
+        """
         spread = (self.quantile(ndtr(1.0)) - self.quantile(ndtr(-1.0))) / 2
         return ndtr((self.mean - threshold) / spread)
 
 
+# Rates of all pairs after the clicks were seen; arrays have one entry per pair.
+Posterior: TypeAlias = GammaPosterior | NormalPosterior
+
+
 def cut_grades(
-    posterior: Any, grades: int, thresholds: Sequence[float] | None, certainty: float
+    posterior: Posterior, grades: int, thresholds: Sequence[float] | None, certainty: float
 ) -> Float64Array:
     """Number of thresholds, given or quantiles of the prior, that each rate exceeds."""
     levels = np.arange(1, grades) / grades

@@ -29,8 +29,11 @@ MEMORY = 1.0  # GB
 PRIOR = (0.2, 1.0)
 
 
-def draw_log(kind: str, n_lists: int, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Columns of a log of position-based users; documents of a query move about."""
+def draw_log(kind: str, n_lists: int, seed: int = 0) -> list[np.ndarray]:
+    """Columns of a log of position-based users, in as few bytes as they need.
+
+    Documents of a query move about.
+    """
     rng = np.random.default_rng(seed)
     n_queries = max(1, n_lists // 50) if kind == "repeating" else n_lists
     query = rng.zipf(1.3, size=n_lists) % n_queries if kind == "repeating" else np.arange(n_lists)
@@ -42,7 +45,8 @@ def draw_log(kind: str, n_lists: int, seed: int = 0) -> tuple[np.ndarray, ...]:
     place = np.tile(np.arange(1, 11), n_lists)
     appeal = (document * 2654435761 % 1000 / 1000) ** 2
     click = rng.random(len(place)) < appeal * EXAMINATION[place - 1]
-    return np.repeat(query, 10), document, place, click, np.repeat(np.arange(n_lists), 10)
+    columns = [np.repeat(query, 10), document, place, click, np.repeat(np.arange(n_lists), 10)]
+    return [column if column.dtype == bool else column.astype("i4") for column in columns]
 
 
 def naive_steps(log: ClickLog, n_steps: int) -> float:
@@ -66,9 +70,9 @@ def naive_steps(log: ClickLog, n_steps: int) -> float:
 
 
 def save_columns(kind: str, n_lists: int, folder: Path) -> None:
-    """Write the columns of a log, in as few bytes as they need."""
+    """Write the columns of a log."""
     for number, column in enumerate(draw_log(kind, n_lists)):
-        np.save(folder / f"{number}.npy", column if column.dtype == bool else column.astype("i4"))
+        np.save(folder / f"{number}.npy", column)
 
 
 def measure_fit(kind: str, model: str, folder: Path) -> bool:

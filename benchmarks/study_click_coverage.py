@@ -1,13 +1,14 @@
 """Share of 95 % intervals from clicks that hold the truth: three users, three sizes.
 
-    python -m benchmarks.study_click_coverage [simulations]
+    python -m benchmarks.study_click_coverage [simulations [lists ...]]
 
 40 queries of 20 documents; a good ranker draws every list anew. Each column is a mean over
 simulations and over the places or pairs that a log shows. "place", "pair": click rates by place
 (summary) and by pair (judgements "ctr"), whose truth is the rate in 300,000 lists; "g": relative
 examination by harvesting and by EM; "grade": judgements "harvest" and "ips", rates at the top
 place, both with harvested examination; "a": judgements by the model of that user, its
-attractiveness. A dash: that user has no such truth.
+attractiveness. A dash: that user has no such truth. Documents of attractiveness 1, the best ones
+of "dbn", are left out: no interval within (0, 1) holds a truth at its edge.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rankwise.clicks import ClickLog, judgements, propensities
 from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
 
 COLUMNS = ("place", "pair", "g harvest", "g em", "grade harvest", "grade ips", "a pbm", "a dbn")
+SIZES = (1_000, 5_000, 20_000)
 DATA = queries(0, n_queries=40)
 APPEAL = attractiveness_of(DATA.y)
 
@@ -33,7 +35,7 @@ def rows_of(log: ClickLog) -> np.ndarray:
 
 def hold(low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> float:
     """Share of intervals that hold the truth, where there is one."""
-    known = np.isfinite(truth)
+    known = np.isfinite(truth) & (truth < 1.0)
     return float(((low <= truth) & (truth <= high))[known].mean())
 
 
@@ -69,14 +71,14 @@ def cover(user: str, log: ClickLog, truth: tuple[np.ndarray, np.ndarray]) -> lis
     return found
 
 
-def main(n_simulations: int = 50) -> None:
-    """Print a line per user and size."""
+def main(n_simulations: int = 500, *sizes: int) -> None:
+    """Print a line per size and user."""
     warnings.simplefilter("ignore", UserWarning)
     print(f"{n_simulations} simulations a line")
     print("user    lists" + "".join(f"{name:>15s}" for name in COLUMNS))
-    for user in USERS:
-        truth = true_rates(user)
-        for n in (1_000, 5_000, 20_000):
+    truths = {user: true_rates(user) for user in USERS}
+    for n in sizes or SIZES:
+        for user, truth in truths.items():
             logs = (record(DATA, user, n, True, seed) for seed in range(n_simulations))
             mean = np.mean([cover(user, log, truth) for log in logs], axis=0)
             line = "".join(f"{'-':>15s}" if np.isnan(m) else f"{m:15.3f}" for m in mean)

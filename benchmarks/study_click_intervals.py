@@ -28,7 +28,7 @@ def record(rng: np.random.Generator, n_pairs: int, n: int) -> tuple[ClickLog, np
     return ClickLog.from_columns(pair % 30, pair, place, click), rate
 
 
-def study_pairs(n_simulations: int = 30, n_pairs: int = 300) -> None:
+def study_pairs(n_simulations: int = 500, n_pairs: int = 300) -> None:
     """Print coverage by the impressions of a pair."""
     print(f"{n_pairs} pairs, {n_simulations} simulations a line")
     print("impressions  ips   (few)     harvest (few)   pbm    examination by em")

@@ -46,6 +46,18 @@ def test_summary(rankwise, log_file):
     assert facts["place_impressions"] == [200, 200]
 
 
+def test_tables_with_one_row_per_list(rankwise, tmp_path):
+    path = tmp_path / "lists.csv"
+    path.write_text("qid,when,d1,d2,c1,c2\ntea,1.2.2026,a,b,1,0\ntea,2.2.2026,b,,0,\n")
+    options = ("--doc-id", "d1,d2", "--click", "c1, c2", "--json")
+    facts = rankwise("clicks", "summary", path, *options).json
+    assert facts["place_impressions"] == [2, 1]
+    assert facts["clicks"] == 1
+    run = rankwise("clicks", "summary", path, *options, "--time", "when")
+    assert "got '1.2.2026'. Drop the column, or pass --time ''." in run.err
+    assert rankwise("clicks", "summary", path, *options, "--time", "").code == 0
+
+
 def test_judge(rankwise, log_file, tmp_path):
     out = tmp_path / "new" / "judged.csv"
     run = rankwise("clicks", "judge", log_file, "--out", out)

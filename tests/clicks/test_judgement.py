@@ -19,7 +19,12 @@ from rankwise.clicks import (
     read_judgements,
     simulate_clicks,
 )
-from rankwise.clicks.shrinkage import fit_beta_binomial, fit_gamma_poisson, fit_normal
+from rankwise.clicks.shrinkage import (
+    average_strengths,
+    fit_beta_binomial,
+    fit_gamma_poisson,
+    fit_normal,
+)
 from rankwise.datasets import read_qrels
 
 FOLDER = Path(os.environ.get("RANKWISE_DATA", "")) / "esci-ubi"
@@ -48,6 +53,8 @@ def test_clicks_over_expected_clicks_by_definition():
     log = random_log()
     rate = {k: log.click[log.place == k].mean() for k in range(1, 5)}
     judged = judgements(log, "coec", shrinkage="fit")
+    held = judgements(log, "coec", shrinkage=judged.kappa)  # the strength is certain
+    np.testing.assert_array_equal(held.grade, judged.grade)
     for pair, cells in naive_counts(log).items():
         clicks = sum(c for _, c in cells.values())
         expected = sum(n * rate[place] for place, (n, _) in cells.items())
@@ -58,7 +65,7 @@ def test_clicks_over_expected_clicks_by_definition():
             clicks + judged.kappa * judged.mu, scale=1 / (expected + judged.kappa)
         )
         np.testing.assert_allclose(
-            [judged.low[pair], judged.high[pair]], posterior.ppf([0.025, 0.975]), rtol=1e-9
+            [held.low[pair], held.high[pair]], posterior.ppf([0.025, 0.975]), rtol=1e-9
         )
     raw = judgements(log, "coec", shrinkage=0.0)
     total = sum(
@@ -72,13 +79,14 @@ def test_clicks_over_expected_clicks_by_definition():
 def test_click_rates_by_definition():
     log = random_log(1)
     judged, raw = judgements(log, shrinkage="fit"), judgements(log)
+    held = judgements(log, shrinkage=judged.kappa)
     for pair, cells in naive_counts(log).items():
         n, clicks = np.sum(list(cells.values()), axis=0)
         a, b = judged.kappa * judged.mu, judged.kappa * (1 - judged.mu)
         posterior = stats.beta(clicks + a, n - clicks + b)
         np.testing.assert_allclose(judged.grade[pair], posterior.mean(), rtol=1e-12)
         np.testing.assert_allclose(
-            [judged.low[pair], judged.high[pair]], posterior.ppf([0.025, 0.975]), rtol=1e-9
+            [held.low[pair], held.high[pair]], posterior.ppf([0.025, 0.975]), rtol=1e-9
         )
         np.testing.assert_allclose(raw.grade[pair], clicks / n)
         jeffreys = stats.beta(clicks + 0.5, n - clicks + 0.5).ppf([0.025, 0.975])
@@ -101,12 +109,17 @@ def test_inverse_propensities_by_definition():
 def test_clicks_over_expected_looks_by_definition():
     log = random_log(2)
     g = np.array([1.0, 0.5, 0.25, 0.2])
-    judged = judgements(log, "harvest", propensities=g)
+    judged, raw = (judgements(log, "harvest", propensities=g, shrinkage=s) for s in ("fit", 0.0))
+    rate = log.click.sum() / g[log.place - 1].sum()
     for pair, cells in naive_counts(log).items():
         looks = sum(n * g[place - 1] for place, (n, _) in cells.items())
         clicks = sum(c for _, c in cells.values())
-        value = (clicks + judged.kappa * judged.mu) / (looks + judged.kappa)
+        # At the mean rate, clicks vary as Poisson clicks that count so much each.
+        chances = [rate * g[place - 1] for place, (n, _) in cells.items() for _ in range(n)]
+        each = sum(chance * (1 - chance) for chance in chances) / sum(chances)
+        value = (clicks + each * judged.kappa * judged.mu) / (looks + each * judged.kappa)
         np.testing.assert_allclose(judged.grade[pair], value, rtol=1e-12)
+        np.testing.assert_allclose(raw.grade[pair], clicks / looks, rtol=1e-12)
     own = judgements(log, "harvest")
     given = judgements(log, "harvest", propensities=propensities(log))
     np.testing.assert_array_equal(own.grade, given.grade)
@@ -138,6 +151,51 @@ def test_priors_maximise_the_marginal_likelihood():
     mu, kappa = fit_beta_binomial(clicks, n)
     assert abs(mu - 0.25) < 0.03
     assert 4 < kappa < 16
+
+
+@pytest.mark.parametrize("binomial", [True, False])
+def test_rates_are_averaged_over_strengths(binomial):
+    """Flat priors of the variance of the rates and of their mean, by summing over a fine grid."""
+    rng, n = drawn(1)
+    clicks = rng.binomial(n.astype(int), rng.beta(2.0, 6.0, size=len(n))).astype(float)
+    total, mean, square, least = 0.0, 0.0, 0.0, -600.0
+    for kappa in np.geomspace(1, 100, 30):
+        for mu in np.linspace(0.2, 0.32, 17):
+            if binomial:
+                value = stats.betabinom(n, kappa * mu, kappa * (1 - mu)).logpmf(clicks).sum()
+                posterior = stats.beta(clicks + kappa * mu, n - clicks + kappa * (1 - mu))
+                variance = mu * (1 - mu) / (kappa + 1)
+            else:
+                value = stats.nbinom(kappa * mu, kappa / (kappa + n)).logpmf(clicks).sum()
+                posterior = stats.gamma(clicks + kappa * mu, scale=1 / (n + kappa))
+                variance = mu / kappa
+            # The step of a variance from one strength to the next.
+            share = np.exp(value - least) * variance * (kappa / (kappa + binomial))
+            total += share
+            mean = mean + share * posterior.mean()
+            square = square + share * (posterior.var() + posterior.mean() ** 2)
+    found = average_strengths(clicks, n, binomial=binomial)
+    np.testing.assert_allclose(found[0], mean / total, rtol=0.02)
+    np.testing.assert_allclose(found[1], square / total - (mean / total) ** 2, rtol=0.04)
+
+
+@pytest.mark.parametrize("n_pairs", [40, 300])
+def test_intervals_of_pairs_with_less_than_a_click_cover(n_pairs):
+    """A fitted strength alone would say that pairs do not differ, and cover .53 and .75."""
+    covered = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rate = rng.beta(2, 5, size=n_pairs)
+        document = np.repeat(np.arange(n_pairs), 10)
+        near = rng.integers(10, size=n_pairs)[document] + rng.integers(3, size=len(document))
+        place = np.clip(near, 1, 10)
+        click = rng.random(len(place)) < rate[document] * EXAMINED[place - 1]
+        log = ClickLog.from_columns(["q"] * len(place), document, place, click)
+        judged = judgements(log, "harvest", propensities=EXAMINED)
+        truth = rate[judged.doc_ids.astype(int)]
+        covered.append(((judged.low <= truth) & (truth <= judged.high)).mean())
+        assert judged.clicks.mean() < 1.3
+    assert 0.9 < np.mean(covered) < 0.98
 
 
 def test_normal_prior_maximises_its_likelihood():

@@ -116,3 +116,9 @@ def test_wrong_columns_are_named_by_row(change, message):
 def test_no_rows_are_an_error():
     with pytest.raises(ValueError, match="at least one impression"):
         ClickLog.from_columns([], [], [], [])
+
+
+def test_logs_of_clicks_alone_are_named():
+    log = ClickLog.from_columns(["q", "q"], ["a", "b"], [1, 2], [1, 1])
+    assert log.problems == {"only_clicks": 2}
+    assert "2 rows are all clicked: what was shown and not clicked is missing" in str(log.summary())

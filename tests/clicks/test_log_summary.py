@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from rankwise.clicks import ClickLog
-from rankwise.clicks.summary import count_cells, name_places, wilson_interval
+from rankwise.clicks.summary import count_cells, name_places
+from rankwise.metrics.statistics.intervals import wilson_interval
 
 
 def grid(pairs_at):
@@ -62,7 +63,7 @@ def test_cells_are_sums_of_rows():
 
 
 def test_intervals_of_rates_widen_with_few_users():
-    low, high = wilson_interval(np.array([3.0]), np.array([10.0]), np.array([10.0]), 0.95)
+    low, high = wilson_interval(np.array([0.3]), np.array([10.0]), 0.95)
     np.testing.assert_allclose([low[0], high[0]], [0.10779, 0.60323], atol=1e-5)  # Wilson 1927
     n = 400
     click = np.repeat([0, 1], n // 2)
@@ -87,8 +88,8 @@ def test_intervals_of_rates_hold_with_one_heavy_user(share):
 def test_rows_of_users_of_their_own_are_independent():
     click = [1, 0, 0, 1, 0, 0, 0]
     log = ClickLog.from_columns(["q"] * 7, list("abcdefg"), [1] * 7, click, user=range(7))
-    summary, n = log.summary(), np.array([7.0])
-    low, high = wilson_interval(np.array([2.0]), n, n, 0.95)
+    summary = log.summary()
+    low, high = wilson_interval(np.array([2 / 7]), np.array([7.0]), 0.95)
     assert (summary.low, summary.high) == (low, high)
 
 

@@ -192,3 +192,10 @@ def test_no_event_of_the_published_sample_is_lost():
     assert found["other_events"] == len(events) - len(shown) - len(clicks)
     lost = found["clicks_without_impression"] + found["clicks_without_query"]
     assert int(log.click.sum()) + lost + found["repeated_clicks"] == len(clicks)
+
+
+def test_records_of_other_kinds_are_no_log(tmp_path):
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"hits": {"hits": [{"_source": {"query_id": "s"}}]}}))
+    with pytest.raises(ValueError, match="nothing here is a search with a query_id"):
+        read_ubi(path)

@@ -136,9 +136,10 @@ def test_lists_alone_are_equal_by_clicks_and_weight():
     first = number_lists(indptr, pair, click, weight, np.ones(4, bool), code)
     assert code.tolist() == [0, 0, 1, 2]
     assert first.tolist() == [0, 2, 3]
-    classes, out = np.arange(8, dtype=np.int32), np.empty(8, np.int32)
-    spread_classes(indptr, pair, code, first, classes, out)
+    classes, out, times = np.arange(8, dtype=np.int32), np.full(8, -1, np.int32), np.zeros(8)
+    spread_classes(indptr, pair, code, first, classes, out, times)
     assert out.tolist() == [0, 1, 0, 1, 4, 5, 6, 7]
+    assert times.tolist() == [2, 2, 0, 0, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("weighted", [True, False])

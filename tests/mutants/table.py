@@ -301,8 +301,8 @@ TABLE = [
     ),
     Mutation(
         "clicks/shrinkage.py",
-        "value = gammaln(C + a) - gammaln(a) + a * np.log(kappa)",
-        "value = gammaln(C + a) - gammaln(a) - a * np.log(kappa)",
+        "return gammaln(C + a) - gammaln(a) + a * np.log(kappa)",
+        "return gammaln(C + a) - gammaln(a) - a * np.log(kappa)",
         "clicks/test_judgement.py",
     ),
     Mutation(

@@ -156,6 +156,8 @@ def _format_option(name: str, value: Any) -> str:
     if name == "replace":
         return "--update, for a saved index"
     option = f"--{name.replace('_', '-')}"
+    if name in ("weight", "time") and value is False:
+        return f"{option} ''"
     if value is ...:
         return f"{option} {'A,B,…' if name in LISTS else 'NAME'}"
     return f"{option} {','.join(value) if name in LISTS else repr(value)}"

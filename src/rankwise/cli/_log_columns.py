@@ -10,16 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
+from rankwise.cli._arguments import split_list
 from rankwise.cli._errors import UsageError
 from rankwise.cli._output import check_file
 
 FORMATS = ("table", "ubi", "yandex")
 
 
+_WIDE = "; of a table with one row per list: its columns, separated by commas"
+_MORE = {"doc": _WIDE, "click": _WIDE} | dict.fromkeys(
+    ("session", "user", "weight", "time", "propensity", "arm"), "; '': none"
+)
+
+
 def _column(option: str, role: str, what: str) -> Any:
     # The name of the parameter too: messages of the reader name it.
     names = dict.fromkeys(f"--{name.replace('_', '-')}" for name in (option, role))
-    text = f"Column of {what} (default: usual names)."
+    text = f"Column of {what} (default: usual names{_MORE.get(role, '')})."
     return Annotated[str | None, typer.Option(*names, metavar="NAME", help=text)]
 
 
@@ -143,6 +150,15 @@ def _read(
         check_file(events)
     if format == "ubi":
         return read_ubi(log, events, by=by or "user_query")
-    given = {_ROLES[option][0]: column for option, column in named.items()}
+    given = {
+        _ROLES[option][0]: _column_of(_ROLES[option][0], name) for option, name in named.items()
+    }
     separator = "\t" if sep == "\\t" else sep
     return read_clicks(log, format=format, sep=separator, **given)  # type: ignore[arg-type]
+
+
+def _column_of(role: str, name: str) -> Any:
+    """The column, or columns, that an option names; False for ''."""
+    if role in ("doc", "click") and "," in name:
+        return split_list(name)
+    return name if name or "none" not in _MORE.get(role, "") else False

@@ -57,7 +57,8 @@ def summary(
         found = log.summary(level=level)
         _write_report(log, report, context, level=level)
     if json:
-        print_json(found.to_dict() | _name_report(report))
+        facts = asdict(found) | {"identifies_examination": found.identifies_examination}
+        print_json(facts | _name_report(report))
         return
     typer.echo(str(found))
     if report is not None:

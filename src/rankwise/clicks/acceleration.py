@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ def maximize(
     the objective never falls. In the length of a step, a parameter that stands for ``times`` equal
     ones counts as often.
     """
-    n_steps, before, root = 0, -np.inf, np.sqrt(times)
+    n_steps, before = 0, -np.inf
     value = before
     while n_steps < max_iter:
         first, value = step(x)
@@ -59,23 +60,28 @@ def maximize(
             x = first
             continue
         second, _ = step(first)
-        change = first - x
-        bend = second - first
-        bend -= change
         n_steps += 1
-        # At least a plain double step; a straight path has no length at which it turns.
-        ratio = float(np.linalg.norm(root * change))
-        ratio /= max(float(np.linalg.norm(root * bend)), 1e-300)
-        length = min(max(ratio, 1.0), LONGEST)
         # In place: long logs have millions of parameters.
+        bend = second - first
+        change = first
+        change -= x
+        bend -= change
+        # At least a plain double step; a straight path has no length at which it turns.
+        ratio = _measure(change, times) / max(_measure(bend, times), 1e-300)
+        length = min(max(ratio, 1.0), LONGEST)
         far = change
         far *= 2 * length
         far += x
         bend *= length**2
         far += bend
-        del first, change, bend
+        del first, x, change, bend
         behind, far_value = step(np.clip(far, LEAST, 1.0 - LEAST, out=far))
         n_steps += 1
         # One EM step from the extrapolated point smooths it: its objective can only be higher.
         x = behind if far_value >= value else second
     return Maximum(x, value, n_steps, False)
+
+
+def _measure(v: Float64Array, times: Float64Array | float) -> float:
+    """Length of a vector whose entries stand for ``times`` equal ones each."""
+    return math.sqrt(float(np.einsum("i,i,i", np.broadcast_to(times, v.shape), v, v)))

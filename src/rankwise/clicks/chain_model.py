@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.clicks.acceleration import maximize
+from rankwise.clicks.acceleration import Maximum, maximize
 from rankwise.kernels.click_chains import (
     count_examined,
     number_lists,
@@ -47,10 +47,9 @@ class Chains(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Classes of pairs: of each pair, a pair of each class, and the number of its pairs."""
+    """Class of each pair, and number of pairs of each class."""
 
     code: NDArray[np.int32]
-    first: Int64Array
     times: Float64Array
 
 
@@ -87,45 +86,57 @@ def fit_dbn(
     log: ClickLog, prior: tuple[float, float], *, tol: float, max_iter: int, accelerate: bool
 ) -> ChainFit:
     """EM by forward-backward over distinct lists with clicks; the start is the SDBN."""
-    chains, classes = collapse_lists(log)
-    n = len(classes.first)
-    scores = np.zeros(n)
-    # A parameter counts as often in the prior as there are pairs that share it.
-    times = np.concatenate([classes.times, classes.times, [1.0]])
+    code, best, information = _run_em(log, prior, tol, max_iter, accelerate)
+    n = len(information)
+    values = (best.x[:n], best.x[n:-1], 1 / np.sqrt(information))
+    # Values of all pairs: nothing else that is as long may be in memory by now.
+    attraction, satisfaction, se = (value[code] for value in values)
+    continuation = float(best.x[-1])
+    return ChainFit(attraction, satisfaction, continuation, se, best.n_steps, best.converged)
 
-    def step(x: Float64Array) -> tuple[Float64Array, float]:
-        attracted = np.empty((2, n))
-        satisfied = np.empty((2, n))
-        for totals in (attracted, satisfied):
-            totals[0], totals[1] = prior
-        scores[:] = 0.0
+
+def _run_em(
+    log: ClickLog, prior: tuple[float, float], tol: float, max_iter: int, accelerate: bool
+) -> tuple[NDArray[np.int32], Maximum, Float64Array]:
+    """Class of each pair, parameters of the classes, and information of their attractions."""
+    chains, classes = collapse_lists(log)
+    n = len(classes.times)
+    # A parameter counts as often in the prior as there are pairs that share it.
+    times = np.append(np.tile(classes.times, 2), 1.0)
+    totals = np.empty((2, 2, n))
+
+    def step(x: Float64Array, scores: Float64Array) -> tuple[Float64Array, float]:
+        totals[:, 0], totals[:, 1] = prior
         value, went_on, could = run_chain_step(
-            *chains, x[:n], x[n : 2 * n], x[-1], attracted, satisfied, scores
+            *chains, x[:n], x[n : 2 * n], x[-1], totals[0], totals[1], scores
         )
-        new = np.empty(2 * n + 1)
-        np.divide(attracted[0], attracted[1], out=new[:n])
-        np.divide(satisfied[0], satisfied[1], out=new[n:-1])
+        # Logs of lists without repetition have millions of parameters: no more arrays than needed.
+        new = np.log(x)
+        value += prior[0] * float(times @ new)
+        np.log1p(np.negative(x, out=new), out=new)
+        value += (prior[1] - prior[0]) * float(times @ new)
+        np.divide(totals[:, 0], totals[:, 1], out=new[:-1].reshape(2, n))
         new[-1] = (went_on + prior[0]) / (could + prior[1])
-        value += prior[0] * float(times @ np.log(x))
-        value += (prior[1] - prior[0]) * float(times @ np.log1p(-x))
         return np.clip(new, 1e-9, 1 - 1e-9, out=new), value
 
+    best = maximize(
+        lambda x: step(x, np.empty(0)),
+        _start(chains, n, prior),
+        tol=tol * float(log.counts.sum()),
+        max_iter=max_iter,
+        accelerate=accelerate,
+        times=times,
+    )
+    scores = np.zeros(n)
+    step(best.x, scores)
+    attraction = best.x[:n]
+    return classes.code, best, scores + prior[1] / (attraction * (1 - attraction))
+
+
+def _start(chains: Chains, n: int, prior: tuple[float, float]) -> Float64Array:
     weight = np.repeat(chains.weight[0], np.diff(chains.indptr))
     begin = _divide_counts(chains.indptr, chains.pair, chains.click, weight, n, prior)
-    x = np.concatenate([*begin[:2], [0.9]])
-    gain = tol * float(log.counts.sum())
-    best = maximize(step, x, tol=gain, max_iter=max_iter, accelerate=accelerate, times=times)
-    step(best.x)
-    attraction, satisfaction = best.x[:n], best.x[n:-1]
-    information = scores + prior[1] / (attraction * (1 - attraction))
-    return ChainFit(
-        attraction[classes.code],
-        satisfaction[classes.code],
-        float(best.x[-1]),
-        (1 / np.sqrt(information))[classes.code],
-        best.n_steps,
-        best.converged,
-    )
+    return np.concatenate([*begin[:2], [0.9]])
 
 
 def collapse_lists(log: ClickLog) -> tuple[Chains, Classes]:
@@ -149,10 +160,10 @@ def collapse_lists(log: ClickLog) -> tuple[Chains, Classes]:
     used = np.zeros(n_pairs, dtype=bool)
     used[pair[rows]] = True
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    class_of = np.empty(n_pairs, dtype=np.int32)
-    spread_classes(indptr, pair, code, first, number, class_of)
+    class_of = np.full(n_pairs, -1, dtype=np.int32)
+    times = np.zeros(int(number[-1]) + 1)
+    spread_classes(indptr, pair, code, first, number, class_of, times)
     total = np.bincount(code, weight, len(first))
     weights = np.stack([np.where(alone[first], weight[first], total), total])
-    times = np.bincount(class_of).astype(np.float64)
     chains = Chains(starts, number[pair[rows]], log.click[rows], weights)
-    return chains, Classes(class_of, np.flatnonzero(used), times)
+    return chains, Classes(class_of, times)

@@ -25,7 +25,7 @@ from scipy.special import ndtri, stdtrit
 from rankwise.metrics.statistics.randomisation import sign_flip_p_values
 from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
@@ -116,7 +116,6 @@ def interleaving_test(
     log: ClickLog,
     *,
     systems: tuple[str, str] | None = None,
-    credit: ArrayLike | None = None,
     unit: Literal["list", "query", "user"] = "list",
     level: float = 0.95,
     horizon: int = 1000,
@@ -128,13 +127,10 @@ def interleaving_test(
     Parameters
     ----------
     log : ClickLog
-        Clicks on lists of :func:`interleave`; ``arm`` is the team of each row, "" for none.
+        Clicks on lists of :func:`interleave`, with ``credit``; or ``arm`` is the team of each row,
+        "" for none, to which a click is worth 1.
     systems : (str, str), optional
         The two systems to compare. None: those of the log, in order, if there are two.
-    credit : array-like of shape (n_input_rows, 2), optional
-        Worth of a click to each system, as ``Interleaving.credit``, by row of the table that the
-        log was made from (``log.source``). None: ``log.credit``; without it, 1 for the arm of the
-        row.
     unit : {"list", "query", "user"}
         What counts once in ``delta``: every list, or every query or user whatever their number of
         lists.
@@ -183,7 +179,7 @@ def interleaving_test(
     if unit not in UNITS:
         raise ValueError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}.")
     log.require_sessions("interleaving_test")
-    names, worth = _worth(log, systems, credit)
+    names, worth = _worth(log, systems)
     indptr = log.lists.indptr
     first = indptr[:-1]
     counts = np.add.reduceat(log.counts, first) / np.diff(indptr)
@@ -230,13 +226,8 @@ def _same_seeds(random_state: int | np.random.Generator | None) -> tuple[Any, An
     return seed, seed
 
 
-def _worth(
-    log: ClickLog, systems: tuple[str, str] | None, credit: ArrayLike | None
-) -> tuple[tuple[str, str], Float64Array]:
+def _worth(log: ClickLog, systems: tuple[str, str] | None) -> tuple[tuple[str, str], Float64Array]:
     """Names of the systems, and worth of a click on each row: first system minus second."""
-    if credit is not None:
-        values = _check_credit(log, credit)
-        return systems or ("a", "b"), values[:, 0] - values[:, 1]
     if log.credit is not None:
         names = _two_of(systems or log.systems, log.systems)
         first, second = (log.credit[:, log.systems.index(name)] for name in names)
@@ -249,21 +240,6 @@ def _worth(
     names = _two_of(systems or sorted(there), there)
     arm = log.arm.names[log.arm.codes]
     return names, (arm == names[0]).astype(np.float64) - (arm == names[1])
-
-
-def _check_credit(log: ClickLog, credit: ArrayLike) -> Float64Array:
-    """Worth of the rows of the log, of an array for the rows of its table."""
-    values = np.asarray(credit, dtype=np.float64)
-    if values.shape != (log.n_source, 2):
-        raise ValueError(
-            f"credit must have one row per row of the table and two columns, {log.n_source} x 2, "
-            f"got shape {values.shape}."
-        )
-    finite = np.isfinite(values).all(axis=1)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise ValueError(f"credit must be finite, got {values[row].tolist()} at row {row}.")
-    return values[log.source]
 
 
 def _two_of(names: Sequence[str], there: Sequence[str]) -> tuple[str, str]:

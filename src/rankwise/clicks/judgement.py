@@ -6,6 +6,8 @@ References
   WWW 2007 workshop (clicks over expected clicks).
 - Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
   2017 (inverse propensity scores).
+- Christiansen and Morris, "Hierarchical Poisson regression modeling", JASA 92, 1997 (intervals of
+  shrunk rates).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
 from rankwise.clicks.judgement_files import BODIES, TABLE, read_ratings, write_table
+from rankwise.clicks.place_propensities import examination_of
 from rankwise.clicks.shrinkage import (
     MOST_STRENGTH,
     BetaPosterior,
@@ -28,12 +31,12 @@ from rankwise.clicks.shrinkage import (
     NormalPosterior,
     Posterior,
     WeightedClicksPosterior,
+    average_strengths,
     cut_grades,
     fit_beta_binomial,
     fit_gamma_poisson,
     fit_normal,
 )
-from rankwise.clicks.simulation import examination_at
 from rankwise.clicks.summary import Cells, count_cells
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Qrels, write_qrels
@@ -41,12 +44,14 @@ from rankwise.datasets.readers.trec_ids import string_codes
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.output import write_file
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
 
 HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage to 95 % intervals
+MOST_CERTAIN = 0.9  # share of the variance of Poisson clicks that clicks may lack
 MODELS = ("pbm", "ubm", "sdbn", "dbn")
 METHODS = ("ctr", "coec", "harvest", "ips", *MODELS)
 FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
@@ -108,8 +113,8 @@ class Judgements:
         whole = self.grade == np.floor(self.grade)
         if not whole.all():
             raise ValueError(
-                f"qrels need whole grades, got {self.grade[int(np.argmin(whole))]:g}. Pass "
-                "grades=5 to judgements()."
+                f"qrels need whole grades, got {self.grade[int(np.argmin(whole))]:g}. Judge with "
+                f"{setting('grades', 5)}."
             )
         return Qrels(self.qid, self.doc_ids, self.grade.astype(np.int64))
 
@@ -232,7 +237,9 @@ def judgements(
           at k; the prior is a gamma distribution (gamma-Poisson) (Zhang & Jones 2007);
         - "harvest": clicks over expected looks, E = sum_k n_k g_k for the examination g of each
           place; the same prior. The maximum of the position-based likelihood for Poisson clicks,
-          given g;
+          given g. C and E are divided by 1 - r (sum_k n_k g_k^2) / E with the rate r of all pairs,
+          since clicks on n impressions vary less than Poisson clicks: that moves no raw rate, but
+          weights, shrinkage and intervals;
         - "ips": mean of click / g_k, for the examination g of each place (Joachims et al. 2017);
           the prior is normal, and kappa its precision. Intervals are those of raw rates, by Poisson
           clicks of the same mean and variance, and weights those of the same with a gamma prior;
@@ -244,7 +251,9 @@ def judgements(
         0: raw rates. "fit": mu and kappa by maximum marginal likelihood. None: 0 for "ctr", else
         "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
         bad (:doc:`/clicks_explained`). Weights come from the fitted prior in either case; those of
-        a given kappa > 0 from that, but for "ips".
+        a given kappa > 0 from that, but for "ips". With "fit", intervals of "ctr", "coec" and
+        "harvest" average over the strengths and means that the clicks allow, with flat priors of
+        the variance of the rates and of their mean (Christiansen & Morris 1997).
     grades : int >= 2, optional
         Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
         probability of at least ``certainty``.
@@ -402,10 +411,15 @@ def _fit_posterior(
         expected = np.bincount(cells.pair, cells.n * _place_rates(cells)[cells.slot], len(n))
         return _conjugate(GammaPosterior, fit_gamma_poisson, clicks, expected, shrinkage)
     if method == "harvest":
-        looks = np.bincount(
-            cells.pair, cells.n * examination_of(log, propensities)[cells.slot], len(n)
-        )
-        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks, looks, shrinkage)
+        g = examination_of(log, propensities)[cells.slot]
+        looks, squares = (np.bincount(cells.pair, cells.n * g**k, len(n)) for k in (1, 2))
+        # At rate r, clicks have the variance r (looks - r squares), less than Poisson clicks have:
+        # that of Poisson clicks which count for less than one each.
+        rate = clicks.sum() / looks.sum()
+        each = np.ones(len(n))
+        np.divide(rate * squares, looks, out=each, where=looks > 0)
+        each = 1.0 - np.minimum(each, MOST_CERTAIN)
+        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks / each, looks / each, shrinkage)
     if method == "ips":
         return _ips(log, cells, n, propensities, shrinkage, notes)
     return _by_model(log, method, notes)
@@ -415,7 +429,10 @@ def _conjugate(
     posterior: Any, fit: Any, clicks: Float64Array, exposure: Float64Array, shrinkage: Any
 ) -> Any:
     mu, fitted = fit(clicks[exposure > 0], exposure[exposure > 0])
-    return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage))
+    moments = None
+    if shrinkage == "fit":
+        moments = average_strengths(clicks, exposure, binomial=posterior is BetaPosterior)
+    return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage), moments)
 
 
 def _strengths(fitted: float, shrinkage: Any) -> tuple[float, float]:
@@ -464,35 +481,3 @@ def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
     mu, fitted = fit_normal(model.attractiveness_, se)
     # The prior of the model has moved the estimates already.
     return NormalPosterior(model.attractiveness_, se, mu, fitted, 0.0)
-
-
-def examination_of(log: ClickLog, given: Any) -> Float64Array:
-    """Examination of the places 1, 2, … of a log, from the result of propensities or an array.
-
-    Raises
-    ------
-    ValueError
-        If a place that was shown has no finite examination >= 0.
-    """
-    if given is None:
-        from rankwise.clicks.place_propensities import propensities
-
-        given = propensities(log, "harvest")
-    if hasattr(given, "examination"):
-        table = np.full(log.n_places, np.nan)
-        known = given.place <= log.n_places
-        table[given.place[known] - 1] = given.examination[known]
-    else:
-        table = np.asarray(given, dtype=np.float64)
-        if table.ndim != 1 or not len(table):
-            raise ValueError(f"propensities must be one number per place, got {given!r}.")
-        if len(table) < log.n_places:
-            raise ValueError(
-                f"propensities must cover {log.n_places} places, got {len(table)} numbers."
-            )
-    shown = np.unique(log.place)
-    values = examination_at(shown, table)
-    if not (np.isfinite(values) & (values >= 0)).all():
-        place = shown[~(np.isfinite(values) & (values >= 0))][0]
-        raise ValueError(f"propensities must be numbers >= 0, but place {place} has none.")
-    return table

@@ -82,7 +82,11 @@ class Lists(NamedTuple):
     """Lists of a log: list ``i`` has the rows ``indptr[i]:indptr[i + 1]``, by ascending place."""
 
     indptr: Int64Array
-    code: Codes
+
+    @property
+    def code(self) -> Codes:
+        """List of every row; made anew, since few need what is as long as the log."""
+        return np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +116,8 @@ class ClickLog:
     credit : ndarray of shape (n_rows, n_systems), float64, or None
         What a click is worth to each interleaved system, in the order of ``systems``.
     systems : tuple of str
-    source : ndarray of shape (n_rows,), int32
-        Row of the input from which each row comes.
+    taken : ndarray of shape (n_rows,), int32, or None
+        Row of the input from which each row comes, see ``source``; None: all rows, in order.
     n_source : int
         Number of rows of the input.
     problems : dict of str to int
@@ -132,7 +136,7 @@ class ClickLog:
     arm: Ids | None = None
     credit: Float64Array | None = None
     systems: tuple[str, ...] = ()
-    source: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    taken: Codes | None = None
     n_source: int = 0
     problems: dict[str, int] = field(default_factory=dict)
 
@@ -228,7 +232,7 @@ class ClickLog:
             None if arm is None else encode_ids(arm, "arm", may_be_empty=True),
             _check_credits(credits),
             tuple(credit or ()),
-            np.arange(n, dtype=np.int32),
+            None,
             n,
             found,
         )
@@ -265,11 +269,11 @@ class ClickLog:
         """Rows of each list; every row is a list if there are no sessions."""
         n = len(self)
         if self.session is None:
-            return Lists(np.arange(n + 1), np.arange(n, dtype=np.int32))
+            return Lists(np.arange(n + 1))
         starts = np.ones(n, dtype=bool)
         starts[1:] = np.diff(self.session.codes) != 0
         starts[1:] |= np.diff(self.query.codes) != 0
-        return Lists(np.append(np.flatnonzero(starts), n), np.cumsum(starts, dtype=np.int32) - 1)
+        return Lists(np.append(np.flatnonzero(starts), n))
 
     @property
     def n_lists(self) -> int:
@@ -280,6 +284,11 @@ class ClickLog:
     def n_places(self) -> int:
         """Lowest place that was shown."""
         return int(self.place.max())
+
+    @property
+    def source(self) -> Codes:
+        """Row of the input from which each row comes."""
+        return np.arange(len(self), dtype=np.int32) if self.taken is None else self.taken
 
     @property
     def counts(self) -> Float64Array:
@@ -322,9 +331,9 @@ class ClickLog:
         columns = {
             column.name: pick(getattr(self, column.name))
             for column in fields(self)
-            if column.name not in ("problems", "systems", "n_source")
+            if column.name not in ("problems", "systems", "n_source", "taken")
         }
-        return replace(self, **columns, problems=dict(self.problems))
+        return replace(self, **columns, taken=self.source[rows], problems=dict(self.problems))
 
     def take_arm(self, arm: str) -> ClickLog:
         """Rows of one arm.

@@ -156,15 +156,17 @@ def _are_sorted(*keys: Codes) -> bool:
 def _count_oddities(log: ClickLog) -> None:
     """Count what is odd but kept."""
     if log.session is not None:
-        inner = np.diff(log.lists.code) == 0
+        list_of = log.lists.code
+        inner = np.diff(list_of) == 0
         step = np.diff(log.place)
         _note(log, "shared_places", int((inner & (step == 0)).sum()))
         starts = log.place[log.lists.indptr[:-1]] != 1
-        gaps = np.bincount(log.lists.code[1:][inner & (step > 1)], minlength=log.n_lists) > 0
+        gaps = np.bincount(list_of[1:][inner & (step > 1)], minlength=log.n_lists) > 0
         _note(log, "lists_with_gaps", int((starts | gaps).sum()))
         ids = log.session if log.user is None else log.user
         lists_of = np.bincount(ids.codes[log.lists.indptr[:-1]])
         _note(log, "crowded_users", int((lists_of > MANY_LISTS).sum()))
+    _note(log, "only_clicks", len(log) if len(log) > 1 and log.click.all() else 0)
     last = log.place[log.click].max(initial=0)
     _note(log, "below_last_click", int((log.place > last).sum()) if last else len(log))
 

@@ -13,12 +13,13 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
+from rankwise.clicks.simulation import examination_at
 from rankwise.clicks.summary import Cells, count_cells, find_components, name_places
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.typing import Float64Array, Int64Array
@@ -157,6 +158,36 @@ def propensities(
     examination[at] = np.exp(eta)
     low[at], high[at] = np.exp(eta - t * se), np.exp(eta + t * se)
     return Propensities(shown + 1, examination, low, high, method, level, notes)
+
+
+def examination_of(log: ClickLog, given: Any) -> Float64Array:
+    """Examination of the places 1, 2, … of a log, from the result of propensities or an array.
+
+    Raises
+    ------
+    ValueError
+        If a place that was shown has no finite examination >= 0.
+    """
+    if given is None:
+        given = propensities(log, "harvest")
+    if hasattr(given, "examination"):
+        table = np.full(log.n_places, np.nan)
+        known = given.place <= log.n_places
+        table[given.place[known] - 1] = given.examination[known]
+    else:
+        table = np.asarray(given, dtype=np.float64)
+        if table.ndim != 1 or not len(table):
+            raise ValueError(f"propensities must be one number per place, got {given!r}.")
+        if len(table) < log.n_places:
+            raise ValueError(
+                f"propensities must cover {log.n_places} places, got {len(table)} numbers."
+            )
+    shown = np.unique(log.place)
+    values = examination_at(shown, table)
+    if not (np.isfinite(values) & (values >= 0)).all():
+        place = shown[~(np.isfinite(values) & (values >= 0))][0]
+        raise ValueError(f"propensities must be numbers >= 0, but place {place} has none.")
+    return table
 
 
 def check_linked(cells: Cells, n_slots: int) -> None:

@@ -199,7 +199,7 @@ def _check_impressions(column: Any) -> None:
             f"a row of a click log is one impression, but impressions is {counts[row]:g}",
             row,
             ". Make two rows of it, of its clicks and of the impressions without click, with these "
-            f"numbers as {setting('weight')}; or pass weight=False to count rows.",
+            f"numbers as {setting('weight')}; or pass {setting('weight', False)} to count rows.",
         )
 
 
@@ -323,7 +323,11 @@ def _click_values(column: Any) -> Any:
     clicks = values[codes]
     if np.isnan(clicks).any():
         row = int(np.isnan(clicks).argmax())
-        raise RowError(f"click must be 0 or 1, got {column[row].as_py()!r}", row, ".")
+        raise RowError(
+            f"click must be 0 or 1, got {column[row].as_py()!r}",
+            row,
+            ". Write 1 for a click and 0 for none.",
+        )
     return clicks
 
 
@@ -357,7 +361,7 @@ def _read_moments(values: Sequence[Any]) -> Float64Array:
             raise RowError(
                 f"time must be a number or an ISO date, got {value!r:.60}",
                 row,
-                ". Drop the column, or pass time=False.",
+                f". Drop the column, or pass {setting('time', False)}.",
             ) from None
     return seconds
 

@@ -8,13 +8,21 @@ at rate mu.
 - gamma-Poisson, for any exposure E: C ~ Poisson(E r), r ~ Gamma(kappa mu, rate kappa).
 - beta-binomial, for E = number of impressions: C ~ Binomial(E, r), r ~ Beta with mean mu.
 - normal, for estimates with standard errors: estimate ~ N(r, se^2), r ~ N(mu, tau^2).
+
+The fitted strength is uncertain itself where clicks are few; it is infinite if pairs differ no more
+than chance would make them, and then every interval would have length 0. Intervals of conjugate
+rates therefore average over strengths [1]_, see :func:`average_strengths`.
+
+References
+----------
+.. [1] Christiansen and Morris, "Hierarchical Poisson regression modeling", JASA 92, 1997.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
@@ -38,42 +46,10 @@ from rankwise.typing import Float64Array
 LEAST_STRENGTH, MOST_STRENGTH = 1e-3, 1e7
 # Prior that a pair without shrinkage keeps for its interval: that of Jeffreys.
 JEFFREYS = 0.5
-
-
-class Posterior(Protocol):
-    """Rates of all pairs after the clicks were seen; arrays have one entry per pair."""
-
-    @property
-    def mu(self) -> float:
-        """Mean of the prior."""
-        ...
-
-    @property
-    def trust(self) -> float:
-        """Strength of the prior."""
-        ...
-
-    @property
-    def mean(self) -> Float64Array:
-        """Mean of the rate of each pair."""
-        ...
-
-    @property
-    def weight(self) -> Float64Array:
-        """Share of the pair's own clicks in its mean."""
-        ...
-
-    def quantile(self, p: float) -> Float64Array:
-        """Quantile of the rate of each pair."""
-        ...
-
-    def exceeds(self, threshold: float) -> Float64Array:
-        """Probability that the rate of each pair exceeds the threshold."""
-        ...
-
-    def prior_quantile(self, p: float) -> float:
-        """Quantile of the prior, the distribution of the rates of all pairs."""
-        ...
+# Strengths that intervals average over, in units of the mean exposure of a pair; and the pairs that
+# say how likely they are: with more, the strength is certain anyway.
+STRENGTHS = np.geomspace(0.02, 1000.0, 40)
+MOST_PAIRS = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +57,8 @@ class GammaPosterior:
     """Posterior of the gamma-Poisson model for clicks and exposures of shape (n_pairs,).
 
     The prior of mean ``mu`` and strength ``trust`` gives the weights. ``kappa`` is the strength
-    that moves the rates: ``trust``, or 0 for raw rates.
+    that moves the rates: ``trust``, or 0 for raw rates. ``moments`` are mean and variance of the
+    rates for intervals; None: those that ``mu`` and ``kappa`` give.
     """
 
     clicks: Float64Array
@@ -89,6 +66,7 @@ class GammaPosterior:
     mu: float
     trust: float
     kappa: float
+    moments: tuple[Float64Array, Float64Array] | None = None
 
     @property
     def mean(self) -> Float64Array:
@@ -104,23 +82,26 @@ class GammaPosterior:
         return _share(self.exposure, self.trust)
 
     def _shape_rate(self) -> tuple[Float64Array, Float64Array]:
+        if self.moments is not None:
+            mean, variance = self.moments
+            return mean**2 / variance, mean / variance
         prior = self.kappa * self.mu if self.kappa > 0 else JEFFREYS
         return self.clicks + prior, np.maximum(self.exposure + self.kappa, 1e-300)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Quantile of the rate of each pair."""
         shape, rate = self._shape_rate()
         # Without exposure and shrinkage, a rate may be anything.
         unknown = 0.0 if p < 0.5 else np.inf
         return np.where(self.exposure + self.kappa > 0, gammaincinv(shape, p) / rate, unknown)
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Probability that the rate of each pair exceeds the threshold."""
         shape, rate = self._shape_rate()
         return gammaincc(shape, rate * threshold)
 
     def prior_quantile(self, p: float) -> float:
-        """See :class:`Posterior`."""
+        """Quantile of the prior, the distribution of the rates of all pairs."""
         return float(gammaincinv(self.trust * self.mu, p) / self.trust)
 
 
@@ -129,20 +110,24 @@ class BetaPosterior(GammaPosterior):
     """Posterior of the beta-binomial model; the exposure is the number of impressions."""
 
     def _shapes(self) -> tuple[Float64Array, Float64Array]:
+        if self.moments is not None:
+            mean, variance = self.moments
+            total = mean * (1 - mean) / variance - 1
+            return total * mean, total * (1 - mean)
         mu, kappa = (self.mu, self.kappa) if self.kappa > 0 else (0.5, 2 * JEFFREYS)
         missed = np.maximum(self.exposure - self.clicks, 0.0)
         return self.clicks + kappa * mu, missed + kappa * (1 - mu)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Quantile of the rate of each pair."""
         return betaincinv(*self._shapes(), p)
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Probability that the rate of each pair exceeds the threshold."""
         return 1.0 - betainc(*self._shapes(), min(threshold, 1.0))
 
     def prior_quantile(self, p: float) -> float:
-        """See :class:`Posterior`."""
+        """Quantile of the prior, the distribution of the rates of all pairs."""
         return float(betaincinv(self.trust * self.mu, self.trust * (1 - self.mu), p))
 
 
@@ -173,15 +158,18 @@ class NormalPosterior:
         return np.maximum(se / (self.mean * (1.0 - self.mean)), 1e-300)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`; normal on the scale of logits, so that rates stay in (0, 1)."""
+        """Quantile of the rate of each pair.
+
+        Normal on the scale of logits, so that rates stay in (0, 1).
+        """
         return expit(logit(self.mean) + ndtri(p) * self._spread())
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Probability that the rate of each pair exceeds the threshold."""
         return ndtr((logit(self.mean) - logit(np.clip(threshold, 0.0, 1.0))) / self._spread())
 
     def prior_quantile(self, p: float) -> float:
-        """See :class:`Posterior`."""
+        """Quantile of the prior, the distribution of the rates of all pairs."""
         return float(self.mu + ndtri(p) / np.sqrt(self.trust)) if self.trust > 0 else self.mu
 
 
@@ -205,17 +193,24 @@ class WeightedClicksPosterior(NormalPosterior):
         return _share(self.exposure, self.strength)
 
     def quantile(self, p: float) -> Float64Array:
-        """See :class:`Posterior`."""
+        """Quantile of the rate of each pair."""
         return gammaincinv(self.estimate * self.exposure + JEFFREYS, p) / self.exposure
 
     def exceeds(self, threshold: float) -> Float64Array:
-        """See :class:`Posterior`; normal about the mean, as wide as the middle of the interval."""
+        """Probability that the rate of each pair exceeds the threshold.
+
+        Normal about the mean, as wide as the middle of the interval.
+        """
         spread = (self.quantile(ndtr(1.0)) - self.quantile(ndtr(-1.0))) / 2
         return ndtr((self.mean - threshold) / spread)
 
 
+# Rates of all pairs after the clicks were seen; arrays have one entry per pair.
+Posterior: TypeAlias = GammaPosterior | NormalPosterior
+
+
 def cut_grades(
-    posterior: Any, grades: int, thresholds: Sequence[float] | None, certainty: float
+    posterior: Posterior, grades: int, thresholds: Sequence[float] | None, certainty: float
 ) -> Float64Array:
     """Number of thresholds, given or quantiles of the prior, that each rate exceeds."""
     levels = np.arange(1, grades) / grades
@@ -229,6 +224,52 @@ def cut_grades(
     return np.sum(passed, axis=0).astype(np.float64)
 
 
+def average_strengths(
+    clicks: Float64Array, exposure: Float64Array, *, binomial: bool
+) -> tuple[Float64Array, Float64Array]:
+    """Mean and variance of each rate, over the strengths of the prior that its clicks allow.
+
+    The variance of the rates has a flat prior, so that strengths have ``1 / kappa^2``, and so has
+    mu: given a strength, it is known up to its standard error.
+    """
+    used = np.flatnonzero(exposure > 0)
+    some = used[:: -(-len(used) // MOST_PAIRS)]
+    C, E = clicks[some], exposure[some]
+    strengths = STRENGTHS * E.mean()
+    value, mu, error = np.empty((3, len(strengths)))
+    for k, kappa in enumerate(strengths):
+        w = (kappa + binomial) / (kappa + E)
+        mu[k] = np.clip((w * C).sum() / (w * E).sum(), 1e-9, 1 - 1e-9 if binomial else np.inf)
+        error[k] = mu[k] * (1 - binomial * mu[k]) / (w * E).sum()
+        marginal = _beta_binomial if binomial else _gamma_poisson
+        value[k] = marginal(C, E, mu[k], kappa).sum() + np.log(error[k]) / 2
+    value += np.log(strengths) - 2 * np.log(strengths + binomial)
+    share = np.exp(value - value.max())
+    share /= share.sum()
+    mean, square = np.zeros((2, len(clicks)))
+    for k in np.flatnonzero(share > 1e-6):
+        total = exposure + strengths[k]
+        m = (clicks + strengths[k] * mu[k]) / total
+        variance = (
+            m * (1 - binomial * m) / (total + binomial) + (strengths[k] / total) ** 2 * error[k]
+        )
+        mean += share[k] * m
+        square += share[k] * (variance + m**2)
+    return mean, square - mean**2
+
+
+def _gamma_poisson(C: Float64Array, E: Float64Array, mu: float, kappa: float) -> Float64Array:
+    """Marginal log-likelihood of the clicks of each pair, up to a constant."""
+    a = kappa * mu
+    return gammaln(C + a) - gammaln(a) + a * np.log(kappa) - (C + a) * np.log(kappa + E)
+
+
+def _beta_binomial(C: Float64Array, n: Float64Array, mu: float, kappa: float) -> Float64Array:
+    """Marginal log-likelihood of the clicks of each pair, up to a constant."""
+    a, b = kappa * mu, kappa * (1 - mu)
+    return betaln(C + a, n - C + b) - betaln(a, b)
+
+
 def fit_gamma_poisson(clicks: Float64Array, exposure: Float64Array) -> tuple[float, float]:
     """Mean mu and strength kappa of the prior, by maximum marginal likelihood."""
     C, E = clicks[exposure > 0], exposure[exposure > 0]
@@ -236,10 +277,10 @@ def fit_gamma_poisson(clicks: Float64Array, exposure: Float64Array) -> tuple[flo
     def value_grad(point: Float64Array) -> tuple[float, Float64Array]:
         mu, kappa = np.exp(point)
         a = kappa * mu
-        value = gammaln(C + a) - gammaln(a) + a * np.log(kappa) - (C + a) * np.log(kappa + E)
         by_a = (digamma(C + a) - digamma(a) - np.log1p(E / kappa)).sum()
         by_kappa = (a / kappa - (C + a) / (kappa + E)).sum()
-        return -value.sum(), -np.array([by_a * a, by_a * a + by_kappa * kappa])
+        value = _gamma_poisson(C, E, mu, kappa).sum()
+        return -value, -np.array([by_a * a, by_a * a + by_kappa * kappa])
 
     mu = max(C.sum() / E.sum(), 1e-6)
     bounds = [(np.log(1e-9), np.log(1e6)), (np.log(LEAST_STRENGTH), np.log(MOST_STRENGTH))]
@@ -256,12 +297,12 @@ def fit_beta_binomial(clicks: Float64Array, n: Float64Array) -> tuple[float, flo
     def value_grad(point: Float64Array) -> tuple[float, Float64Array]:
         mu, kappa = 1 / (1 + np.exp(-point[0])), np.exp(point[1])
         a, b = kappa * mu, kappa * (1 - mu)
-        value = betaln(C + a, N - C + b) - betaln(a, b)
+        value = (times * _beta_binomial(C, N, mu, kappa)).sum()
         shared = digamma(kappa) - digamma(N + kappa)
         by_a = (times * (digamma(C + a) - digamma(a) + shared)).sum()
         by_b = (times * (digamma(N - C + b) - digamma(b) + shared)).sum()
         by_mu = kappa * (by_a - by_b) * mu * (1 - mu)
-        return -(times * value).sum(), -np.array([by_mu, by_a * a + by_b * b])
+        return -value, -np.array([by_mu, by_a * a + by_b * b])
 
     mu = np.clip((times * C).sum() / (times * N).sum(), 1e-6, 1 - 1e-6)
     bounds = [(-18.0, 18.0), (np.log(LEAST_STRENGTH), np.log(MOST_STRENGTH))]

@@ -12,7 +12,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri, stdtrit
 
 from rankwise.kernels.click_cells import order_by_pair, sum_cells
+from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.typing import Float64Array, Int64Array
 
@@ -40,6 +41,7 @@ PROBLEMS = {
     "lists_with_gaps": "lists do not start at place 1 or skip places; kept",
     "crowded_users": "users or sessions have more than 1000 lists, as programs do; kept",
     "below_last_click": "rows lie below the last place ever clicked; kept",
+    "only_clicks": "rows are all clicked: what was shown and not clicked is missing; kept",
     "clicks_without_impression": "clicks belong to no impression; left out",
     "clicks_without_query": "clicks name no search of the log; left out",
     "repeated_clicks": "clicks repeat a click of the same search and document; counted once",
@@ -113,18 +115,6 @@ def name_places(places: NDArray[Any]) -> str:
     return ", ".join(f"{r[0]}" if len(r) == 1 else f"{r[0]}–{r[-1]}" for r in runs)
 
 
-def wilson_interval(
-    clicks: Float64Array, n: Float64Array, effective: Float64Array, level: float
-) -> tuple[Float64Array, Float64Array]:
-    """Wilson's score interval of rates, with ``effective`` independent trials behind ``n``."""
-    z = ndtri((1 + level) / 2)
-    rate = clicks / n
-    centre = rate + z**2 / (2 * effective)
-    spread = z * np.sqrt(rate * (1 - rate) / effective + z**2 / (4 * effective**2))
-    scale = 1 + z**2 / effective
-    return np.maximum((centre - spread) / scale, 0.0), np.minimum((centre + spread) / scale, 1.0)
-
-
 @dataclass(frozen=True, eq=False)
 class LogSummary:
     """Description of a log; ``print`` it.
@@ -189,11 +179,6 @@ class LogSummary:
             f"across these groups: {groups}. Randomise a part of the traffic to link them."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """All values as plain Python objects."""
-        plain = {key: _plain(value) for key, value in asdict(self).items()}
-        return plain | {"identifies_examination": self.identifies_examination}
-
     def __str__(self) -> str:
         lists = "no sessions" if self.lists is None else f"{self.lists} lists"
         lines = [
@@ -221,9 +206,7 @@ def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
     n = np.bincount(code, log.counts)
     clicks = np.bincount(code, log.counts * log.click)
     rate = np.divide(clicks, n, out=np.zeros(len(n)), where=n > 0)
-    low, high = wilson_interval(
-        clicks, np.maximum(n, LEAST_TRIALS), _units(log, code, rate, level), level
-    )
+    low, high = wilson_interval(rate, _units(log, code, rate, level), level)
     cells = count_cells(log)
     by_pair = np.bincount(cells.pair)
     clicked = np.bincount(cells.pair, cells.clicks)[cells.pair] > 0
@@ -278,9 +261,3 @@ def _units(log: ClickLog, code: Int64Array, rate: Float64Array, level: float) ->
     return np.maximum(
         np.where(alone, independent, np.minimum(clustered, independent)), LEAST_TRIALS
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return [_plain(item) for item in value] if isinstance(value, list) else value

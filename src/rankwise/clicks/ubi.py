@@ -157,6 +157,11 @@ class _Searches:
             if search not in shown and hits:
                 time = self._times[search]
                 self._rows += [(search, hit, first + k, time) for k, hit in hits]
+        if not self._rows and not self._hits:
+            raise ValueError(
+                "nothing here is a search with a query_id or an impression. Export the documents "
+                "of ubi_queries and ubi_events, one JSON object a line."
+            )
         if not self._rows:
             raise ValueError(
                 f"the {len(self._hits)} searches show no documents: there are neither impression "

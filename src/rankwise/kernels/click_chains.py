@@ -88,12 +88,17 @@ def _find_list(table, first, bits, q, indptr, pair, click, weight, alone):
 
 
 @njit
-def spread_classes(indptr, pair, code, first, class_of_first, out):
-    """Write the class of every pair: that of the pair at the same row of the first equal list."""
+def spread_classes(indptr, pair, code, first, class_of_first, out, times):
+    """Write the class of every pair: that of the pair at the same row of the first equal list.
+
+    ``out`` is -1 on entry. ``times`` gets the number of pairs of each class added.
+    """
     for q in range(len(code)):
         shift = indptr[first[code[q]]] - indptr[q]
         for i in range(indptr[q], indptr[q + 1]):
-            out[pair[i]] = class_of_first[pair[i + shift]]
+            if out[pair[i]] < 0:
+                out[pair[i]] = class_of_first[pair[i + shift]]
+                times[out[pair[i]]] += 1.0
 
 
 @njit
@@ -141,8 +146,9 @@ def run_chain_step(
     attracted, satisfied : ndarray of shape (2, n_pairs), float64
         Output: expected clicks and examinations; expected satisfied clicks, and clicks that a later
         row could tell from unsatisfied ones.
-    scores : ndarray of shape (n_pairs,), float64
+    scores : ndarray of shape (n_pairs,) or (0,), float64
         Output: sum of the squared derivatives of the log-likelihood of each list by the attraction.
+        Empty: not computed.
 
     Returns
     -------
@@ -212,8 +218,9 @@ def _count(p, a, clicked, examined, w, attracted, scores):
     """Add a row that was examined with some probability, and clicked or not."""
     attracted[0, p] += w * clicked
     attracted[1, p] += w * examined
-    derivative = (clicked - a * examined) / (a * (1.0 - a))
-    scores[p] += w * derivative * derivative
+    if len(scores):
+        derivative = (clicked - a * examined) / (a * (1.0 - a))
+        scores[p] += w * derivative * derivative
 
 
 @njit

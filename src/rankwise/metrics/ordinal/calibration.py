@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from rankwise.checks.classes import class_positions, order_labels
+from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.typing import Float64Array
 
 _SUM = 1e-6  # tolerance for the sum of the probabilities of a row
@@ -178,13 +178,3 @@ def calibration_line(
     share = np.bincount(bins, np.asarray(above, dtype=np.float64)) / n
     low, high = wilson_interval(share, n, level)
     return CalibrationLine(predicted, share, low, high, n)
-
-
-def wilson_interval(
-    share: Float64Array, n: Float64Array, level: float
-) -> tuple[Float64Array, Float64Array]:
-    """Ends of Wilson's interval of shares of ``n`` rows."""
-    z = float(ndtri(0.5 + level / 2))
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

@@ -197,3 +197,13 @@ def _bca_tails(
     acceleration = (influence**3).sum() / (6.0 * (influence**2).sum() ** 1.5)
     shifted = bias + ndtri(tails)
     return ndtr(bias + shifted / (1.0 - acceleration * shifted))
+
+
+def wilson_interval(
+    share: Float64Array, n: Float64Array, level: float
+) -> tuple[Float64Array, Float64Array]:
+    """Ends of Wilson's interval of shares of ``n`` independent trials, within 0 and 1."""
+    z = float(ndtri(0.5 + level / 2))
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

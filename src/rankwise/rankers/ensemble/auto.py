@@ -48,6 +48,7 @@ from rankwise.rankers.ensemble.held_out_scores import DEFAULT_FOLDS, parts
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
 from rankwise.rows.row_hash import canonical_order
+from rankwise.runtime.time_limit import TimeLimitError
 from rankwise.structure import rules
 from rankwise.structure.rules import Many, Number, Plain, Rule, Sometimes, Word, floats, require
 from rankwise.trees.column_table import CategoricalInput, ColumnTable
@@ -66,6 +67,8 @@ _MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
 # Sparse rows with at most this number of values are made dense.
 _MOST_DENSE = 10**8
 _FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
+# Share of the time left that a trial of another family than trees may take.
+_SMOOTH_SHARE = 0.25
 _FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget is
 
 
@@ -81,7 +84,8 @@ class AutoRanker(CategoricalInput, Ranker):
     ----------
     time_budget : float > 0 or None, default=60.0
         Time limit in seconds. A trial that would probably exceed the limit is not started, and the
-        number of trees is limited to fit. None: no limit; all trials are made.
+        number of trees is limited to fit. RankSVM may take a quarter of the time that is left, and
+        then has the best of the penalties it has tried. None: no limit; all trials are made.
     measure : str, optional
         Tuning metric for penalties, the number of trees and the choice of families, see
         :func:`rankwise.metrics.parse`. Trees also optimise it, if possible. None: nDCG@10 for
@@ -123,7 +127,8 @@ class AutoRanker(CategoricalInput, Ranker):
     history_ : list of dict
         Record of every trial: "trial", "family", "params", "value" (mean of the measure on held-out
         queries, larger is better), "low" and "high" (95 % Student's t interval of the value over
-        queries), "seconds" and "kept".
+        queries), "seconds", "kept" and "cut" (whether its time ended before all penalties were
+        tried).
     skipped_ : list of dict
         "trial", "family" and "reason" of the trials that were not started or failed.
     columns_ : ColumnTable
@@ -425,7 +430,10 @@ class AutoRanker(CategoricalInput, Ranker):
                 self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
                 continue
             try:
-                members.append(held.fit(fitting, CLOCKS[self.clock]))
+                limit = self._trial_seconds(trial, members, start)
+                members.append(held.fit(fitting, CLOCKS[self.clock], limit))
+            except TimeLimitError:
+                self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
             except ValueError as raised:  # for instance on a fold without pairs to order
                 error = raised
                 self.skipped_.append(auto_report.describe_skipped(trial, str(raised)))
@@ -451,7 +459,8 @@ class AutoRanker(CategoricalInput, Ranker):
         if trial.family != "trees":
             expected = max((member.seconds for member in known), default=0.0)
             return trial if max(expected, least) < left else None
-        if left <= 0:
+        # Without trees so far, a second probe would take time and find less of it left.
+        if left <= 0 or (not known and any(row["family"] == "trees" for row in self.skipped_)):
             return None
         if known:
             seconds, share = max(member.seconds_a_tree for member in known), 1.0
@@ -461,6 +470,13 @@ class AutoRanker(CategoricalInput, Ranker):
         if most < _FEWEST_TREES:
             return None
         return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
+
+    def _trial_seconds(self, trial: Trial, members: list[Member], start: float) -> float | None:
+        """Seconds after which a smooth trial has to end; None: no limit."""
+        if self.time_budget is None or trial.family == "trees":
+            return None
+        least = 0.0 if members else _FIRST_SECONDS
+        return max(_SMOOTH_SHARE * (self.time_budget - (self._now() - start)), least)
 
     def _probed(self, trial: Trial, held: HeldOut) -> float:
         """Seconds per tree, summed over the parts; 0 if trees cannot be fitted to any part."""

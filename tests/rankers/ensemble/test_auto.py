@@ -68,9 +68,9 @@ def test_no_model_scores_rows_that_it_was_fitted_on(rng, monkeypatch):
     seen = []
     fit = HeldOut.fit
 
-    def spied(self, trial, clock):
+    def spied(self, trial, clock, seconds):
         seen.append([(set(rows.qid), set(held.qid)) for rows, held in self.parts])
-        return fit(self, trial, clock)
+        return fit(self, trial, clock, seconds)
 
     monkeypatch.setattr(HeldOut, "fit", spied)
     AutoRanker(**SMALL).fit(X, y, qid=qid)

@@ -460,7 +460,8 @@ class AutoRanker(CategoricalInput, Ranker):
             expected = max((member.seconds for member in known), default=0.0)
             return trial if max(expected, least) < left else None
         # Without trees so far, a second probe would take time and find less of it left.
-        if left <= 0 or (not known and any(row["family"] == "trees" for row in self.skipped_)):
+        late = [row for row in self.skipped_ if row["reason"] == auto_report.TOO_SHORT]
+        if left <= 0 or (not known and any(row["family"] == "trees" for row in late)):
             return None
         if known:
             seconds, share = max(member.seconds_a_tree for member in known), 1.0

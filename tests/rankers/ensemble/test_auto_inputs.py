@@ -19,6 +19,7 @@ from rankwise.explain import explain_pair
 from rankwise.export import ExportError, to_onnx
 from rankwise.features.category_indicators import append_indicators, frequent_categories
 from rankwise.rankers.ensemble import auto, auto_trials
+from rankwise.rankers.ensemble.auto_budget import TimeBudget
 from rankwise.rankers.ensemble.auto_trials import settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 2, "random_state": 0, "n_jobs": 1}
@@ -294,7 +295,7 @@ def test_trials_share_the_time_that_is_left(monkeypatch):
 
 def test_trees_without_time_are_probed_once(monkeypatch):
     probed = []
-    monkeypatch.setattr(AutoRanker, "_probed", lambda *_: probed.append(1) or 1e6)
+    monkeypatch.setattr(TimeBudget, "probe", lambda *_: probed.append(1) or 1e6)
     ranker = AutoRanker(50.0, cv=2, n_trials=8, random_state=0).fit(NUMBERS, Y, qid=QID)
     assert [row["trial"] for row in ranker.skipped_] == [f"lambdamart {k}" for k in (1, 2, 3)]
     assert len(probed) == 1

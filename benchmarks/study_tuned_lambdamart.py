@@ -116,7 +116,7 @@ def compile_loops() -> None:
     X, qid = rng.normal(size=(800, 8)), np.arange(800) // 20
     y = np.digitize(X[:, 0], [0.0, 1.0]).astype(float)
     for setting in single_changes(SPACES[OURS][1]):
-        rule = LambdaMART(3, **setting | {"min_samples_leaf": 20})
+        rule = LambdaMART(3).set_params(**setting | {"min_samples_leaf": 20})
         rule.fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid).predict(X)
 
 

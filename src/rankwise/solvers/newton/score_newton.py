@@ -107,23 +107,21 @@ class ScoreNewton:
         TimeLimitError
             If the smallest C is not solved in time.
         """
-        results: dict[int, ScoreResult] = {}
-        ascending = np.argsort(Cs, kind="stable").tolist()
+        results: list[ScoreResult] = []
+        ascending = np.argsort(Cs, kind="stable")
         with single_threaded_blas():
             w = self._start(rows, float(np.min(Cs)))
-            for index in ascending:
+            for C in Cs[ascending].tolist():
                 try:
-                    results[index] = self.solve(rows, float(Cs[index]), w)
+                    results.append(self.solve(rows, C, w))
                 except TimeLimitError:
                     if not results:
                         raise
-                    last = results[ascending[len(results) - 1]]
+                    unsolved = len(Cs) - len(results)
+                    results += [replace(results[-1], converged=False)] * unsolved
                     break
-                w = results[index].x
-        return [
-            results[index] if index in results else replace(last, converged=False)
-            for index in range(len(Cs))
-        ]
+                w = results[-1].x
+        return [results[place] for place in np.argsort(ascending)]
 
     def _start(self, rows: LinearRows[ScoreLoss], C: float) -> Float64Array:
         """Start near the solution: with many parts, solve for a reweighted share first."""

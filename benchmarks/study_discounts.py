@@ -29,7 +29,7 @@ from benchmarks.study_generalisation import (
 from rankwise import LambdaMART
 from rankwise.losses.gradient_loss import JudgedRows
 from rankwise.losses.lambda_gradients import LambdaGradients
-from rankwise.metrics import parse
+from rankwise.metrics import Measure, parse
 from rankwise.runtime.jit import njit
 from rankwise.typing import Float64Array, Int64Array
 
@@ -126,7 +126,9 @@ class OtherLoss(LambdaMART):
 
     make_gradients: Callable[[JudgedRows], LambdaGradients]
 
-    def _loss(self, rows: JudgedRows, *_: Any) -> LambdaGradients:
+    def _loss(
+        self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int
+    ) -> LambdaGradients:
         return self.make_gradients(rows)
 
 

@@ -39,7 +39,7 @@ SETS = {
     "lambdarank": DataSet("bundled", "lambdarank"),
     "mslr": DataSet("MSLR slices", "mslr-slices"),
     "expedia": DataSet("Expedia slice", "expedia-slice"),
-    "movielens": DataSet("MovieLens task", "movielens-1m", relevant=4),
+    "movielens": DataSet("MovieLens task", "movielens-1m", 1, 300.0, 4),
 }
 # Known only once a search was shown, what the user did then, and numbers that name things.
 _NO_FEATURES = {

@@ -37,18 +37,17 @@ MEASURES = ["nDCG@10", "AP"]
 
 def sizes() -> None:
     """Print CPU seconds and measures by set, bins and leaves."""
-    print("study_trees: bins and leaves, means over three splits\n")
-    print(f"{'':38}{'CPU s':>8}{'nDCG@10':>10}{'AP':>8}")
+    print("study_trees: bins and leaves, means over three splits")
     for name in ("cf-letor", "synthetic"):
         rows = _cf_letor() if name == "cf-letor" else rows_of("continuous", N_ROWS_OF_SIZES)
         shape = f"{len(rows.y):,} rows, {rows.X.shape[1]} columns, {len(rows.sizes)} queries"
-        print(f"{name}: {shape}")
+        print(f"\n{name}, {shape}\n\n{'':34}{'CPU s':>8}{'nDCG@10':>10}{'AP':>8}")
         for n_leaves, n_bins in product((31, 255), (63, 255)):
             for side, fit in (("LambdaMART", _fit_ours), ("LightGBM", _fit_lightgbm)):
                 cells = [_measure(fit, n_leaves, n_bins, *_split(rows, k)) for k in range(N_SPLITS)]
                 seconds, ndcg, ap = np.mean(cells, axis=0)
                 what = f"{n_leaves} leaves, {n_bins} bins, {side}"
-                print(f"  {what:36}{seconds:8.2f}{ndcg:10.4f}{ap:8.4f}", flush=True)
+                print(f"{what:34}{seconds:8.2f}{ndcg:10.4f}{ap:8.4f}", flush=True)
 
 
 def _cf_letor() -> Rows:

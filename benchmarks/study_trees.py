@@ -1,10 +1,10 @@
 """Bins and leaves on a large set, and why LambdaMART and LightGBM differ on their training rows.
 
     RANKWISE_DATA=... python -m benchmarks.study_trees causes > docs/study_trees.txt
-    RANKWISE_DATA=... python -m benchmarks.study_trees sizes
+    RANKWISE_DATA=... python -m benchmarks.study_trees sizes > docs/study_trees_sizes.txt
 
-``sizes``: 63 and 255 bins, 31 and 255 leaves, on all training rows of cf-letor; 100 trees, no
-penalty, one thread; means over splits of the queries, 70 % of which train.
+``sizes``: 63 and 255 bins, 31 and 255 leaves, on all training rows of cf-letor and on synthetic
+rows; 100 trees, no penalty, one thread; means over splits of the queries, 70 % of which train.
 ``causes``: nDCG@10 of the training rows after 60 trees. Every line changes one thing on both sides,
 or gives the trees of one library the derivatives of the other.
 """
@@ -28,6 +28,7 @@ from rankwise.metrics import parse
 from rankwise.text import load_cf_letor
 
 N_TREES, N_SPLITS, TRAIN_SHARE = 100, 3, 0.7
+N_ROWS_OF_SIZES = 60_000
 N_TREES_OF_CAUSES, N_ROWS_OF_CAUSES = 60, 36_000
 TRUNCATION = 30
 LIGHT = {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "force_row_wise": True}
@@ -36,16 +37,17 @@ MEASURES = ["nDCG@10", "AP"]
 
 def sizes() -> None:
     """Print CPU seconds and measures by set, bins and leaves."""
-    print("study_trees: bins and leaves, means over three splits\n")
-    print(f"{'':38}{'CPU s':>8}{'nDCG@10':>10}{'AP':>8}")
-    rows = _cf_letor()
-    print(f"cf-letor: {len(rows.y):,} rows, {rows.X.shape[1]} columns, {len(rows.sizes)} queries")
-    for n_leaves, n_bins in product((31, 255), (63, 255)):
-        for side, fit in (("LambdaMART", _fit_ours), ("LightGBM", _fit_lightgbm)):
-            cells = [_measure(fit, n_leaves, n_bins, *_split(rows, k)) for k in range(N_SPLITS)]
-            seconds, ndcg, ap = np.mean(cells, axis=0)
-            what = f"{n_leaves} leaves, {n_bins} bins, {side}"
-            print(f"  {what:36}{seconds:8.2f}{ndcg:10.4f}{ap:8.4f}", flush=True)
+    print("study_trees: bins and leaves, means over three splits")
+    for name in ("cf-letor", "synthetic"):
+        rows = _cf_letor() if name == "cf-letor" else rows_of("continuous", N_ROWS_OF_SIZES)
+        shape = f"{len(rows.y):,} rows, {rows.X.shape[1]} columns, {len(rows.sizes)} queries"
+        print(f"\n{name}, {shape}\n\n{'':34}{'CPU s':>8}{'nDCG@10':>10}{'AP':>8}")
+        for n_leaves, n_bins in product((31, 255), (63, 255)):
+            for side, fit in (("LambdaMART", _fit_ours), ("LightGBM", _fit_lightgbm)):
+                cells = [_measure(fit, n_leaves, n_bins, *_split(rows, k)) for k in range(N_SPLITS)]
+                seconds, ndcg, ap = np.mean(cells, axis=0)
+                what = f"{n_leaves} leaves, {n_bins} bins, {side}"
+                print(f"{what:34}{seconds:8.2f}{ndcg:10.4f}{ap:8.4f}", flush=True)
 
 
 def _cf_letor() -> Rows:

@@ -11,7 +11,13 @@ from scipy.stats import norm, ttest_rel
 from rankwise.datasets import Fold, RankingData
 from rankwise.metrics import parse
 from rankwise_papers.auto_ranker import contestants, tables
-from rankwise_papers.auto_ranker.contestants import AUTO, CONTESTANTS, fitted
+from rankwise_papers.auto_ranker.contestants import (
+    AUTO,
+    CONTESTANTS,
+    SPACES,
+    fitted,
+    single_changes,
+)
 from rankwise_papers.auto_ranker.sets import SETS, load
 
 
@@ -37,6 +43,27 @@ def test_a_search_stops_before_the_setting_that_would_end_later(fold, monkeypatc
     _, told = fitted("LightGBM", fold, parse("nDCG@10"), 1e-9)
     assert told["trials"] == 1
     assert told["chosen"].startswith("learning_rate=0.05, num_leaves=31")
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_value_of_a_space_is_a_setting(name, fold):
+    if name != "LambdaMART":
+        pytest.importorskip(name.lower())
+    cls, space = SPACES[name]
+    settings = list(single_changes(space))
+    assert len(settings) == 1 + sum(len(values) - 1 for values in space.values())
+    for setting in settings:
+        ranker = cls(2, random_state=0).set_params(**setting)
+        assert ranker.fit(fold.train.X, fold.train.y, qid=fold.train.qid).n_estimators == 2
+
+
+def test_settings_are_shown_by_parameter():
+    drawn = {"learning_rate": 0.05, "loss": {"objective": "x", "params": {"flag": False}}}
+    assert contestants._joined(drawn) == {
+        "learning_rate": 0.05, "objective": "x", "params": {"flag": False},
+    }  # fmt: skip
+    shown = contestants._shown(contestants._joined(drawn))
+    assert shown == "learning_rate=0.05, objective=x, flag=False"
 
 
 def test_auto_has_the_validation_part(fold):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import RankingData, RankRLS, compare, save
+from rankwise import RankingData, RankRLS, RidgeRanker, compare, load, save
 from rankwise.datasets import read_letor
 
 from .conftest import judged_data
@@ -170,6 +170,24 @@ def test_letors_rotation_of_the_files_of_a_pattern(rankwise, part_files):
     by_pattern = rankwise("compare", part_files[0].parent / "S*.txt", *words)
     assert by_pattern.code == 0, by_pattern.err
     assert by_pattern.json["folds"] == named.json["folds"]
+
+
+def test_a_named_column_holds_weights(rankwise, frame, tmp_path):
+    frame = frame.drop(columns="title").fillna(0.5).assign(views=1 + np.arange(len(frame)) % 3)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    words = ("--label", "clicks", "--qid", "session", "--features", "age,bm25")
+    words += ("--sample-weight", "views")
+    fit = ("fit", tmp_path / "log.csv", "--ranker", "ridge", "--set", "alpha=1")
+    fit += ("--out", tmp_path / "m", *words)
+    assert rankwise(*fit).code == 0
+    rows = {"qid": frame["session"].to_numpy(), "sample_weight": frame["views"].to_numpy()}
+    X = frame[["age", "bm25"]].to_numpy(np.float32)
+    expected = RidgeRanker(1.0).fit(X, frame["clicks"], **rows)
+    np.testing.assert_allclose(load(tmp_path / "m").coef_, expected.coef_, rtol=1e-6)
+    done = rankwise("predict", tmp_path / "m", tmp_path / "log.csv", *words)
+    np.testing.assert_allclose(np.loadtxt(done.out.splitlines()), expected.predict(X), rtol=1e-5)
+    wrong = rankwise(*fit[:-1], "view")
+    assert wrong.code == 1 and "--sample-weight 'view' is not a column" in wrong.err
 
 
 def test_python_has_the_same_words(frame):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
@@ -15,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import ELMRank, RidgeRanker
+from rankwise import ELMRank, LambdaMART, RidgeRanker
 from rankwise.metrics import parse
 from rankwise.prediction import scores_of
 from rankwise.selection.tuning import fit, prepare, tune
@@ -59,6 +60,25 @@ def test_without_a_validation_part_a_grid_holds_out_training_queries(rng):
     assert set(again.estimator.received_["qid"]) == fitted_on
     with pytest.raises(ValueError, match="at least 2 training queries"):
         tune(Column(), fold.train.queries([0]), None, NDCG, space={"column": [0, 1]})
+
+
+def test_without_a_validation_part_early_stopping_holds_out_training_queries(rng):
+    fold = one_fold(rng)
+    train, given = fold.train, LambdaMART(200, early_stopping_rounds=5, min_samples_leaf=2)
+    tuned = tune(given, train, None, NDCG, random_state=3)
+    drawn = np.random.RandomState(3).permutation(train.n_queries)
+    held = np.isin(train.groups.codes(), drawn[: train.n_queries // 4])
+    part, rest = (train.take(np.flatnonzero(rows)) for rows in (~held, held))
+    judged = {"X_val": rest.X, "y_val": rest.y, "qid_val": rest.qid}
+    stopped = clone(given).set_params(measure=str(NDCG), random_state=3)
+    number = stopped.fit(part.X, part.y, qid=part.qid, **judged).best_iteration_
+    assert 1 <= number < 200
+    assert tuned.estimator.n_estimators_ == number
+    whole = stopped.set_params(n_estimators=number).fit(train.X, train.y, qid=train.qid)
+    np.testing.assert_array_equal(tuned.estimator.predict(train.X), whole.predict(train.X))
+    assert f"n_estimators={number} by early stopping" in tuned.notes[0]
+    assert tune(given, train, fold.vali, NDCG).notes == []
+    assert tune(LambdaMART(7), train, None, NDCG).estimator.n_estimators == 7
 
 
 def test_an_estimator_with_a_path_gets_the_validation_part(rng):

@@ -25,6 +25,7 @@ class ColumnOptions:
     qid: str | None = None
     features: str | None = None
     doc_id: str | None = None
+    sample_weight: str | None = None
     sep: str | None = None
     one_query: bool = False
     score_columns: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class ColumnOptions:
         return ", ".join(f"--{name.replace('_', '-')}" for name in _NAMED if getattr(self, name))
 
 
-_NAMED = ("label", "qid", "features", "doc_id", "sep")
+_NAMED = ("label", "qid", "features", "doc_id", "sample_weight", "sep")
 NO_COLUMNS = ColumnOptions()
 
 Unjudged = Annotated[
@@ -94,6 +95,13 @@ _OPTIONS = {
             help="Document id column of tables (default: doc_id, docno, corpus-id or the like).",
         ),
     ],
+    "sample_weight": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the weights of rows in tables (default: sample_weight, if present).",
+        ),
+    ],
     "sep": Annotated[
         str | None,
         typer.Option(
@@ -121,7 +129,7 @@ def read_unjudged(text: str | None) -> float | str | None:
 
 
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --label, --qid, --features, --doc-id, --sep and --one-query to a command.
+    """Add --label, --qid, --features, --doc-id, --sample-weight, --sep and --one-query.
 
     The command receives their values as its parameter ``columns``.
     """

@@ -64,7 +64,8 @@ def chunks_to_score(
         fitted = names is not None and "features" not in words
         if names is not None and fitted:
             words["features"] = [str(name) for name in names]
-        words.pop("label", None)
+        for unread in ("label", "sample_weight"):
+            words.pop(unread, None)
         sep = words.pop("sep", None)
         roles = partial(Columns.unjudged, fitted=fitted, **words)
         return iter(

@@ -58,7 +58,7 @@ def fit(
 
     Open parameters (C=val, early stopping) are chosen on validation data: --vali-data, or the
     validation part of the fold that DATA names. Without validation data, C=val uses
-    cross-validation. The ranker "auto" tries several rankers for a minute
+    cross-validation, and early stopping a quarter of the training queries. The ranker "auto" tries several rankers for a minute
     (--set time_budget=SECONDS) and blends them.
 
     With --text, DATA is a folder written by 'rankwise index', and --out is a folder for

@@ -124,7 +124,8 @@ def tune(
     train, vali : RankingData
         Training and validation parts. Without ``vali``, an estimator that would choose on it
         ("val") uses cross-validation within ``train``, and a grid holds out a quarter of the
-        training queries.
+        training queries. Early stopping also holds them out, to choose the number of trees, which
+        all training queries then grow.
     select : Measure
         Measure to maximise (to minimise if smaller is better).
     space : dict, optional
@@ -150,6 +151,7 @@ def tune(
     notes: list[str] = []
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
+        notes += _choose_trees_inplace(estimator, train, random_state)
     notes += fit(estimator, train, vali)
     is_watched = vali is not None or not takes_validation(estimator)
     chosen, search = _find_chosen(estimator, is_watched), _own_search(estimator)
@@ -221,6 +223,29 @@ def _choose_within_train_inplace(estimator: Any) -> list[str]:
     estimator.set_params(**at_val)
     return [
         f"no validation part: {name} by cross-validation over training queries" for name in at_val
+    ]
+
+
+def _choose_trees_inplace(estimator: Any, train: RankingData, random_state: int) -> list[str]:
+    """Set the number of trees by early stopping on held-out queries; return a note about it.
+
+    Without validation rows early stopping never stops, and the largest number of trees overfits.
+    """
+    rounds = estimator.get_params(deep=False).get("early_stopping_rounds")
+    if rounds is None or not takes_validation(estimator) or train.n_queries < 2:
+        return []
+    trial: Any = clone(estimator)
+    try:
+        fit(trial, *_hold_out(train, random_state))
+    except ValueError:  # parts may lack pairs to order, which all rows may have
+        return []
+    number = int(getattr(trial, "best_iteration_", getattr(trial, "n_estimators_", 0)))
+    if number < 1:
+        return []
+    estimator.set_params(n_estimators=number)
+    return [
+        f"no validation part: n_estimators={number} by early stopping on a quarter of the training "
+        "queries, then fitted on all of them"
     ]
 
 

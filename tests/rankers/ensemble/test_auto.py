@@ -12,8 +12,9 @@ from rankwise.datasets import load_dataset
 from rankwise.explain import explain_pair
 from rankwise.metrics import parse
 from rankwise.rankers.ensemble import auto
+from rankwise.rankers.ensemble.auto_budget import TimeBudget
 from rankwise.rankers.ensemble.auto_rows import TrialRows, scale_columns
-from rankwise.rankers.ensemble.auto_search import HeldOut, is_clearly_better, spread
+from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, is_clearly_better, spread
 from rankwise.rankers.ensemble.auto_trials import Trial, objective_of, settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 3, "random_state": 0, "n_jobs": 1}
@@ -68,9 +69,9 @@ def test_no_model_scores_rows_that_it_was_fitted_on(rng, monkeypatch):
     seen = []
     fit = HeldOut.fit
 
-    def spied(self, trial, clock):
+    def spied(self, trial, clock, seconds):
         seen.append([(set(rows.qid), set(held.qid)) for rows, held in self.parts])
-        return fit(self, trial, clock)
+        return fit(self, trial, clock, seconds)
 
     monkeypatch.setattr(HeldOut, "fit", spied)
     AutoRanker(**SMALL).fit(X, y, qid=qid)
@@ -193,11 +194,11 @@ def test_a_budget_bounds_the_trees(rng, monkeypatch):
     now = [0.0]
 
     def clock():
-        now[0] += 0.05
+        now[0] += 0.002
         return now[0]
 
     monkeypatch.setitem(auto.CLOCKS, "cpu", clock)
-    monkeypatch.setattr(AutoRanker, "_probed", lambda *_: 0.01)
+    monkeypatch.setattr(TimeBudget, "probe", lambda *_: 0.01)
     ranker = AutoRanker(4.0, cv=3, clock="cpu", random_state=0).fit(X, y, qid=qid)
     params = {one["trial"]: one["params"] for one in ranker.history_}
     assert 50 <= params["lambdamart 1"]["n_estimators"] < 160
@@ -247,7 +248,7 @@ def test_trees_are_probed_on_a_part_with_pairs_to_order(rng, constant):
     parts = [TrialRows(X, X, y * (not same), qid) for same in constant]
     trial = Trial("trees", "trees", LambdaMART(5, n_jobs=1))
     held = HeldOut([(rows, rows) for rows in parts], parse("nDCG@10"))
-    seconds = AutoRanker()._probed(trial, held)
+    seconds = TimeBudget(None, CLOCKS["wall"]).probe(trial, held)
     assert (seconds > 0) == (not all(constant))
 
 

@@ -19,6 +19,7 @@ from rankwise.explain import explain_pair
 from rankwise.export import ExportError, to_onnx
 from rankwise.features.category_indicators import append_indicators, frequent_categories
 from rankwise.rankers.ensemble import auto, auto_trials
+from rankwise.rankers.ensemble.auto_budget import TimeBudget
 from rankwise.rankers.ensemble.auto_trials import settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 2, "random_state": 0, "n_jobs": 1}
@@ -268,3 +269,33 @@ def test_trials_are_not_started_if_they_must_take_longer(monkeypatch):
         AutoRanker(50.0, n_trials=1, **given).fit(NUMBERS, Y, qid=QID)
     everything = AutoRanker(None, n_trials=4, **given).fit(NUMBERS, Y, qid=QID)
     assert len(everything.history_) == 4
+
+
+def test_trials_share_the_time_that_is_left(monkeypatch):
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.01
+        return now[0]
+
+    monkeypatch.setitem(auto.CLOCKS, "cpu", clock)
+    given = {"cv": 2, "random_state": 0, "clock": "cpu", "n_trials": 3}
+    ranker = AutoRanker(2.0, **given).fit(NUMBERS, Y, qid=QID)
+    ridge, *svms = ranker.history_
+    assert not ridge["cut"]
+    # A quarter of the seconds that are left, and what a fit asks of the clock after the last step.
+    assert [row["cut"] for row in svms] == [True, True]
+    assert [row["seconds"] <= 0.25 * 2.0 + 0.05 for row in svms] == [True, True]
+    assert ranker.report().count("cut short") == 2
+    now[0] = 0.0
+    whole = AutoRanker(8.0, **given).fit(NUMBERS, Y, qid=QID)
+    assert not any(row["cut"] for row in whole.history_)
+    assert whole.seconds_ > ranker.seconds_
+
+
+def test_trees_without_time_are_probed_once(monkeypatch):
+    probed = []
+    monkeypatch.setattr(TimeBudget, "probe", lambda *_: probed.append(1) or 1e6)
+    ranker = AutoRanker(50.0, cv=2, n_trials=8, random_state=0).fit(NUMBERS, Y, qid=QID)
+    assert [row["trial"] for row in ranker.skipped_] == [f"lambdamart {k}" for k in (1, 2, 3)]
+    assert len(probed) == 1

@@ -1,9 +1,12 @@
 """The start from a share of many parts: quicker, and the same solution."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.runtime.time_limit import TimeLimitError, limit_time
 from rankwise.solvers.newton import score_newton
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton
 
@@ -57,3 +60,28 @@ def test_share_takes_another_loss_of_all_rows(rows):
     again, same = share.with_loss(rows.loss).value_grad(scores)
     assert again == value
     np.testing.assert_array_equal(same, slopes)
+
+
+def test_a_time_limit_ends_the_path_at_the_penalties_solved(rows):
+    Cs, newton = np.array([10.0, 0.01, 1.0, 0.1]), ScoreNewton(tol=1e-8)
+    whole = newton.path(rows, Cs)
+    for patience in range(10**6):
+        asked = itertools.count(1)
+        # Seconds left: one less at every question.
+        with limit_time(lambda asked=asked, most=patience: most - next(asked)) as limit:
+            try:
+                cut = newton.path(rows, Cs)
+            except TimeLimitError:
+                assert limit.is_reached
+                continue
+        break
+    assert limit.is_reached
+    assert patience > 1
+    np.testing.assert_array_equal([result.converged for result in cut], [False, True, False, False])
+    for result in cut:
+        np.testing.assert_array_equal(result.x, whole[1].x)
+    with limit_time(lambda: 1.0) as limit:
+        assert [result.objective for result in newton.path(rows, Cs)] == [
+            result.objective for result in whole
+        ]
+    assert not limit.is_reached

@@ -15,16 +15,22 @@ from rankwise.typing import Float64Array
 
 AUTO = "AutoRanker"
 _BOOSTED = {"n_estimators": 1000, "early_stopping_rounds": 50, "random_state": 0, "n_jobs": 1}
+# Values of each setting, the library's own first; a mapping holds values that belong together.
 SPACES: dict[str, tuple[type, dict[str, list[Any]]]] = {
     "LightGBM": (
         LightGBMRanker,
         {
             "learning_rate": [0.05, 0.03, 0.1],
             "num_leaves": [31, 7, 15, 63],
-            "min_child_samples": [20, 50, 100, 200],
+            "min_child_samples": [20, 50, 100, 300],
             "colsample_bytree": [1.0, 0.5, 0.7],
             "subsample": [1.0, 0.7],
             "reg_lambda": [0.0, 1.0, 10.0],
+            "loss": [
+                {"objective": "lambdarank"},
+                {"objective": "lambdarank", "params": {"lambdarank_norm": False}},
+                {"objective": "rank_xendcg"},
+            ],
         },
     ),
     "XGBoost": (
@@ -36,6 +42,11 @@ SPACES: dict[str, tuple[type, dict[str, list[Any]]]] = {
             "colsample_bytree": [1.0, 0.5, 0.7],
             "subsample": [1.0, 0.7],
             "reg_lambda": [1.0, 10.0],
+            "loss": [
+                {"pair_method": "topk"},
+                {"pair_method": "topk", "params": {"lambdarank_normalization": False}},
+                {"pair_method": "mean"},
+            ],
         },
     ),
     "CatBoost": (
@@ -45,21 +56,28 @@ SPACES: dict[str, tuple[type, dict[str, list[Any]]]] = {
             "depth": [6, 4, 8],
             "reg_lambda": [3.0, 1.0, 10.0],
             "colsample_bylevel": [1.0, 0.5, 0.7],
+            "random_strength": [1.0, 0.0],
+            "objective": ["YetiRank", "QueryRMSE"],
         },
     ),
 }
 CONTESTANTS = (AUTO, *SPACES)
-# As many settings as LightGBM's: what to optimise is chosen in place of two bounds of leaves.
 SPACES["LambdaMART"] = (
     LambdaMART,
     {
         "learning_rate": [0.05, 0.03, 0.1],
-        "max_leaf_nodes": [31, 7, 15, 63],
-        "min_samples_leaf": [20, 100],
-        "measure": ["nDCG@10", "nDCG"],
+        "growth": ["leaf", "symmetric"],
+        "max_leaf_nodes": ["auto", 15, 31, 63],
+        "min_samples_leaf": [20, 50, 100, 300],
         "colsample_bytree": [1.0, 0.5, 0.7],
         "subsample": [1.0, 0.7],
-        "reg_lambda": [0.0, 1.0, 10.0],
+        "reg_lambda": ["auto", 0.0, 10.0],
+        "measure": ["nDCG@10", "nDCG(gain=linear)@10", "nDCG"],
+        "loss": [
+            {"objective": "lambdarank"},
+            {"objective": "lambdarank", "normalize": False},
+            {"objective": "yetirank", "decay": 0.85},
+        ],
     },
 )
 
@@ -115,20 +133,45 @@ def searched(name: str, fold: Fold, measure: Measure, seconds: float) -> tuple[A
     told = {
         "seconds": time.process_time() - start,
         "trials": n_trials,
-        "chosen": ", ".join(
-            f"{key}={one if isinstance(one, str) else f'{one:g}'}" for key, one in setting.items()
-        ),
+        "chosen": _shown(setting),
         "validation": value,
     }
     return ranker, told
 
 
+def single_changes(space: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """The first value of everything, with every other value in its place in turn."""
+    first = {key: values[0] for key, values in space.items()}
+    yield _joined(first)
+    for key, values in space.items():
+        for value in values[1:]:
+            yield _joined(first | {key: value})
+
+
 def _settings(space: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
     """The first value of everything, then draws with a fixed seed."""
-    yield {key: values[0] for key, values in space.items()}
+    yield _joined({key: values[0] for key, values in space.items()})
     random = np.random.RandomState(0)
     while True:
-        yield {key: values[random.randint(len(values))] for key, values in space.items()}
+        yield _joined({key: values[random.randint(len(values))] for key, values in space.items()})
+
+
+def _joined(drawn: dict[str, Any]) -> dict[str, Any]:
+    """The values by parameter, with those of mappings in place of the mappings."""
+    setting: dict[str, Any] = {}
+    for key, value in drawn.items():
+        setting |= value if isinstance(value, dict) else {key: value}
+    return setting
+
+
+def _shown(setting: dict[str, Any]) -> str:
+    parts = []
+    for key, value in setting.items():
+        if isinstance(value, dict):
+            parts.append(_shown(value))
+        else:
+            parts.append(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}")
+    return ", ".join(parts)
 
 
 def _values(ranker: Any, rows: Any, measure: Measure) -> Float64Array:

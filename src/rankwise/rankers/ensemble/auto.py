@@ -7,7 +7,6 @@ squares x their solvers; a mean of scores divided by their spread on held-out qu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -27,6 +26,7 @@ from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.ensemble import auto_report
+from rankwise.rankers.ensemble.auto_budget import TimeBudget
 from rankwise.rankers.ensemble.auto_rows import (
     TrialRows,
     add_indicators,
@@ -48,6 +48,7 @@ from rankwise.rankers.ensemble.held_out_scores import DEFAULT_FOLDS, parts
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.merged_rows import merge_rows
 from rankwise.rows.row_hash import canonical_order
+from rankwise.runtime.time_limit import TimeLimitError
 from rankwise.structure import rules
 from rankwise.structure.rules import Many, Number, Plain, Rule, Sometimes, Word, floats, require
 from rankwise.trees.column_table import CategoricalInput, ColumnTable
@@ -65,8 +66,6 @@ from rankwise.typing import (
 _MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
 # Sparse rows with at most this number of values are made dense.
 _MOST_DENSE = 10**8
-_FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
-_FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget is
 
 
 class AutoRanker(CategoricalInput, Ranker):
@@ -81,7 +80,8 @@ class AutoRanker(CategoricalInput, Ranker):
     ----------
     time_budget : float > 0 or None, default=60.0
         Time limit in seconds. A trial that would probably exceed the limit is not started, and the
-        number of trees is limited to fit. None: no limit; all trials are made.
+        number of trees is limited to fit. RankSVM may take a quarter of the time that is left, and
+        then has the best of the penalties it has tried. None: no limit; all trials are made.
     measure : str, optional
         Tuning metric for penalties, the number of trees and the choice of families, see
         :func:`rankwise.metrics.parse`. Trees also optimise it, if possible. None: nDCG@10 for
@@ -123,7 +123,8 @@ class AutoRanker(CategoricalInput, Ranker):
     history_ : list of dict
         Record of every trial: "trial", "family", "params", "value" (mean of the measure on held-out
         queries, larger is better), "low" and "high" (95 % Student's t interval of the value over
-        queries), "seconds" and "kept".
+        queries), "seconds", "kept" and "cut" (whether its time ended before all penalties were
+        tried).
     skipped_ : list of dict
         "trial", "family" and "reason" of the trials that were not started or failed.
     columns_ : ColumnTable
@@ -280,7 +281,7 @@ class AutoRanker(CategoricalInput, Ranker):
             If an input is invalid (the message names it), or if no ranker can be fitted.
         """
         self._validate_params()
-        start = self._now()
+        budget = TimeBudget(self.time_budget, CLOCKS[self.clock])
         X = leave_out_times(X)
         self.columns_ = ColumnTable.of(X, sample_weight=sample_weight)
         given = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
@@ -297,9 +298,9 @@ class AutoRanker(CategoricalInput, Ranker):
         parts_of_rows, indicators = self._parts(data, validation, splits)
         held = HeldOut(parts_of_rows, parse(self._measure(data)))
         held.check()
-        members = self._tried(data, held, start)
+        members = self._tried(data, held, budget)
         self._blend(held, members, indicators)
-        self.seconds_ = self._now() - start
+        self.seconds_ = budget.spent()
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:
@@ -336,9 +337,6 @@ class AutoRanker(CategoricalInput, Ranker):
             width = self.n_features_in_ + sum(map(len, categories.values()))
             where = f"models_[{number}].n_features_in_"
             require(model.n_features_in_ == width, where, f"be {width}", model.n_features_in_)
-
-    def _now(self) -> float:
-        return CLOCKS[self.clock]()
 
     def _measure(self, data: FitData) -> str:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
@@ -412,20 +410,22 @@ class AutoRanker(CategoricalInput, Ranker):
             yield trial.again(trial.name, **nominal)
         yield from bags(best_trials(members), seed)
 
-    def _tried(self, data: FitData, held: HeldOut, start: float) -> list[Member]:
+    def _tried(self, data: FitData, held: HeldOut, budget: TimeBudget) -> list[Member]:
         """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
         members: list[Member] = []
         self.skipped_: list[dict[str, Any]] = []
         error: ValueError | str = auto_report.TOO_SHORT
         for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
-            left = self.time_budget and max(self.time_budget - (self._now() - start), 0.0)
-            auto_report.announce(trial, number, self.n_trials, members, left, self.verbose)
-            fitting = self._within_time(trial, held, members, start)
+            auto_report.announce(trial, number, self.n_trials, members, budget.left(), self.verbose)
+            fitting = budget.fitting(trial, held, members)
             if fitting is None:
                 self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
                 continue
             try:
-                members.append(held.fit(fitting, CLOCKS[self.clock]))
+                limit = budget.most_seconds(trial, members)
+                members.append(held.fit(fitting, budget.clock, limit))
+            except TimeLimitError:
+                self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
             except ValueError as raised:  # for instance on a fold without pairs to order
                 error = raised
                 self.skipped_.append(auto_report.describe_skipped(trial, str(raised)))
@@ -436,44 +436,6 @@ class AutoRanker(CategoricalInput, Ranker):
                 "more rows, or labels that differ in more queries."
             )
         return members
-
-    def _within_time(
-        self, trial: Trial, held: HeldOut, members: list[Member], start: float
-    ) -> Trial | None:
-        """The trial, with as many trees as the time allows; None if the time is too short."""
-        if self.time_budget is None:
-            return trial
-        left = self.time_budget - (self._now() - start)
-        least = trial.least_seconds(rows.scaled.shape for rows, _ in held.parts)
-        if not members:
-            return trial if least <= max(left, _FIRST_SECONDS) else None
-        known = [member for member in members if member.trial.family == trial.family]
-        if trial.family != "trees":
-            expected = max((member.seconds for member in known), default=0.0)
-            return trial if max(expected, least) < left else None
-        if left <= 0:
-            return None
-        if known:
-            seconds, share = max(member.seconds_a_tree for member in known), 1.0
-        else:
-            seconds, share = self._probed(trial, held), _FIRST_SHARE
-        most = int(share * (self.time_budget - (self._now() - start)) / max(seconds, 1e-9))
-        if most < _FEWEST_TREES:
-            return None
-        return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
-
-    def _probed(self, trial: Trial, held: HeldOut) -> float:
-        """Seconds per tree, summed over the parts; 0 if trees cannot be fitted to any part."""
-        probe = trial.again(trial.name, n_estimators=_PROBED_TREES).estimator
-        for rows, _ in held.parts:
-            # Twice, because the first fit compiles; a part without pairs to order raises.
-            with suppress(ValueError):
-                probe.fit(rows.X[:1000], rows.y[:1000], qid=rows.qid[:1000])
-            with suppress(ValueError):
-                start = self._now()
-                probe.fit(rows.X, rows.y, qid=rows.qid)
-                return (self._now() - start) / _PROBED_TREES * len(held.parts)
-        return 0.0
 
     def _blend(
         self, held: HeldOut, members: list[Member], indicators: list[dict[int, Float64Array]]

@@ -50,6 +50,7 @@ def describe_member(member: Member, held: HeldOut, kept: bool) -> Row:
         "high": high,
         "seconds": member.seconds,
         "kept": kept,
+        "cut": member.is_cut,
     }
 
 
@@ -82,7 +83,8 @@ def report_text(
     width = max(len("trial"), *(len(row["trial"]) for row in [*history, *skipped]))
     lines = [f"{'trial':<{width}}   held out   seconds"]
     for row in history:
-        mark = "kept" if row["kept"] else ""
+        marks = {"kept": row["kept"], "cut short": row.get("cut", False)}
+        mark = ", ".join(name for name, holds in marks.items() if holds)
         lines.append(
             f"{row['trial']:<{width}} {row['value']:>10.4f} {row['seconds']:>9.2f}   {mark}"
         )

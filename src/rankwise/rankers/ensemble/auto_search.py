@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from rankwise.metrics.measure import Measure
 from rankwise.metrics.statistics.paired import paired_test
 from rankwise.rankers.ensemble.auto_rows import TrialRows
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial
+from rankwise.runtime.time_limit import limit_time
 from rankwise.typing import Float64Array
 
 LEVEL = 0.01
@@ -41,6 +43,8 @@ class Member:
         Mean measure of the scores; larger is better.
     seconds : float
         Time of the trial.
+    is_cut : bool
+        Whether the time limit of the trial ended its search of penalties.
     """
 
     trial: Trial
@@ -50,6 +54,7 @@ class Member:
     scores: Float64Array
     value: float
     seconds: float
+    is_cut: bool
 
     @property
     def seconds_a_tree(self) -> float:
@@ -98,16 +103,25 @@ class HeldOut:
         """Raise ValueError if the measure does not support the labels."""
         self._measure.per_query(self._y, np.zeros(len(self._y)), self._groups)
 
-    def fit(self, trial: Trial, clock: Callable[[], float]) -> Member:
-        """Fit a trial on every part."""
-        start = clock()
+    def fit(self, trial: Trial, clock: Callable[[], float], seconds: float | None = None) -> Member:
+        """Fit a trial on every part, each within its share of the seconds.
+
+        Raises
+        ------
+        TimeLimitError
+            If a part has no solution in time.
+        """
+        start, is_cut = clock(), False
         models, scores, scales, levels = [], [], [], []
-        for rows, held in self.parts:
+        for number, (rows, held) in enumerate(self.parts, 1):
             model: Any = clone(trial.estimator)
-            model.fit(
-                rows.of(trial.family), rows.y, qid=rows.qid, sample_weight=rows.weight,
-                X_val=held.of(trial.family), y_val=held.y, qid_val=held.qid,
-            )  # fmt: skip
+            end = inf if seconds is None else start + seconds * number / len(self.parts)
+            with limit_time(lambda end=end: end - clock()) as limit:
+                model.fit(
+                    rows.of(trial.family), rows.y, qid=rows.qid, sample_weight=rows.weight,
+                    X_val=held.of(trial.family), y_val=held.y, qid_val=held.qid,
+                )  # fmt: skip
+            is_cut |= limit.is_reached
             found = model.predict(held.of(trial.family))
             models.append(model)
             scales.append(spread(found, held.groups))
@@ -115,9 +129,9 @@ class HeldOut:
             centred = found - levels[-1]
             scores.append(centred / scales[-1] if scales[-1] > 0 else np.zeros(len(found)))
         joined = np.concatenate(scores)
-        value = self.value(joined)
+        value, took = self.value(joined), clock() - start
         return Member(
-            trial, models, np.array(scales), np.array(levels), joined, value, clock() - start
+            trial, models, np.array(scales), np.array(levels), joined, value, took, is_cut
         )
 
     def value(self, scores: Float64Array) -> float:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import itertools
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic
 
@@ -34,6 +34,7 @@ import numpy as np
 from rankwise.kernels.row_products import add_moments, add_transposed, times_vector
 from rankwise.losses.score_loss import AnyLoss, LossState, ScoreLoss
 from rankwise.runtime.threads import query_chunks, single_threaded_blas, thread_map
+from rankwise.runtime.time_limit import TimeLimitError, check_time
 from rankwise.solvers.solve_result import SolveResult
 from rankwise.typing import Float64Array, Matrix, is_sparse
 
@@ -93,18 +94,34 @@ class ScoreNewton:
     def path(self, rows: LinearRows[ScoreLoss], Cs: Float64Array) -> list[ScoreResult]:
         """Solutions for every C in the order given; each starts from the next smaller one.
 
+        If a time limit ends the path, the larger C have the last solution, which did not converge
+        for them.
+
         Returns
         -------
         list of ScoreResult
             ``x`` has shape (n_features,).
+
+        Raises
+        ------
+        TimeLimitError
+            If the smallest C is not solved in time.
         """
-        results: dict[int, ScoreResult] = {}
+        results: list[ScoreResult] = []
+        ascending = np.argsort(Cs, kind="stable")
         with single_threaded_blas():
             w = self._start(rows, float(np.min(Cs)))
-            for index in np.argsort(Cs, kind="stable"):
-                results[int(index)] = self.solve(rows, float(Cs[index]), w)
-                w = results[int(index)].x
-        return [results[index] for index in range(len(Cs))]
+            for C in Cs[ascending].tolist():
+                try:
+                    results.append(self.solve(rows, C, w))
+                except TimeLimitError:
+                    if not results:
+                        raise
+                    unsolved = len(Cs) - len(results)
+                    results += [replace(results[-1], converged=False)] * unsolved
+                    break
+                w = results[-1].x
+        return [results[place] for place in np.argsort(ascending)]
 
     def _start(self, rows: LinearRows[ScoreLoss], C: float) -> Float64Array:
         """Start near the solution: with many parts, solve for a reweighted share first."""
@@ -181,6 +198,7 @@ def _direction(
     direction, energy = conditioned.copy(), float(residual @ conditioned)
     little = FORCING**2 * energy
     for _ in range(MOST_PRODUCTS):
+        check_time()
         curved, along = rows.curvature(direction)
         curved = direction + C * curved
         length = energy / float(direction @ curved)

@@ -1,0 +1,55 @@
+"""Time limit of a computation, which solvers ask for between their steps.
+
+A search that has to end in time sets the limit around a fit. Solvers that can stop early call
+:func:`check_time`; without a limit nothing happens. Threads of a solver's kernels do not see the
+limit, so it is asked for where their results are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass
+class TimeLimit:
+    """Limit of the computations of a context.
+
+    Attributes
+    ----------
+    seconds_left : callable or None
+        Returns the seconds until the limit, below 0 after it. None: no limit.
+    is_reached : bool
+        Whether a computation asked after the limit, and so was cut short.
+    """
+
+    seconds_left: Callable[[], float] | None
+    is_reached: bool = False
+
+
+class TimeLimitError(Exception):
+    """The time limit of a computation was reached before it had a result."""
+
+
+_LIMIT: ContextVar[TimeLimit | None] = ContextVar("time_limit", default=None)
+
+
+@contextmanager
+def limit_time(seconds_left: Callable[[], float] | None) -> Iterator[TimeLimit]:
+    """Limit the computations of this context, see :class:`TimeLimit`."""
+    limit = TimeLimit(seconds_left)
+    token = _LIMIT.set(limit)
+    try:
+        yield limit
+    finally:
+        _LIMIT.reset(token)
+
+
+def check_time() -> None:
+    """Raise TimeLimitError if this context has a limit that is over."""
+    limit = _LIMIT.get()
+    if limit is not None and limit.seconds_left is not None and limit.seconds_left() < 0:
+        limit.is_reached = True
+        raise TimeLimitError

@@ -8,7 +8,7 @@ the first one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,12 +22,15 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import DTypeLike
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
 from rankwise.checks.row_errors import RowError
-from rankwise.datasets.readers.delimited_errors import find_line, name_file_in_errors
+from rankwise.datasets.readers.delimited_errors import (
+    check_exact,
+    check_infinite,
+    find_line,
+    name_file_in_errors,
+)
 from rankwise.datasets.readers.file_columns import FileColumns
-from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.quotes import (
     ENCLOSED,
     check_marks,
@@ -273,11 +276,11 @@ def read_delimited(
                 tables.append(_without_flags(file.table(arrow_types(layout))))
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
-            _check_infinite(file, table)
+            check_infinite(file, table)
             exact = dict.fromkeys(columns.score_columns, "scores")
             if columns.label is not None:
                 exact |= {columns.label: "label"}
-            _check_exact(file, table, exact)
+            check_exact(file, table, exact)
         _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
@@ -475,35 +478,3 @@ def _check_ids(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
         ids = table[name]
         if len(ids) and ids[0].as_py().startswith('"'):
             check_not_enclosed(file.path, name, [value.encode() for value in ids.to_pylist()])
-
-
-def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
-    """Raise if a finite number in the file is too large for float64."""
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if kind != pa.float64():
-            continue
-        infinite = pc.is_inf(table[name]).fill_null(False)
-        if not pc.any(infinite).as_py():
-            continue
-        cells = file.table({name: pa.string()})[name]
-        for row in np.flatnonzero(infinite.to_numpy()).tolist():
-            if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
-                raise RowError(
-                    f"column {name!r} has {cells[row].as_py()!r}",
-                    row,
-                    ", too large for float64. Write inf if infinity is meant.",
-                )
-
-
-def _check_exact(file: DelimitedFile, table: pa.Table, columns: Mapping[str, str]) -> None:
-    """Raise if float64 changes a whole number; ``columns`` says what each column holds."""
-    for name, what in columns.items():
-        values = table[name].to_numpy()
-        rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
-        if len(rows):
-            cells = file.table({name: pa.string()})[name].take(pa.array(rows)).to_pylist()
-
-            def where(at: int, rows: Any = rows) -> str:
-                return f"line {file.line_of(int(rows[at]))}"
-
-            exact_float64(cells, f"{what} in column {name!r}", where)

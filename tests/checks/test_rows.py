@@ -335,10 +335,13 @@ def test_errors_of_validation_rows_name_them(given, message):
         ("t.csv", TypeError, r"X must hold rows, got 't\.csv'\. Read a file first"),
         (Path("t.csv"), TypeError, r"X must hold rows, got 't\.csv'\. Read a file first"),
         ([{"a": 1.0}] * 3, TypeError, r"got a mapping at row 0\. Pass pandas\.DataFrame\(X\)"),
+        ({"a": [1.0] * 3}, TypeError, r"got a dict\. Pass pandas\.DataFrame\(X\)"),
+        (pd.Series([[1.0, 2.0]] * 3), ValueError, r"one column of sequences\. Pass numpy\.stack"),
+        (pl.Series([[1.0, 2.0]] * 3), ValueError, r"one column of sequences\. Pass numpy\.stack"),
         ([[1.0], [1.0, 2.0], [3.0]], ValueError, "got 1 values at row 0 and 2 at row 1"),
         ([[1.0, 2.0], [3.0, 4.0], []], ValueError, "got 2 values at row 0 and 0 at row 2"),
     ],
-    ids=["text", "path", "mappings", "longer", "empty"],
+    ids=["text", "path", "mappings", "mapping", "pandas", "Polars", "longer", "empty"],
 )
 def test_what_is_no_table_is_named(X, error, message):
     with pytest.raises(error, match=message):

@@ -326,3 +326,9 @@ def test_only_ascii_blanks_separate_items(tmp_path):
     (tmp_path / "orders.txt").write_text("\n".join(lines) + "\r\n", encoding="utf-8")
     for orders in (Orders.from_lists(lines), read_orders(tmp_path / "orders.txt")):
         assert set(orders.items) == {"\u00a0a", "a", "b", "c"}
+
+
+@pytest.mark.parametrize("given", [None, 3])
+def test_what_holds_no_orders_is_named(given):
+    with pytest.raises(TypeError, match=f"orders must be lists of items, got {given}"):
+        PlackettLuce().fit(given)

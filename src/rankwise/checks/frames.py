@@ -280,6 +280,16 @@ def check_is_table(X: Any, name: str) -> None:
             f"{name} must hold rows, got {str(X)[:60]!r}. Read a file first: "
             "data = rankwise.datasets.read_table(path), then data.X."
         )
+    if isinstance(X, Mapping):
+        raise TypeError(
+            f"{name} must hold rows, got a {type(X).__name__}. Pass pandas.DataFrame({name})."
+        )
+    is_column = getattr(X, "ndim", 2) == 1 or nw.dependencies.is_polars_series(X)
+    first = next(iter(X), None) if is_column else None
+    if hasattr(first, "__len__") and not isinstance(first, str | bytes | Mapping):
+        raise ValueError(
+            f"{name} must be a table, got one column of sequences. Pass numpy.stack({name})."
+        )
     if not isinstance(X, list | tuple) or not X:
         return
     if isinstance(X[0], Mapping):

@@ -90,6 +90,8 @@ class Orders:
         names: list[Any] = []
         stages: list[int] = []
         sizes = []
+        if not isinstance(orders, Iterable):
+            raise TypeError(f"orders must be lists of items, got {orders!r}. Pass a list of them.")
         for row, order in enumerate(orders):
             groups = _split_order(order, where(row))
             for stage, group in enumerate(groups):

@@ -152,3 +152,12 @@ def test_the_limit_holds_for_side_files_too(tmp_path):
     assert read_grouped(path, cache=False).n_queries == 1
     with pytest.raises(ValueError, match=r"train\.txt\.query\.gz holds more than 50 bytes"):
         read_grouped(path, cache=False, max_decompressed_bytes=50)
+
+
+@KINDS
+@pytest.mark.parametrize("read", [read_letor, read_run, read_qrels, read_table])
+def test_files_compressed_twice_are_named(tmp_path, kind, read):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(PACK[kind](TEXT)))
+    with pytest.raises(ValueError, match="is compressed twice"):
+        read(path)

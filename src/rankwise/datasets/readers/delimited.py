@@ -22,12 +22,15 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import DTypeLike
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
 from rankwise.checks.row_errors import RowError
-from rankwise.datasets.readers.delimited_errors import find_line, name_file_in_errors
+from rankwise.datasets.readers.delimited_errors import (
+    check_exact,
+    check_infinite,
+    find_line,
+    name_file_in_errors,
+)
 from rankwise.datasets.readers.file_columns import FileColumns
-from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.quotes import (
     ENCLOSED,
     check_marks,
@@ -273,8 +276,11 @@ def read_delimited(
                 tables.append(_without_flags(file.table(arrow_types(layout))))
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
-            _check_infinite(file, table)
-            _check_exact(file, table, columns)
+            check_infinite(file, table)
+            exact = dict.fromkeys(columns.score_columns, "scores")
+            if columns.label is not None:
+                exact |= {columns.label: "label"}
+            check_exact(file, table, exact)
         _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
@@ -472,38 +478,3 @@ def _check_ids(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
         ids = table[name]
         if len(ids) and ids[0].as_py().startswith('"'):
             check_not_enclosed(file.path, name, [value.encode() for value in ids.to_pylist()])
-
-
-def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
-    """Raise if a finite number in the file is too large for float64."""
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if kind != pa.float64():
-            continue
-        infinite = pc.is_inf(table[name]).fill_null(False)
-        if not pc.any(infinite).as_py():
-            continue
-        cells = file.table({name: pa.string()})[name]
-        for row in np.flatnonzero(infinite.to_numpy()).tolist():
-            if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
-                raise RowError(
-                    f"column {name!r} has {cells[row].as_py()!r}",
-                    row,
-                    ", too large for float64. Write inf if infinity is meant.",
-                )
-
-
-def _check_exact(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
-    """Raise if float64 changes a whole number in a column of scores or labels."""
-    named = [("scores", name) for name in columns.score_columns] + [("label", columns.label)]
-    for what, name in named:
-        if name is None or table.schema.field(name).type != pa.float64():
-            continue
-        values = table[name].to_numpy()
-        rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
-        if len(rows):
-            cells = file.table({name: pa.string()})[name].take(pa.array(rows)).to_pylist()
-
-            def where(at: int, rows: Any = rows) -> str:
-                return f"line {file.line_of(int(rows[at]))}"
-
-            exact_float64(cells, f"{what} in column {name!r}", where)

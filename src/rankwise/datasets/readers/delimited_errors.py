@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
+from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.row_errors import RowError
+from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.textfiles import TextFile
 from rankwise.runtime.vocabulary import setting
+
+if TYPE_CHECKING:
+    from rankwise.datasets.readers.delimited import DelimitedFile
+
+# Its functions are created on import, so type checkers do not see them.
+pc: Any = pyarrow.compute
 
 _BLOCK_BYTES = 1 << 22
 # Messages of pyarrow's parser, which counts rows from 1, with the header.
@@ -91,6 +101,40 @@ def name_file_in_errors(
         raise ValueError(f"{place(error.row)}: {error.without_row()}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def check_infinite(file: DelimitedFile, table: pa.Table) -> None:
+    """Raise if a finite number in the file is too large for float64."""
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if kind != pa.float64():
+            continue
+        infinite = pc.is_inf(table[name]).fill_null(False)
+        if not pc.any(infinite).as_py():
+            continue
+        cells = file.table({name: pa.string()})[name]
+        for row in np.flatnonzero(infinite.to_numpy()).tolist():
+            if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
+                raise RowError(
+                    f"column {name!r} has {cells[row].as_py()!r}",
+                    row,
+                    ", too large for float64. Write inf if infinity is meant.",
+                )
+
+
+def check_exact(file: DelimitedFile, table: pa.Table, columns: Mapping[str, str]) -> None:
+    """Raise if float64 changes a whole number; ``columns`` says what each column holds."""
+    for name, what in columns.items():
+        if table.schema.field(name).type != pa.float64():
+            continue
+        values = table[name].to_numpy()
+        rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
+        if len(rows):
+            cells = file.table({name: pa.string()})[name].take(pa.array(rows)).to_pylist()
+
+            def where(at: int, rows: Any = rows) -> str:
+                return f"line {file.line_of(int(rows[at]))}"
+
+            exact_float64(cells, f"{what} in column {name!r}", where)
 
 
 def find_line(

@@ -171,8 +171,8 @@ def open_text(
         If there is no such file.
     ValueError
         If compressed data are damaged, truncated or decompress to more than
-        ``max_decompressed_bytes``, if the file changes meanwhile or is a zip archive, or if the
-        text is UTF-16 (unless ``may_be_utf16``).
+        ``max_decompressed_bytes``, if the file changes meanwhile, is compressed twice or is a zip
+        archive, or if the text is UTF-16 (unless ``may_be_utf16``).
     """
     check_limit(max_decompressed_bytes)
     check_there(path)
@@ -190,6 +190,8 @@ def open_text(
             packed = file if data is None else io.BytesIO(data)
             data = _decompressed(path, kind, packed, max_decompressed_bytes)
             head, size = bytes(data[:8]), len(data)
+            if compression_of(head) is not None:
+                raise ValueError(f"{path} is compressed twice. Decompress it once.")
     text = TextFile(path, len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0, size, data, state)
     if kind is not None:
         text.check_unchanged()

@@ -13,6 +13,10 @@ from rankwise.checks.ids import id_texts
 from rankwise.runtime.column_values import text_array
 from rankwise.typing import Float64Array, Int64Array
 
+# Ends messages about judgements in the place of a run, or the other way round.
+SWAPPED = "Are the run and its judgements swapped? Pass the run first."
+GRADES_FIX = "Round or bin grades; if these are scores of a run, pass the run first."
+
 
 def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:
     """Array of ids as text, see :func:`rankwise.checks.ids.id_texts`."""

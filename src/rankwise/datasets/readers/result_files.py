@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rankwise.checks.row_errors import RowError
 from rankwise.datasets.column_names import (
     ALL_DOCUMENT_NAMES,
     ALL_QUERY_NAMES,
@@ -20,6 +21,7 @@ from rankwise.datasets.readers.file_formats import (
     FormatName,
     file_format,
 )
+from rankwise.datasets.readers.letor_errors import find_line
 from rankwise.datasets.readers.result_frames import (
     find_column,
     qrels_of_frame,
@@ -186,6 +188,9 @@ def _of_letor(path: Path, max_decompressed_bytes: int) -> Qrels:
         )
     try:
         return Qrels.from_data(data)
+    except RowError as error:
+        line, _ = find_line(open_text(path, max_decompressed_bytes), error.row)
+        raise ValueError(f"{path}, line {line}: {error.without_row()}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

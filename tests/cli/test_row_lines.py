@@ -125,3 +125,39 @@ def test_tables_without_rows(rankwise, tmp_path, model, text):
         found = rankwise(*arguments)
         assert found.code == 1 and not out.exists()
         assert "h.csv has a header, but no rows" in found.err or "h.csv has no rows" in found.err
+
+
+@pytest.mark.parametrize("name, text, line", [("a.txt", letor, BAD + 1), ("a.csv", table, BAD + 2)])
+def test_values_that_are_not_finite_in_folds(rankwise, tmp_path, model, name, text, line):
+    """Folds and validation parts count rows of their own."""
+    path, good = tmp_path / name, tmp_path / f"good{name}"
+    path.write_text(text(value="nan"))
+    good.write_text(text())
+    trained, out = model(path), tmp_path / "x.rankwise"
+    for arguments in (
+        ("cv", path, "--ranker", "ridge", "--cv", "2"),
+        ("compare", path, "--rankers", "ridge", "--cv", "2"),
+        ("compare", path, "--rankers", trained, "--cv", "2"),
+        ("compare", good, "--test-data", path, "--rankers", "ridge"),
+        ("compare", good, "--vali-data", path, "--test-data", good, "--rankers", "rank_svm"),
+        ("evaluate", trained, path),
+        ("fit", good, "--vali-data", path, "--ranker", "rank_svm", "--out", out),
+    ):
+        found = rankwise(*arguments)
+        assert found.code == 1
+        said = f"{path}, line {line}: Input X"
+        assert said in found.err and " at row " not in found.out + found.err, arguments
+
+
+@pytest.mark.parametrize("name, text, first", [("a.txt", letor, 1), ("a.csv", table, 2)])
+def test_judgements_of_rows(rankwise, tmp_path, name, text, first):
+    path, run, out = tmp_path / name, tmp_path / "a.run", tmp_path / "out.qrels"
+    path.write_text(text(name="d12"))
+    run.write_text("0 Q0 d1 1 2 t\n")
+    for arguments in (("convert", path, "--to", "qrels", "--out", out), ("evaluate", run, path)):
+        found = rankwise(*arguments)
+        assert found.code == 1 and not out.exists()
+        assert f"{path}, line {BAD + first}: query '2' has document 'd12' a second" in found.err
+    path.write_text(text().replace("1 qid:2", "1.5 qid:2").replace("\n1,2,", "\n1.5,2,"))
+    found = rankwise("convert", path, "--to", "qrels", "--out", out)
+    assert f"{path}, line {10 + first}: y must hold whole grades for qrels, got 1.5" in found.err

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,29 +11,26 @@ from typing import Any
 from rankwise.checks.row_errors import RowError
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._errors import JobError
-from rankwise.cli._files import are_tables, exists, expand_patterns, have_sizes, table_words
+from rankwise.cli._files import (
+    are_tables,
+    exists,
+    expand_patterns,
+    have_sizes,
+    read_files,
+    table_words,
+)
 
 
 @contextmanager
 def name_lines(
     data: Sequence[str],
     columns: ColumnOptions,
-    row_of: Callable[[RowError], int | None] = lambda error: error.row,
 ) -> Iterator[None]:
-    """Make errors about rows inside the block name the file and the line.
-
-    Parameters
-    ----------
-    data : sequence of str
-    columns : ColumnOptions
-    row_of : callable
-        Finds the row of DATA that an error is about; None if it is about no row of DATA.
-    """
+    """Make errors about rows of DATA inside the block name the file and the line."""
     try:
         yield
     except RowError as error:
-        row = row_of(error)
-        place = None if row is None else place_of_row(data, columns, row)
+        place = place_of_row(data, columns, error.row)
         if place is None:
             raise
         raise JobError(f"{place}: {error.without_row()}") from None
@@ -51,28 +49,85 @@ def place_of_row(data: Sequence[str], columns: ColumnOptions, row: int) -> str |
     return find(paths, table_words(data, columns).get("sep"), row)
 
 
-def first_bad_row(X: Any, error: RowError) -> int | None:
-    """Row of X with the first value that is not finite, of the kind that an error names."""
+# Files, their rows, and whether they are validation data.
+Part = tuple[Sequence[str], Any, bool]
+_BAD_VALUE = re.compile(
+    r"(?:RowError: )?(Input (X|X_val) contains (NaN|infinity)) at row \d+(, column (\d+))?"
+)
+
+
+@contextmanager
+def name_bad_values(parts: Sequence[Part], columns: ColumnOptions) -> Iterator[None]:
+    """Make errors inside the block about values that are not finite name the file and the line."""
+    try:
+        yield
+    except ValueError as error:
+        named = place_bad_value(str(error), parts, columns)
+        if named == str(error):
+            raise
+        raise JobError(named) from None
+
+
+def place_bad_value(message: str, parts: Sequence[Part], columns: ColumnOptions) -> str:
+    """A message about a value that is not finite, with file and line in place of the row.
+
+    Fits and scores of parts of the rows count other rows, so the value is searched for.
+    """
+    found = _BAD_VALUE.search(message)
+    if found is None:
+        return message
+    problem, name, kind, column, number = found.groups()
+    for data, X, _ in sorted(parts, key=lambda part: part[2] != (name == "X_val")):
+        row = _first_bad_row(X, kind, None if number is None else int(number))
+        place = None if row is None else place_of_row(data, columns, row)
+        if place is not None:
+            before, after = message[: found.start()], message[found.end() :]
+            return f"{before}{place}: {problem}{column or ''}{after}"
+    return message
+
+
+def parts_of(
+    data: Sequence[str],
+    loaded: Any,
+    columns: ColumnOptions,
+    vali: str | None = None,
+    test: str | None = None,
+) -> list[Part]:
+    """Files and rows of what :func:`rankwise.cli._data.load_folds` loaded; none of data sets."""
+    if hasattr(loaded, "X"):
+        return [(data, loaded.X, False)]
+    if test is not None:
+        parts: list[Part] = [(data, loaded.train.X, False), ([test], loaded.test.X, False)]
+        return parts if vali is None else [*parts, ([vali], loaded.vali.X, True)]
+    files = expand_patterns(data)
+    if all(Path(file).is_file() for file in files):  # cut into folds as LETOR does
+        return [(files, read_files(files, columns=columns).X, False)]
+    return []
+
+
+def _first_bad_row(X: Any, kind: str, column: int | None) -> int | None:
+    """First row of X with a value of this kind, in one column or any."""
     import numpy as np
 
-    if not error.problem.startswith("Input X contains "):
-        return None
-    is_bad = np.isnan if error.problem.endswith("NaN") else np.isinf
-    entries = X.tocoo() if hasattr(X, "tocoo") else None
-    rows = is_bad(X).nonzero()[0] if entries is None else entries.row[is_bad(entries.data)]
+    is_bad = np.isnan if kind == "NaN" else np.isinf
+    if hasattr(X, "tocoo"):
+        entries = X.tocoo()
+        chosen = is_bad(entries.data) & ((entries.col == column) | (column is None))
+        rows = entries.row[chosen]
+    else:
+        rows = is_bad(X if column is None else X[:, column]).nonzero()[0]
     return int(rows.min()) if len(rows) else None
 
 
 def _letor_line(paths: Sequence[str], row: int) -> str | None:
+    from rankwise.datasets.readers.letor_errors import find_line
     from rankwise.datasets.readers.textfiles import open_text
 
     for path in paths:
-        file = open_text(Path(path))
-        lines = enumerate(file.read(file.start, file.stop).split(b"\n"), start=1)
-        numbers = [number for number, line in lines if line.partition(b"#")[0].strip()]
-        if row < len(numbers):
-            return f"{path}, line {numbers[row]}"
-        row -= len(numbers)
+        line, n_rows = find_line(open_text(Path(path)), row)
+        if line is not None:
+            return f"{path}, line {line}"
+        row -= n_rows
     return None
 
 

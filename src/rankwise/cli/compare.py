@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +19,7 @@ from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
+from rankwise.cli._lines import Part, parts_of, place_bad_value
 from rankwise.cli._named_entries import DEFAULT, columns_of, read_candidates
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -156,6 +158,9 @@ def compare(
     }
     curve = None if sizes is None else _run_curve(candidates, loaded, sizes, options)
     board = run(candidates, loaded, **options)
+    board = name_lines_of_failures(
+        board, lambda: parts_of(data, loaded, columns, vali_data, test_data), columns
+    )
     if report is not None:
         from rankwise.report import write_report
 
@@ -191,6 +196,23 @@ def run(rankers: dict[str, Any], data: Any, **options: Any) -> Leaderboard:
 
     with Progress("Comparing") as progress:
         return compare_rankers(rankers, data, progress=note, **options)
+
+
+def name_lines_of_failures(
+    board: Leaderboard, parts: Callable[[], Sequence[Part]], columns: ColumnOptions
+) -> Leaderboard:
+    """The leaderboard whose failures name files and lines of values that are not finite."""
+    from rankwise.selection import Leaderboard
+
+    if all(cell.status != "failed" or " at row " not in cell.message for cell in board.cells):
+        return board
+    found = parts()
+    cells = [
+        replace(cell, message=place_bad_value(cell.message, found, columns)) for cell in board.cells
+    ]
+    return Leaderboard(
+        board.specs, board.descriptions, board.fold_infos, cells, board.settings, board.run_errors
+    )
 
 
 def _read_sizes(text: str) -> list[int]:

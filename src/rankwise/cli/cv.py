@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.cli._arguments import compares_rows, make_ranker, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
+from rankwise.cli._lines import parts_of
 from rankwise.cli._options import (
     Cv,
     Data,
@@ -20,7 +21,7 @@ from rankwise.cli._options import (
     Store,
 )
 from rankwise.cli._output import number, print_json, print_table
-from rankwise.cli.compare import exit_if_failed, run
+from rankwise.cli.compare import exit_if_failed, name_lines_of_failures, run
 
 if TYPE_CHECKING:
     from rankwise.selection import Leaderboard
@@ -66,6 +67,7 @@ def cv(
         n_jobs=n_jobs,
         random_state=random_state,
     )
+    board = name_lines_of_failures(board, lambda: parts_of(data, loaded, columns), columns)
     if json:
         print_json(board.to_dict())
     else:

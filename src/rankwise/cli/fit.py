@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ import typer
 from rankwise.cli._arguments import make_ranker, ranker_entry, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import UsageError
-from rankwise.cli._lines import first_bad_row, name_lines
+from rankwise.cli._lines import Part, name_bad_values
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     Data,
@@ -96,8 +95,10 @@ def fit(
     if ranker_entry(ranker).kind != "ordinal":
         refuse_one_query(train, data, columns)
     start = time.perf_counter()
-    row_of = partial(first_bad_row, train.X)  # fits on parts of the rows count other rows
-    with trial_progress(f"Fitting {ranker}"), name_lines(data, columns, row_of):
+    parts: list[Part] = [(data, train.X, False)]
+    if vali_data is not None and validation is not None:
+        parts.append(([vali_data], validation.X, True))
+    with trial_progress(f"Fitting {ranker}"), name_bad_values(parts, columns):
         tuned = tune(estimator, train, validation, measure, random_state=random_state)
     seconds = time.perf_counter() - start
     by_measure = "measure" in estimator.get_params()

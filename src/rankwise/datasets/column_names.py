@@ -23,6 +23,8 @@ DOCUMENT_LAST = ("pid", "doc", "document")
 ALL_QUERY_NAMES = (*QUERY_NAMES, *QUERY_LAST)
 ALL_DOCUMENT_NAMES = (*DOCUMENT_NAMES, *DOCUMENT_LAST)
 GRADE_NAMES = (*LABEL_NAMES, *SCORE_NAMES)
+# Beside a score, they tell a run from judgements.
+RUN_ONLY_NAMES = ("rank", "q0", "tag", "run_id", "run-id", "run_name")
 
 # In tables of preferences between two items, and of orders of several.
 FIRST_ITEM_NAMES = (

@@ -44,7 +44,8 @@ def unpack_rows(given: Given) -> Given:
         measures = _measures(given, scores if given.qid is None else given.qid)
         _refuse_extra(given, "a judged run")
         return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved, y.judged, y.pooled)
-    if isinstance(y, Qrels) or isinstance(scores, Run):
+    is_judged = isinstance(y, RankingData) and not isinstance(scores, Qrels | RankingData)
+    if isinstance(y, Qrels) or isinstance(scores, Run) or (is_judged and _is_run(scores, y)):
         raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
     if _is_run(y, scores):
         if scores is None:

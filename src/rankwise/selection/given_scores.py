@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.named_columns import frame_for
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.result_lists import as_run
-from rankwise.datasets.readers.trec import Run
+from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.prediction import Predictions
@@ -176,7 +176,7 @@ def run_scores(system: Any) -> RunScores | None:
 
 def _is_run(system: Any) -> bool:
     several = is_frame(system) and len(getattr(system, "columns", [])) > 1
-    return several or isinstance(system, Run | str | Path | Mapping)
+    return several or isinstance(system, Run | Qrels | RankingData | str | Path | Mapping)
 
 
 def fill_given(

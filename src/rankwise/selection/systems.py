@@ -150,7 +150,9 @@ def evaluate_systems(
     words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
     words |= {"unjudged": unjudged}
     unnamed = all(word is None for word in words.values())
-    if isinstance(data, str | Path | Mapping) or (are_runs and unnamed and is_frame(data)):
+    if isinstance(data, str | Path | Mapping | Run) or (
+        are_runs and unnamed and (is_frame(data) or isinstance(data, list))
+    ):
         data = read_judgements(data)
     if not isinstance(data, Qrels):
         columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]

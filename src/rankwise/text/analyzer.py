@@ -57,7 +57,8 @@ class Analyzer:
     Text is normalised to NFKC first: composed and decomposed, full-width and half-width spellings
     are one. Folding the case maps ß to ss, the final sigma to σ and İ to i. Accents are kept:
     "cafe" does not find "café". Soft hyphens, joiners, variation selectors and skin tones are
-    removed.
+    removed, and so are the vowel signs of Arabic and Hebrew, which most texts leave out, and the
+    Arabic tatweel. Other forms of a letter, as of alef, differ; ``stemmer="arabic"`` unites them.
 
     Words are runs of letters, digits and underscores, with the marks that combine with them. In
     scripts that put no blanks between words, a term is
@@ -189,7 +190,8 @@ def _stem_word(stemmer: str, word: str) -> str:
 # Its terms are saved, to tell the analyzer from another one that is passed to load.
 _SAMPLE = (
     "The Quick-Brown foxes, running at 3.5 km/h in Zürich's woods: naïve ÉTUDES cafe\u0301 STRASSE "
-    "straße ΟΔΟΣ İzmir ﬁre ｆｕｌｌ soft\u00adhyphen 東京のタワー 한국어 ภาษาไทย हिन्दी 👍🏽"
+    "straße ΟΔΟΣ İzmir ﬁre ｆｕｌｌ soft\u00adhyphen 東京のタワー 한국어 ภาษาไทย हिन्दी "
+    "مُحَمَّد שָׁלוֹם 👍🏽"
 )
 
 

@@ -2,7 +2,9 @@
 
 Characters are normalised to NFKC, so composed and decomposed, full-width and half-width spellings
 are one. Case is folded (ß becomes ss, the final sigma σ), and the capital İ becomes i. Characters
-that only control the layout, such as the soft hyphen, joiners and variation selectors, are removed.
+that only control the layout, such as the soft hyphen, joiners and variation selectors, are removed,
+and so are the vowel signs of Arabic and Hebrew and the tatweel, as by Lucene's
+ArabicNormalizationFilter. No other mark is removed, and none ends a word.
 
 Words are runs of letters, digits and underscores with their marks, as in [1]_ but for apostrophes
 and points, which separate words. In scripts without blanks between words, a term is
@@ -54,6 +56,12 @@ _SOUTHEAST_ASIAN = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1950, 0x19DF), (0x1A20, 0x1AAF),
     (0x1B00, 0x1B7F), (0xA980, 0xA9FF), (0xAA60, 0xAADF), (0x11700, 0x1174F),
 )  # fmt: skip
+# Vowel signs, which Arabic and Hebrew are usually written without, and the Arabic tatweel, which
+# only stretches a word. Composed letters keep what is not in the list (hamza and madda).
+_OPTIONAL_SIGNS = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]+"
+)
 _EMOJI = (
     (0x231A, 0x231B), (0x23E9, 0x23F3), (0x23F8, 0x23FA), (0x2600, 0x27BF), (0x2B05, 0x2B07),
     (0x2B1B, 0x2B1C), (0x2B50, 0x2B55), (0x1F000, 0x1FAFF),
@@ -70,7 +78,7 @@ def normalize_text(text: str, *, fold_case: bool) -> str:
     fold_case : bool
         Whether to fold the case.
     """
-    text = unicodedata.normalize("NFKC", _REMOVED.sub("", text))
+    text = _OPTIONAL_SIGNS.sub("", unicodedata.normalize("NFKC", _REMOVED.sub("", text)))
     if not fold_case:
         return text
     return unicodedata.normalize("NFKC", text.casefold()).replace("i\u0307", "i")

@@ -12,8 +12,8 @@ from rankwise.checks.ids import id_text, id_texts
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.result_files import read_qrels
 from rankwise.datasets.readers.result_frames import make_qrels, qrels_of_frame
-from rankwise.datasets.readers.trec import Qrels
-from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.readers.trec_ids import SWAPPED, check_distinct
 from rankwise.datasets.table_columns import is_frame
 from rankwise.runtime.column_values import text_array
 
@@ -69,6 +69,8 @@ def read_judgements(judgements: Any) -> Qrels:
         return _joined([read_judgements(part) for part in judgements])
     if is_frame(judgements):
         return qrels_of_frame(judgements)
+    if isinstance(judgements, Run):
+        raise TypeError(f"judgements must hold grades, got a Run, which holds scores. {SWAPPED}")
     if not isinstance(judgements, Mapping):
         raise TypeError(
             "judgements must be a path, a mapping, a frame, RankingData, Qrels or a list of these, "

@@ -78,6 +78,17 @@ def raise_at(file: TextFile, position: int, reason: str) -> NoReturn:
     )
 
 
+def find_line(file: TextFile, row: int) -> tuple[int | None, int]:
+    """Number of the line of a row, None beyond the last one; and the number of rows up to it."""
+    n_rows = 0
+    for number, line in enumerate(file.read(file.start, file.stop).split(b"\n"), start=1):
+        if line.partition(b"#")[0].strip():
+            if n_rows == row:
+                return number, n_rows
+            n_rows += 1
+    return None, n_rows
+
+
 def _show(token: bytes) -> str:
     return repr(_cut(token.decode("utf-8", "backslashreplace")))
 

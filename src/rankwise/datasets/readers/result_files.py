@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rankwise.checks.row_errors import RowError
 from rankwise.datasets.column_names import (
     ALL_DOCUMENT_NAMES,
     ALL_QUERY_NAMES,
@@ -20,7 +21,13 @@ from rankwise.datasets.readers.file_formats import (
     FormatName,
     file_format,
 )
-from rankwise.datasets.readers.result_frames import find_column, qrels_of_frame, run_of_frame
+from rankwise.datasets.readers.letor_errors import find_line
+from rankwise.datasets.readers.result_frames import (
+    find_column,
+    qrels_of_frame,
+    refuse_columns_of_run,
+    run_of_frame,
+)
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.sidefiles import read_grouped
 from rankwise.datasets.readers.svmlight import read_letor
@@ -28,8 +35,10 @@ from rankwise.datasets.readers.tables import open_parquet, valid
 from rankwise.datasets.readers.text_columns import TextColumns, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.datasets.readers.trec_ids import GRADES_FIX, SWAPPED, check_distinct
 from rankwise.typing import Float64Array
+
+_RESULTS = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.run)
 
 
 def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Qrels:
@@ -78,14 +87,14 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
             ("document", ALL_DOCUMENT_NAMES),
             ("relevance", GRADE_NAMES),
         )
-        columns, places = _table(file, found, roles)
+        columns, places = _table(file, found, roles, refuse_columns_of_run)
     elif found.kind is FormatName.triples:
         columns = read_columns(file, TRIPLE_FIELDS, found.separator)
         places = [0, 1, 2]
     else:
         columns, places = read_columns(file, QRELS_FIELDS), [0, 2, 3]
     qid, doc_ids = columns.texts(places[0]), columns.texts(places[1])
-    relevance = columns.integers(places[2])
+    relevance = columns.integers(places[2], f". {GRADES_FIX}")
     check_distinct(qid, doc_ids, columns.where)
     return Qrels(qid, doc_ids, relevance)
 
@@ -163,6 +172,7 @@ def _refuse(
         fix = " From Python, pass the mapping that json.load returns." * (
             found.kind is FormatName.json
         )
+        fix += f" {SWAPPED}" * (found.kind in _RESULTS)
         raise ValueError(
             f"{path} holds {found.kind}, not {wanted}: expected {len(fields)} fields "
             f"({' '.join(fields)}), or a table with named columns.{fix}"
@@ -178,6 +188,9 @@ def _of_letor(path: Path, max_decompressed_bytes: int) -> Qrels:
         )
     try:
         return Qrels.from_data(data)
+    except RowError as error:
+        line, _ = find_line(open_text(path, max_decompressed_bytes), error.row)
+        raise ValueError(f"{path}, line {line}: {error.without_row()}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -188,12 +201,18 @@ def _parquet(path: Path) -> Any:
 
 
 def _table(
-    file: TextFile, found: FileFormat, roles: Sequence[tuple[str, Sequence[str]]]
+    file: TextFile,
+    found: FileFormat,
+    roles: Sequence[tuple[str, Sequence[str]]],
+    check: Callable[[Sequence[str], str], None] | None = None,
 ) -> tuple[TextColumns, list[int]]:
     """Columns of a delimited table, and the places of the named ones."""
     names = list(found.columns)
     try:
-        places = [names.index(find_column(names, usual, what)) for what, usual in roles]
+        chosen = [find_column(names, usual, what) for what, usual in roles]
+        if check is not None:
+            check(names, chosen[-1])
+        places = [names.index(name) for name in chosen]
     except ValueError as error:
         raise ValueError(f"{file.path}, line 1: {error}") from None
     columns = read_columns(file, names, found.separator, header=True)

@@ -17,10 +17,17 @@ from rankwise.datasets.column_names import (
     ALL_DOCUMENT_NAMES,
     ALL_QUERY_NAMES,
     GRADE_NAMES,
+    LABEL_NAMES,
+    RUN_ONLY_NAMES,
     SCORE_NAMES,
 )
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.datasets.readers.trec_ids import check_distinct, id_array
+from rankwise.datasets.readers.trec_ids import (
+    GRADES_FIX,
+    SWAPPED,
+    check_distinct,
+    id_array,
+)
 from rankwise.runtime.column_values import first_merged, is_missing
 from rankwise.typing import Float64Array, Int64Array
 
@@ -41,10 +48,23 @@ def find_column(columns: Sequence[str], names: Sequence[str], what: str) -> str:
             )
         if found:
             return found[0]
+    is_judged = names == SCORE_NAMES and {column.lower() for column in columns} & {*LABEL_NAMES}
     raise ValueError(
         f"there must be a column of the {what}, named {' or '.join(map(repr, names))}, got "
-        f"{', '.join(map(repr, columns))}. Rename one."
+        f"{', '.join(map(repr, columns))}. {SWAPPED if is_judged else 'Rename one.'}"
     )
+
+
+def refuse_columns_of_run(columns: Sequence[str], grades: str) -> None:
+    """Raise ValueError if the column that is taken for grades holds the scores of a run."""
+    if grades.lower() not in SCORE_NAMES:
+        return
+    for column in columns:
+        if column.lower() in RUN_ONLY_NAMES:
+            raise ValueError(
+                f"columns {grades!r} and {column!r} are those of a run, not of judgements. "
+                f"{SWAPPED} Grades beside them must be named {LABEL_NAMES[0]!r}."
+            )
 
 
 def qrels_of_frame(frame: Any, source: str = "") -> Qrels:
@@ -105,7 +125,10 @@ def _columns(frame: Any, names: Sequence[str], what: str, source: str) -> list[l
     table = nw.from_native(frame)
     roles = (("query id", ALL_QUERY_NAMES), ("document id", ALL_DOCUMENT_NAMES), (what, names))
     try:
-        chosen = [find_column(table.collect_schema().names(), usual, role) for role, usual in roles]
+        present = table.collect_schema().names()
+        chosen = [find_column(present, usual, role) for role, usual in roles]
+        if names == GRADE_NAMES:
+            refuse_columns_of_run(present, chosen[2])
     except ValueError as error:
         raise ValueError(f"{source}: {error}" if source else str(error)) from None
     table = table.select(chosen)
@@ -141,6 +164,6 @@ def _grades(
         except (ArithmeticError, ValueError):  # NaN, infinity, beyond 64 bits
             raise ValueError(
                 f"grades must be whole numbers, got {grade!r} for query {str(queries[row])!r}, "
-                f"document {str(documents[row])!r} at {where(row)}."
+                f"document {str(documents[row])!r} at {where(row)}. {GRADES_FIX}"
             ) from None
     return values

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.ids import id_text, id_texts
+from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.result_files import read_run
 from rankwise.datasets.readers.result_frames import check_finite, make_run, run_of_frame
-from rankwise.datasets.readers.trec import Run
-from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.readers.trec_ids import SWAPPED, check_distinct
 from rankwise.datasets.table_columns import is_frame
 from rankwise.runtime.column_values import text_array
 
@@ -83,6 +84,11 @@ def as_run(results: Any, tag: str | None = None) -> Run:
         run = _joined([as_run(part) for part in results])
     elif is_frame(results):
         run = run_of_frame(results)
+    elif isinstance(results, Qrels | RankingData):
+        raise TypeError(
+            f"results must be those of a system, got judgements ({type(results).__name__}). "
+            f"{SWAPPED}"
+        )
     else:
         raise TypeError(
             "results must be a Run, a path, a frame, a mapping or a list of these, got "

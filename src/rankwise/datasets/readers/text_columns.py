@@ -46,14 +46,16 @@ class TextColumns:
         except UnicodeDecodeError:
             self._fail(field, bytes.decode, "is not UTF-8 text")
 
-    def integers(self, field: int) -> Int64Array:
-        """Column of a field as int64; whole numbers may have a point, as in 2.0."""
+    def integers(self, field: int, fix: str = "") -> Int64Array:
+        """Column of a field as int64; whole numbers may have a point, as in 2.0.
+
+        ``fix`` ends the message about other numbers.
+        """
         try:
             return np.array(list(map(_integer, self.columns[field])), dtype=np.int64)
         except (ValueError, OverflowError):
-            self._fail(
-                field, lambda token: np.int64(_integer(token)), "is not a whole number of 64 bits"
-            )
+            rule = f"is not a whole number of 64 bits{fix.removesuffix('.')}"
+            self._fail(field, lambda token: np.int64(_integer(token)), rule)
 
     def reals(self, field: int) -> Float64Array:
         """Column of a field as finite float64; whole numbers must keep their value."""

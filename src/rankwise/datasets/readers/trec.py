@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_numbers import exact_float64
+from rankwise.checks.row_errors import RowError
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.text_columns import id_column, lines_of, write_columns
 from rankwise.datasets.readers.trec_ids import check_distinct, id_array, trec_order
@@ -57,16 +58,14 @@ class Qrels:
         """
         if data.judged is not None and data.doc_ids is None:
             data = replace(data, doc_ids=_names(data)[1])  # numbers among all rows
+        rows = np.arange(data.n_samples) if data.judged is None else np.flatnonzero(data.judged)
         data = data.only_judged()
-        whole = data.y == np.floor(data.y)
-        if not whole.all():
-            row = int(np.argmin(whole))
-            raise ValueError(
-                f"y must hold whole grades for qrels, got {data.y[row]} at row {row}. "
-                "Round or bin the labels."
-            )
         qid, doc_ids = _names(data)
-        check_distinct(qid, doc_ids)
+        try:
+            _check_whole(data.y)
+            check_distinct(qid, doc_ids)
+        except RowError as error:
+            raise error.at(int(rows[error.row])) from None
         return cls(qid, doc_ids, data.y.astype(np.int64))
 
     def __len__(self) -> int:
@@ -161,6 +160,15 @@ def run_lines(run: Run) -> Iterator[bytes]:
             id_column("tag", np.array([run.tag], dtype=object))[0],
         ],
     )
+
+
+def _check_whole(y: Float64Array) -> None:
+    """Raise RowError if a label is no grade of qrels."""
+    whole = y == np.floor(y)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        problem = f"y must hold whole grades for qrels, got {y[row]}"
+        raise RowError(problem, row, ". Round or bin the labels.")
 
 
 def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:

@@ -10,8 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rankwise.checks.ids import id_texts
+from rankwise.checks.row_errors import RowError
 from rankwise.runtime.column_values import text_array
 from rankwise.typing import Float64Array, Int64Array
+
+# Ends messages about judgements in the place of a run, or the other way round.
+SWAPPED = "Are the run and its judgements swapped? Pass the run first."
+GRADES_FIX = "Round or bin grades; if these are scores of a run, pass the run first."
 
 
 def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:
@@ -35,9 +40,9 @@ def trec_order(codes: Int64Array, scores: Float64Array, doc_ids: NDArray[Any]) -
 
 
 def check_distinct(
-    qid: NDArray[Any], doc_ids: NDArray[Any], where: Callable[[int], str] = "row {}".format
+    qid: NDArray[Any], doc_ids: NDArray[Any], where: Callable[[int], str] | None = None
 ) -> None:
-    """Raise ValueError if a query has a document twice; ``where`` names a row."""
+    """Raise ValueError if a query has a document twice; ``where`` names a row (None: RowError)."""
     (queries,), _ = string_codes(qid)
     (documents,), n_documents = string_codes(doc_ids)
     keys = queries * n_documents + documents
@@ -45,7 +50,8 @@ def check_distinct(
     twice = order[1:][keys[order][1:] == keys[order][:-1]]
     if twice.size:
         row = int(twice.min())
-        raise ValueError(
-            f"{where(row)}: query {str(qid[row])!r} has document {str(doc_ids[row])!r} a second "
-            "time. A document may appear once in a query."
-        )
+        problem = f"query {str(qid[row])!r} has document {str(doc_ids[row])!r} a second time"
+        fix = ". A document may appear once in a query."
+        if where is None:
+            raise RowError(problem, row, fix)
+        raise ValueError(f"{where(row)}: {problem}{fix}")

@@ -58,7 +58,8 @@ class GammaPosterior:
 
     The prior of mean ``mu`` and strength ``trust`` gives the weights. ``kappa`` is the strength
     that moves the rates: ``trust``, or 0 for raw rates. ``moments`` are mean and variance of the
-    rates for intervals; None: those that ``mu`` and ``kappa`` give.
+    rates for intervals; None: those that ``mu`` and ``kappa`` give. Clicks vary as Poisson clicks
+    that count ``each`` do.
     """
 
     clicks: Float64Array
@@ -67,26 +68,29 @@ class GammaPosterior:
     trust: float
     kappa: float
     moments: tuple[Float64Array, Float64Array] | None = None
+    each: Float64Array | float = 1.0
 
     @property
     def mean(self) -> Float64Array:
         """``(C + kappa mu) / (E + kappa)``; 0 without exposure and shrinkage."""
-        total = self.exposure + self.kappa
+        kappa = self.each * self.kappa
+        total = self.exposure + kappa
         return np.divide(
-            self.clicks + self.kappa * self.mu, total, out=np.zeros(len(total)), where=total > 0
+            self.clicks + kappa * self.mu, total, out=np.zeros(len(total)), where=total > 0
         )
 
     @property
     def weight(self) -> Float64Array:
         """Share of the pair's own clicks in the best mean, ``E / (E + trust)``."""
-        return _share(self.exposure, self.trust)
+        return _share(self.exposure / self.each, self.trust)
 
     def _shape_rate(self) -> tuple[Float64Array, Float64Array]:
         if self.moments is not None:
             mean, variance = self.moments
             return mean**2 / variance, mean / variance
         prior = self.kappa * self.mu if self.kappa > 0 else JEFFREYS
-        return self.clicks + prior, np.maximum(self.exposure + self.kappa, 1e-300)
+        rate = np.maximum(self.exposure / self.each + self.kappa, 1e-300)
+        return self.clicks / self.each + prior, rate
 
     def quantile(self, p: float) -> Float64Array:
         """Quantile of the rate of each pair."""

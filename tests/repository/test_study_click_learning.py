@@ -9,6 +9,7 @@ import pytest
 
 from rankwise.clicks import ClickRanker
 
+CAUSES = Path(__file__).parents[2] / "docs" / "study_click_causes.txt"
 OUTPUT = Path(__file__).parents[2] / "docs" / "study_click_learning.txt"
 CORRECTIONS = ("coec", "harvest", "pbm", "ips", "known", "cells")
 LEARNERS = ("naive", *CORRECTIONS, "position", "LightGBM", "XGBoost")
@@ -110,3 +111,29 @@ def test_boosters_and_known_examination(cells):
     assert max(gain for cell, gain in gains.items() if cell[0] == "bundled") < 0.0035
     assert max(gains.values()) == pytest.approx(0.033, abs=6e-4)
     assert all(gain < 0 for cell, gain in gains.items() if cell[:2] == ("bundled", "trust"))
+
+
+def test_the_cause_is_the_logging_ranker_and_not_the_log():
+    found = {}
+    for line in CAUSES.read_text("utf-8").splitlines()[2:]:
+        words = line.split()
+        found[words[0], words[1], int(words[2])] = [float(word) for word in words[3:]]
+    assert len(found) == 12
+    clicks, moved, good, logger, ctr, coec, plain, weighted = 0, 2, 3, 4, 5, 6, 10, 11
+    for user in ("pbm", "dbn"):
+        for n in (1000, 10_000):
+            ours, theirs = found["mq2008", user, n], found["bundled", user, n]
+            assert ours[clicks] > 0.9 * theirs[clicks]
+            assert ours[moved] > 0.92 * theirs[moved]
+            assert theirs[logger] == pytest.approx(-0.06, abs=5e-3)
+            assert 0.097 < ours[logger] < 0.115
+            assert ours[good] == pytest.approx(0.2, abs=0.01)
+            assert ours[coec] < ours[ctr] + 0.003
+        cost = found["mq2008", user, 1000]
+        assert 0.0235 < cost[plain] - cost[weighted] < 0.0315
+        for name in ("bundled", "mslr"):
+            gain = found[name, user, 1000]
+            assert gain[weighted] - gain[plain] > 0.0145
+    assert found["bundled", "pbm", 10_000][ctr : coec + 1] == [0.236, 0.342]
+    assert found["mq2008", "pbm", 1000][ctr : coec + 1] == [0.5, 0.489]
+    assert found["mq2008", "pbm", 10_000][ctr : coec + 1] == [0.586, 0.588]

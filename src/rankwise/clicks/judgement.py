@@ -437,7 +437,7 @@ def _conjugate(
     mu, fitted = fit(*counts)
     moments = None
     if shrinkage == "fit":
-        moments = average_strengths(*counts, binomial=posterior is BetaPosterior)
+        moments = average_strengths(*counts, fitted, binomial=posterior is BetaPosterior)
     return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage), moments, each)
 
 

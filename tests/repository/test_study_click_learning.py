@@ -139,3 +139,19 @@ def test_the_cause_is_the_logging_ranker_and_not_the_log():
     assert found["bundled", "pbm", 10_000][ctr : coec + 1] == [0.236, 0.342]
     assert found["mq2008", "pbm", 1000][ctr : coec + 1] == [0.5, 0.489]
     assert found["mq2008", "pbm", 10_000][ctr : coec + 1] == [0.586, 0.588]
+
+
+def test_intervals_hold_their_level_where_pairs_were_shown_often():
+    found = {}
+    for line in (CAUSES.parent / "study_click_coverage.txt").read_text("utf-8").splitlines():
+        words = line.split()
+        if words and words[0] in ("pbm", "trust", "dbn"):
+            found[words[0], int(words[1])] = [float(w) if w != "-" else math.nan for w in words[2:]]
+    assert {n for _, n in found} == {1000, 5000, 20_000}
+    assert len(found) == 9
+    for (_, n), shares in found.items():
+        known = [share for share in shares if not math.isnan(share)]
+        assert min(known) > 0.92
+        assert max(share for share in shares[:4] if not math.isnan(share)) < 0.97
+        assert max(known) < (0.97 if n == 20_000 else 0.995)
+        assert n < 20_000 or min(known) > 0.93

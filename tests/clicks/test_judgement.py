@@ -174,9 +174,29 @@ def test_rates_are_averaged_over_strengths(binomial):
             total += share
             mean = mean + share * posterior.mean()
             square = square + share * (posterior.var() + posterior.mean() ** 2)
-    found = average_strengths(clicks, n, binomial=binomial)
+    found = average_strengths(clicks, n, 10.0, binomial=binomial)
     np.testing.assert_allclose(found[0], mean / total, rtol=0.02)
     np.testing.assert_allclose(found[1], square / total - (mean / total) ** 2, rtol=0.04)
+
+
+@pytest.mark.parametrize("method", ["ctr", "coec", "harvest"])
+def test_long_logs_leave_nothing_to_the_prior(method):
+    """With millions of impressions a pair, intervals are those of raw rates."""
+    log = ClickLog.from_columns(
+        ["q"] * 4, list("aabb"), [1] * 4, [1, 0, 1, 0], weight=[1e6, 3e6, 2e6, 2e6]
+    )
+    judged, raw = (
+        judgements(log, method, propensities=[1.0] if method == "harvest" else None, shrinkage=s)
+        for s in ("fit", 0.0)
+    )
+    for end in ("low", "high"):
+        np.testing.assert_allclose(getattr(judged, end), getattr(raw, end), rtol=1e-5)
+    for weight in (1e-6, 1e-9):
+        few = ClickLog.from_columns(
+            ["q"] * 4, list("aabb"), [1] * 4, [1, 0, 1, 0], weight=[1e6, 1, 1, weight]
+        )
+        judged = judgements(few, "ctr", shrinkage="fit")
+        assert np.isfinite([judged.low, judged.high]).all()
 
 
 @pytest.mark.parametrize("n_pairs", [40, 300])

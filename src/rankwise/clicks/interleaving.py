@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from rankwise.clicks.simulation import check_examination, examination_at
 from rankwise.datasets.readers.result_lists import as_run
-from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.readers.trec_ids import trec_order
 from rankwise.groups import QueryGroups
 from rankwise.runtime.column_values import text_array
@@ -56,10 +55,6 @@ class Interleaving:
 
     def __len__(self) -> int:
         return len(self.place)
-
-    def to_run(self) -> Run:
-        """The lists as a run."""
-        return Run(self.qid, self.doc_ids, -self.place.astype(np.float64), "interleaved")
 
 
 def interleave(

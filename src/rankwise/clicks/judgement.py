@@ -419,20 +419,26 @@ def _fit_posterior(
         each = np.ones(len(n))
         np.divide(rate * squares, looks, out=each, where=looks > 0)
         each = 1.0 - np.minimum(each, MOST_CERTAIN)
-        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks / each, looks / each, shrinkage)
+        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks, looks, shrinkage, each)
     if method == "ips":
         return _ips(log, cells, n, propensities, shrinkage, notes)
     return _by_model(log, method, notes)
 
 
 def _conjugate(
-    posterior: Any, fit: Any, clicks: Float64Array, exposure: Float64Array, shrinkage: Any
+    posterior: Any,
+    fit: Any,
+    clicks: Float64Array,
+    exposure: Float64Array,
+    shrinkage: Any,
+    each: Float64Array | float = 1.0,
 ) -> Any:
-    mu, fitted = fit(clicks[exposure > 0], exposure[exposure > 0])
+    counts = clicks / each, exposure / each
+    mu, fitted = fit(*counts)
     moments = None
     if shrinkage == "fit":
-        moments = average_strengths(clicks, exposure, binomial=posterior is BetaPosterior)
-    return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage), moments)
+        moments = average_strengths(*counts, fitted, binomial=posterior is BetaPosterior)
+    return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage), moments, each)
 
 
 def _strengths(fitted: float, shrinkage: Any) -> tuple[float, float]:

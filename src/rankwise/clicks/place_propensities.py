@@ -105,7 +105,7 @@ def propensities(
     Intervals of "random" and "harvest" are those of resampling whole queries, to first order: t
     intervals of log g from the spread of the queries' derivatives (cluster-robust). Those of "em"
     come from the information matrix and take impressions as independent: with 300 pairs near their
-    places, 95 % intervals held the truth in 93, 94, 94 and 92 % at 10, 33, 100 and 333 impressions
+    places, 95 % intervals held the truth in 93, 93, 95 and 96 % at 10, 33, 100 and 333 impressions
     per pair (:doc:`/clicks_explained`). Where pairs are rare and some are clicked nearly always, EM
     keeps a bias upwards that its intervals leave out; "harvest" does not. All methods assume that
     examination depends on the place alone.

@@ -46,10 +46,9 @@ from rankwise.typing import Float64Array
 LEAST_STRENGTH, MOST_STRENGTH = 1e-3, 1e7
 # Prior that a pair without shrinkage keeps for its interval: that of Jeffreys.
 JEFFREYS = 0.5
-# Strengths that intervals average over, in units of the mean exposure of a pair; and the pairs that
-# say how likely they are: with more, the strength is certain anyway.
-STRENGTHS = np.geomspace(0.02, 1000.0, 40)
-MOST_PAIRS = 50_000
+# Intervals average over so many strengths, and so many pairs say how likely these are: with more,
+# the strength is certain anyway.
+N_STRENGTHS, MOST_PAIRS = 60, 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,8 @@ class GammaPosterior:
 
     The prior of mean ``mu`` and strength ``trust`` gives the weights. ``kappa`` is the strength
     that moves the rates: ``trust``, or 0 for raw rates. ``moments`` are mean and variance of the
-    rates for intervals; None: those that ``mu`` and ``kappa`` give.
+    rates for intervals; None: those that ``mu`` and ``kappa`` give. Clicks vary as Poisson clicks
+    that count ``each`` do.
     """
 
     clicks: Float64Array
@@ -67,26 +67,29 @@ class GammaPosterior:
     trust: float
     kappa: float
     moments: tuple[Float64Array, Float64Array] | None = None
+    each: Float64Array | float = 1.0
 
     @property
     def mean(self) -> Float64Array:
         """``(C + kappa mu) / (E + kappa)``; 0 without exposure and shrinkage."""
-        total = self.exposure + self.kappa
+        kappa = self.each * self.kappa
+        total = self.exposure + kappa
         return np.divide(
-            self.clicks + self.kappa * self.mu, total, out=np.zeros(len(total)), where=total > 0
+            self.clicks + kappa * self.mu, total, out=np.zeros(len(total)), where=total > 0
         )
 
     @property
     def weight(self) -> Float64Array:
         """Share of the pair's own clicks in the best mean, ``E / (E + trust)``."""
-        return _share(self.exposure, self.trust)
+        return _share(self.exposure / self.each, self.trust)
 
     def _shape_rate(self) -> tuple[Float64Array, Float64Array]:
         if self.moments is not None:
             mean, variance = self.moments
             return mean**2 / variance, mean / variance
         prior = self.kappa * self.mu if self.kappa > 0 else JEFFREYS
-        return self.clicks + prior, np.maximum(self.exposure + self.kappa, 1e-300)
+        rate = np.maximum(self.exposure / self.each + self.kappa, 1e-300)
+        return self.clicks / self.each + prior, rate
 
     def quantile(self, p: float) -> Float64Array:
         """Quantile of the rate of each pair."""
@@ -112,7 +115,7 @@ class BetaPosterior(GammaPosterior):
     def _shapes(self) -> tuple[Float64Array, Float64Array]:
         if self.moments is not None:
             mean, variance = self.moments
-            total = mean * (1 - mean) / variance - 1
+            total = np.maximum(mean * (1 - mean) / variance - 1, 1e-9)
             return total * mean, total * (1 - mean)
         mu, kappa = (self.mu, self.kappa) if self.kappa > 0 else (0.5, 2 * JEFFREYS)
         missed = np.maximum(self.exposure - self.clicks, 0.0)
@@ -225,18 +228,19 @@ def cut_grades(
 
 
 def average_strengths(
-    clicks: Float64Array, exposure: Float64Array, *, binomial: bool
+    clicks: Float64Array, exposure: Float64Array, fitted: float, *, binomial: bool
 ) -> tuple[Float64Array, Float64Array]:
     """Mean and variance of each rate, over the strengths of the prior that its clicks allow.
 
     The variance of the rates has a flat prior, so that strengths have ``1 / kappa^2``, and so has
-    mu: given a strength, it is known up to its standard error.
+    mu: given a strength, it is known up to its standard error. ``fitted`` is the likeliest one.
     """
     used = np.flatnonzero(exposure > 0)
     some = used[:: -(-len(used) // MOST_PAIRS)]
     C, E = clicks[some], exposure[some]
-    strengths = STRENGTHS * E.mean()
-    value, mu, error = np.empty((3, len(strengths)))
+    usual = float(E.mean())
+    strengths = np.geomspace(0.02 * min(usual, fitted), 1000 * usual, N_STRENGTHS)
+    value, mu, error = np.empty((3, N_STRENGTHS))
     for k, kappa in enumerate(strengths):
         w = (kappa + binomial) / (kappa + E)
         mu[k] = np.clip((w * C).sum() / (w * E).sum(), 1e-9, 1 - 1e-9 if binomial else np.inf)
@@ -246,16 +250,16 @@ def average_strengths(
     value += np.log(strengths) - 2 * np.log(strengths + binomial)
     share = np.exp(value - value.max())
     share /= share.sum()
-    mean, square = np.zeros((2, len(clicks)))
-    for k in np.flatnonzero(share > 1e-6):
+    likely = np.flatnonzero(share > 1e-6)
+    mean, variance = np.zeros((2, len(clicks)))
+    for k in likely:
+        mean += share[k] * (clicks + strengths[k] * mu[k]) / (exposure + strengths[k])
+    for k in likely:
         total = exposure + strengths[k]
         m = (clicks + strengths[k] * mu[k]) / total
-        variance = (
-            m * (1 - binomial * m) / (total + binomial) + (strengths[k] / total) ** 2 * error[k]
-        )
-        mean += share[k] * m
-        square += share[k] * (variance + m**2)
-    return mean, square - mean**2
+        given = m * (1 - binomial * m) / (total + binomial)
+        variance += share[k] * (given + (strengths[k] / total) ** 2 * error[k] + (m - mean) ** 2)
+    return mean, np.maximum(variance, 1e-24 * mean**2)
 
 
 def _gamma_poisson(C: Float64Array, E: Float64Array, mu: float, kappa: float) -> Float64Array:

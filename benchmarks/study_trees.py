@@ -28,7 +28,7 @@ from rankwise.metrics import parse
 from rankwise.text import load_cf_letor
 
 N_TREES, N_SPLITS, TRAIN_SHARE = 100, 3, 0.7
-N_ROWS_OF_SIZES = 60_000
+N_ROWS_OF_SIZES = 120_000
 N_TREES_OF_CAUSES, N_ROWS_OF_CAUSES = 60, 36_000
 TRUNCATION = 30
 LIGHT = {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "force_row_wise": True}

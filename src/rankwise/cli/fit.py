@@ -57,8 +57,8 @@ def fit(
 
     Open parameters (C=val, early stopping) are chosen on validation data: --vali-data, or the
     validation part of the fold that DATA names. Without validation data, C=val uses
-    cross-validation, and early stopping a quarter of the training queries. The ranker "auto" tries
-    several rankers for a minute (--set time_budget=SECONDS) and blends them.
+    cross-validation, and early stopping a quarter of the training queries. The ranker "auto"
+    tries several rankers for a minute (--set time_budget=SECONDS) and blends them.
 
     With --text, DATA is a folder written by 'rankwise index', and --out is a folder for
     'rankwise search', which retrieves documents and reranks them.

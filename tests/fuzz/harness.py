@@ -42,7 +42,8 @@ class Target:
     base_bytes, bytes_per_byte : int
         Memory that one case may allocate: ``base_bytes + bytes_per_byte * len(input)``.
     measures_memory : bool
-        False for cases that compile kernels: measuring doubles the time of compilation.
+        False for cases that compile kernels: measuring doubles the time of compilation. What the
+        others may allocate is limited too.
     """
 
     name: str
@@ -98,8 +99,8 @@ def run_cases(
     for case in cases[:2]:  # imports and compilation belong to no case
         yield case
         _outcome(target, case_rng(target.name, case), path)
-    _limit_addresses(SPARE_ADDRESSES)
-    if target.measures_memory:
+    if target.measures_memory:  # compiled kernels and stacks of threads take addresses of their own
+        _limit_addresses(SPARE_ADDRESSES)
         tracemalloc.start(1)
     start = time.perf_counter()
     try:

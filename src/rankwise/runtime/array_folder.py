@@ -28,6 +28,8 @@ from rankwise.structure.rules import StructureError
 HEADER = "arrays.json"
 DAMAGED = "the file does not match its checksum"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+# As np.save begins files. Other versions may claim a header of up to 4 GiB, which NumPy allocates.
+_MAGIC = b"\x93NUMPY\x01\x00"
 # Files of writes that may still be under way are kept; a write takes less than this.
 _SECONDS = 3600.0
 
@@ -145,6 +147,9 @@ def _parse_header(folder: Path) -> Json:
 
 def _map(path: Path, entry: Json, mode: Literal["r", "c"]) -> NDArray[Any]:
     try:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise ValueError("the file does not start as written")
         array: Any = np.lib.format.open_memmap(path, mode=mode)
         size = path.stat().st_size
     except FileNotFoundError:

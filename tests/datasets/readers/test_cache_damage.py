@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -162,6 +163,24 @@ def test_bits_of_the_description_of_an_array_are_seen_or_mean_nothing(source, fo
         damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         assert_same(read_letor(source), expected)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_length_that_a_file_claims_for_its_description_is_not_allocated(
+    source, folder, parses, version
+):
+    expected = read_letor(source, cache=False)
+    read_letor(source)
+    path = array_file(folder, "y")
+    damaged = bytearray(path.read_bytes())
+    damaged[6] = version  # four bytes of length: the brace and a quotation mark count as two
+    path.write_bytes(damaged)
+    tracemalloc.start()
+    assert_same(read_letor(source), expected)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 10_000_000
+    assert len(parses) == 3
 
 
 def test_a_large_cache_is_checked_in_parts(source, folder, parses, monkeypatch):

@@ -216,9 +216,27 @@ class Sometimes(Rule):
         return self.rule.check(value, where, scope)
 
 
+@dataclass(frozen=True)
+class Fingerprint(Rule):
+    """Counts and hash of training rows, see :func:`rankwise.rows.training_fingerprint`."""
+
+    def check(self, value: Any, where: str, scope: Scope) -> Found:
+        if not isinstance(value, dict) or value.keys() != _FINGERPRINT.keys():
+            raise broken(where, f"be a dictionary of {', '.join(_FINGERPRINT)}", value)
+        for key, rule in _FINGERPRINT.items():
+            yield from rule.check(value[key], f"{where}[{key!r}]", scope)
+
+
+_FINGERPRINT: dict[str, Rule] = {
+    "n_samples": Number("i", low=0),
+    "n_features": Number("i", low=1, size="n_features_in_"),
+    "n_queries": Number("i", low=0),
+    "dtype": Word(),
+    "sha256": Word(),
+}
 # Attributes of every fitted estimator.
 TRAINED_ON: dict[str, Rule] = {
     "n_features_in_": Number("i", low=1, size="n_features_in_"),
     "feature_names_in_": Sometimes(Names("n_features_in_")),
-    "fit_fingerprint_": Sometimes(Plain()),
+    "fit_fingerprint_": Sometimes(Fingerprint()),
 }

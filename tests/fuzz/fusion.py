@@ -56,9 +56,10 @@ def make(rng: Rng) -> bytes:
         options["weights"] = rng.choice(
             [0.0, 0.1, 0.3, 1.0, 2.0, 1e-300, 1e300], n_systems
         ).tolist()
-    for name, (_, least, largest) in RULES[rule].parameters.items():
+    for name, constant in RULES[rule].parameters.items():
         if rng.random() < 0.5:
-            options[name] = float(rng.choice([least, min(largest, 1e3), 0.5, 7.0, 1e300]))
+            ends = constant.least, min(constant.largest, 1e3)
+            options[name] = float(rng.choice([*ends, 0.5, 7.0, 1e300]))
     return json.dumps({"systems": systems, "rule": rule, **options}).encode()
 
 

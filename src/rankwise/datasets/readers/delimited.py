@@ -277,10 +277,7 @@ def read_delimited(
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
             check_infinite(file, table)
-            exact = dict.fromkeys(columns.score_columns, "scores")
-            if columns.label is not None:
-                exact |= {columns.label: "label"}
-            check_exact(file, table, exact)
+            check_exact(file, table, columns)
         _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:

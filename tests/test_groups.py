@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -102,6 +103,7 @@ def test_large_integers_stay_distinct(qid):
         (np.array(["a", "2", 2], dtype=object), 2),
         (pd.Series(["7", 7.0, "b"], dtype=object), 1),
         ([b"3", 4, 3], 2),
+        ([Decimal("1.0"), float("inf"), "1"], 2),
     ],
 )
 def test_an_id_as_number_and_as_text_is_refused(qid, row):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
@@ -306,7 +307,8 @@ def _text(value: Any) -> str:
     """Text of an id, as readers give it."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    is_float = isinstance(value, float | np.floating | Decimal)
+    is_whole = is_float and float(value).is_integer() and value == int(value)
     return str(int(value) if is_whole else value)
 
 

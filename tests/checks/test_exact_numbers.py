@@ -5,11 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator
 
-from rankwise import RankingData, evaluate
+from rankwise import RankingData, evaluate, stream
 from rankwise.checks.exact_numbers import exact_float64, order_keeping_float64, token_changes
 from rankwise.checks.rows import check_target, check_weight
 from rankwise.datasets import Run, read_letor, read_qrels, read_run, read_table
@@ -158,7 +159,8 @@ def test_no_reader_of_numbers_loses_a_digit(token, tmp_path):
     }
     for name, (text, read) in files.items():
         (tmp_path / name).write_text(text)
-        with pytest.raises(ValueError, match=rf"{name}, line [23].*float64 changes|float64 keeps"):
+        said = rf"{name}(, line [23].*float64 changes|: .*float64 keeps.* at line 3)"
+        with pytest.raises(ValueError, match=said):
             read(tmp_path / name)
         (tmp_path / name).write_text(text.replace(token, "9007199254740992e0"))
         found = read(tmp_path / name)
@@ -186,6 +188,57 @@ def test_labels_that_float64_changes_are_refused(labels):
     with pytest.raises(ValueError, match="label in column 'y' must hold numbers that float64"):
         RankingData.from_frame(pd.DataFrame({"qid": [1, 1], "y": labels, "x": [1.0, 2.0]}))
     assert check_target(np.array([LIMIT, 2**62])).tolist() == [LIMIT, 2.0**62]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [Decimal(1), Decimal(LIMIT + 1)],
+        np.array([Decimal(1), Decimal(LIMIT + 1)]),
+        pd.Series([1, LIMIT + 1], dtype="Int64"),
+        pa.array([1, LIMIT + 1]),
+        [0.5, LIMIT + 1],
+        [1, 2**70 + 1],
+    ],
+    ids=["Decimals", "objects", "Int64", "Arrow", "mixed", "beyond int64"],
+)
+def test_labels_and_weights_of_any_type_are_exact(labels):
+    said = r"must hold numbers that float64 keeps, .* at row 1"
+    with pytest.raises(ValueError, match=f"y {said}"):
+        check_target(labels)
+    with pytest.raises(ValueError, match=f"sample_weight {said}"):
+        check_weight(labels, 2)
+    with pytest.raises(ValueError, match=f"y {said}"):
+        evaluate(labels, [1.0, 2.0], None, "AP")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame])
+@pytest.mark.parametrize("kind", [int, Decimal])
+@pytest.mark.parametrize("role", ["label", "sample_weight"])
+def test_columns_of_frames_are_exact_beside_missing_labels(make, kind, role):
+    columns = {"qid": [1, 1, 1], "label": [kind(1), None, kind(2)], "x": [1.0, 2.0, 3.0]}
+    columns[role] = [kind(1), None if role == "label" else kind(1), kind(LIMIT + 1)]
+    if make is pd.DataFrame and kind is int:
+        columns["label"] = pd.array(columns["label"], dtype="Int64")
+    said = f"{role} in column '{role}' must hold numbers that float64 keeps, .* at row 2"
+    with pytest.raises(ValueError, match=said):
+        RankingData.from_frame(make(columns), unjudged="missing")
+    columns[role] = [kind(1), kind(1), kind(LIMIT)]
+    found = RankingData.from_frame(make(columns), unjudged="missing")
+    assert (found.y if role == "label" else found.sample_weight)[2] == LIMIT
+
+
+@pytest.mark.parametrize("role", ["label", "sample_weight"])
+def test_streams_of_text_are_exact(role, tmp_path):
+    header = "label,qid,f,sample_weight" if role == "label" else "sample_weight,qid,f,label"
+    lines = [header, "1,1,2,1", "9007199254740993,1,3,1", "1,1,2,1"]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=f"rows.csv: {role} in column '{role}' .* at line 3"):
+        list(stream(path))
+    path.write_text(path.read_text().replace("993", "992"))
+    (chunk,) = stream(path)
+    assert getattr(chunk, "y" if role == "label" else role).tolist() == [1, LIMIT, 1]
 
 
 def test_scores_of_systems():

@@ -71,6 +71,34 @@ def test_evaluate(rankwise, model, part, rows):
     assert done.json["measures"]["nDCG@10"]["mean"] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.fixture(params=["cv", "letor", "test part", "folder"])
+def split(request, part, tmp_path):
+    """Arguments of compare for rows without their first and last columns, by way of splitting."""
+    text = "".join(f"{line.rpartition(' ')[0]}\n" for line in part.read_text().splitlines())
+    part.write_text(text)
+    folder = tmp_path / "folds"
+    for name in ("train", "vali", "test"):
+        (folder / "Fold1").mkdir(parents=True, exist_ok=True)
+        (folder / "Fold1" / f"{name}.txt").write_text(text)
+    return {
+        "cv": [part, "--cv", "2"],
+        "letor": [part, "--cv", "letor"],
+        "test part": [part, "--test-data", part],
+        "folder": [folder],
+    }[request.param]
+
+
+def test_compare(rankwise, model, split, rows):
+    done = rankwise("compare", *split, "--rankers", model, "--measures", "nDCG@10", "--json")
+    assert done.code == 0, done.err
+    rows.X[:, -1] = 0
+    expected = rw.evaluate(rows.y, rw.load(model).predict(rows.X), rows.qid, "nDCG@10")
+    (spec,) = done.json["measures"].values()
+    found = np.concatenate([cell["values"][spec] for cell in done.json["cells"]])
+    wanted = expected.per_query["nDCG@10"]
+    np.testing.assert_allclose(np.sort(found), np.sort(wanted), atol=1e-9)
+
+
 def test_drift(rankwise, model, part):
     done = rankwise("lint", part, "--against", model, "--json")
     moved = [column["name"] for column in json.loads(done.out)["columns"] if column["has_moved"]]
@@ -91,8 +119,9 @@ def test_a_model_of_text_from_1_refuses_index_0(rankwise, tmp_path):
     train = write_from(1, judged_data(0), tmp_path / "train.txt")
     other = write_from(0, judged_data(5), tmp_path / "other.txt")
     assert rankwise("fit", train, "--ranker", "ridge", "--out", tmp_path / "m").code == 0
-    for command in ("predict", "evaluate"):
-        done = rankwise(command, tmp_path / "m", other)
+    commands = (["predict", tmp_path / "m", other], ["evaluate", tmp_path / "m", other])
+    for command in (*commands, ["compare", other, "--rankers", tmp_path / "m"]):
+        done = rankwise(*command)
         assert done.code == 1
         assert "index 0 in a file whose indices start at 1" in done.err
 

@@ -477,6 +477,10 @@ def test_the_published_judgements_are_read():
         ({"grades": 3, "thresholds": [2.0, 1.0]}, "thresholds must be grades - 1 ascending"),
         ({"certainty": 1.0}, r"certainty must be in \(0, 1\)"),
         ({"method": "ips", "propensities": [1.0]}, "propensities must cover 4 places"),
+        (
+            {"method": "harvest", "propensities": [0.0] * 4},
+            "propensities must be > 0 at some place",
+        ),
         ({"method": "ips", "propensities": [1.0, 0, 1, 1]}, "must be > 0, got 0 at place 2"),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.runtime.column_values import convert_to_array
 from rankwise.typing import Float64Array
 
 # All whole numbers up to this one are doubles; beyond it, two of them can become one.
@@ -82,6 +83,21 @@ def exact_float64(
             "offset, or pass ranks."
         )
     return out
+
+
+def check_exact(values: Any, numbers: NDArray[Any], name: str) -> None:
+    """Raise NotExactError if ``numbers``, converted from ``values``, changed a whole number.
+
+    ``values`` may be a column of any library, with missing values; its floats are not checked.
+    """
+    rows = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
+    if not len(rows):
+        return
+    array = convert_to_array(values).ravel()
+    if array.dtype.kind == "f" and isinstance(values, list | tuple):
+        array = np.array(values, dtype=object).ravel()  # NumPy made floats of its integers
+    if array.dtype.kind in "iuO":
+        exact_float64(array[rows], name, lambda at: f"row {rows[at]}")
 
 
 def order_keeping_float64(values: Any, name: str) -> Float64Array:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
-from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
+from rankwise.checks.exact_numbers import check_exact
 from rankwise.checks.frames import (
     TIMES,
     check_is_table,
@@ -281,7 +281,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
             f"Sparse data was passed for {name}, but dense data is required. "
             f"Use {name}.toarray().ravel()."
         )
-    y = convert_to_values(y)
+    given, y = y, convert_to_values(y)
     if y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     if y.ndim == 2 and y.shape[1] == 1:
@@ -302,6 +302,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
             "of samples). Pass one label per row of X."
         )
     y = _convert_to_float(y, name, "Encode grades as numbers, larger for more relevant.")
+    check_exact(given, y, name)
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise ValueError(
@@ -315,7 +316,7 @@ def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False
     """One weight >= 0 per row, which counts as repetition; only in a part may all be zero."""
     weight = convert_to_values(sample_weight)
     if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
-        weight = np.full(n_samples, float(weight))
+        sample_weight = weight = np.full(n_samples, float(weight))
     if weight.ndim != 1:
         raise ValueError(
             "Sample weights must be 1D array or scalar, "
@@ -327,6 +328,7 @@ def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False
             f"got {len(weight)}. Pass one weight per row of X."
         )
     weight = _convert_to_float(weight, "sample_weight", "Pass one weight per row of X.")
+    check_exact(sample_weight, weight, "sample_weight")
     if not np.isfinite(weight).all():
         raise ValueError(
             "sample_weight contains NaN or infinity at row "
@@ -350,12 +352,9 @@ def _convert_to_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Floa
         reason = f" ({text!r} is text)"
     elif values.dtype.kind in "biufO":
         try:
-            numbers = values.astype(np.float64)
+            return values.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             reason = f" ({error})"
-        else:
-            is_large = values.dtype.kind in "iuO" and (np.abs(numbers) >= LARGEST_EXACT).any()
-            return exact_float64(values, name) if is_large else numbers
     raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
 from rankwise.cli._errors import UsageError, usage
 from rankwise.cli._files import (
+    ANY_LAYOUT,
     PACKED,
+    LetorLayout,
     data_name,
     exists,
     expand_patterns,
@@ -45,6 +47,7 @@ def load_folds(
     columns: ColumnOptions = NO_COLUMNS,
     *,
     splits: bool = True,
+    layout: LetorLayout = ANY_LAYOUT,
 ) -> tuple[RankingData | Fold | FoldedData, int | None]:
     """Load data for a comparison, and the number of folds to split it into (None: as loaded).
 
@@ -60,20 +63,22 @@ def load_folds(
         Options that assign the columns of tables.
     splits : bool
         Whether a single table is split even without ``folds``.
+    layout : LetorLayout
+        Columns that models expect in LETOR text.
     """
     n_folds = _fold_number(folds)
     with waiting("Reading"):
         if test is not None:
             if folds is not None:
                 raise UsageError("--test-data defines a single fold. Drop --cv.")
-            return _one_fold(data, vali, test, columns), None
+            return _one_fold(data, vali, test, columns, layout), None
         if vali is not None:
             raise UsageError(
                 "--vali-data needs --test-data. Add it, or drop --vali-data to split DATA."
             )
         if folds == "letor":
-            return _letor_folds(data, columns), None
-        loaded = _load(data, columns=columns)
+            return _letor_folds(data, columns, layout), None
+        loaded = _load_wide(data, columns, layout)
     if _is_table(loaded) and not (loaded.n_features or loaded.score_columns):
         # Compared on these rows alone, documents without a judgement would not count against a run.
         refuse_results(data)
@@ -162,8 +167,21 @@ def _load(
     if len(data) == 1 and Path(data[0]).is_dir():
         folds = _fold_folders(Path(data[0]))
         if folds:
-            return _folds_of_folder(Path(data[0]), folds, columns)
+            layout = LetorLayout(n_features, first_index)
+            return _folds_of_folder(Path(data[0]), folds, columns, layout)
     return read_files(data, n_features, columns, names, first_index)
+
+
+def _load_wide(data: Sequence[str], columns: ColumnOptions, layout: LetorLayout) -> Any:
+    """Load what DATA names, with at least the columns of LETOR text that models expect."""
+    loaded = _load(data, None, columns, None, layout.first_index)
+    if not exists(data[0]):
+        return loaded
+    if _is_table(loaded) and (
+        loaded.feature_names is not None or loaded.n_features >= (layout.n_features or 0)
+    ):
+        return loaded
+    return _load(data, layout.n_features, columns, None, layout.first_index)
 
 
 def _load_known(text: str) -> Any:
@@ -194,11 +212,17 @@ def _load_known(text: str) -> Any:
     return table
 
 
-def _one_fold(data: Sequence[str], vali: str | None, test: str, columns: ColumnOptions) -> Fold:
+def _one_fold(
+    data: Sequence[str],
+    vali: str | None,
+    test: str,
+    columns: ColumnOptions,
+    layout: LetorLayout,
+) -> Fold:
     from rankwise.datasets import Fold
 
     paths = [list(data), [test], *([[vali]] if vali else [])]
-    train, testing, *validation = same_width(paths, columns)
+    train, testing, *validation = same_width(paths, columns, layout)
     return Fold(train, validation[0] if validation else None, testing, "fold1")
 
 
@@ -210,7 +234,9 @@ def _fold_folders(folder: Path) -> list[Path]:
     )
 
 
-def _folds_of_folder(folder: Path, folds: list[Path], columns: ColumnOptions) -> FoldedData:
+def _folds_of_folder(
+    folder: Path, folds: list[Path], columns: ColumnOptions, layout: LetorLayout
+) -> FoldedData:
     """Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt, …"""
     from rankwise.datasets import Fold, FoldedData
 
@@ -218,7 +244,7 @@ def _folds_of_folder(folder: Path, folds: list[Path], columns: ColumnOptions) ->
         train, vali, test = (
             [str(_part_file(folds[index], what))] for what in ("train", "vali", "test")
         )
-        tables = same_width([train, test, vali], columns)
+        tables = same_width([train, test, vali], columns, layout)
         return Fold(tables[0], tables[2], tables[1], folds[index].name.lower())
 
     return FoldedData(folder.name, tuple(fold.name.lower() for fold in folds), make)
@@ -241,7 +267,7 @@ def _part_file(folder: Path, what: str) -> Path:
     raise UsageError(f"{folder} has no {what}.txt (nor .csv, .tsv or .parquet).")
 
 
-def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
+def _letor_folds(data: Sequence[str], columns: ColumnOptions, layout: LetorLayout) -> FoldedData:
     """Rotate the given files, or five parts of one table, as LETOR does."""
     from rankwise.datasets import Fold, FoldedData
     from rankwise.datasets.data import join_data
@@ -249,7 +275,7 @@ def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
 
     data = expand_patterns(data)
     if len(data) == 1:
-        loaded = _load(data, columns=columns)
+        loaded = _load_wide(data, columns, layout)
         if _is_table(loaded):
             _check_enough(loaded, LETOR_PARTS, "--cv letor", data)
             return letor_folds(loaded, LETOR_PARTS)
@@ -257,7 +283,7 @@ def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
     k = len(data)
     if k < 3:
         raise UsageError(f"--cv letor needs one table or at least three files, got {k}.")
-    parts = same_width([[path] for path in data], columns)
+    parts = same_width([[path] for path in data], columns, layout)
     name = data_name(data)
 
     def make(i: int) -> Fold:

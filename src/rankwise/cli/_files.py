@@ -7,7 +7,7 @@ from dataclasses import replace
 from glob import glob
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
 from rankwise.cli._errors import JobError, UsageError
@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq")
+
+
+class LetorLayout(NamedTuple):
+    """Columns of the LETOR text that models were fitted on: their number, the index of the first.
+
+    None: as the rows have them.
+    """
+
+    n_features: int | None = None
+    first_index: int | None = None
+
+
+ANY_LAYOUT = LetorLayout()
 
 
 def read_files(
@@ -214,20 +227,24 @@ def are_tables(paths: Sequence[str], columns: ColumnOptions) -> bool:
 
 
 def same_width(
-    paths: Sequence[Sequence[str]], columns: ColumnOptions = NO_COLUMNS
+    paths: Sequence[Sequence[str]],
+    columns: ColumnOptions = NO_COLUMNS,
+    layout: LetorLayout = ANY_LAYOUT,
 ) -> list[RankingData]:
     """Read tables with the same features: by name, those of the first table.
 
-    LETOR text omits features that are zero: its widest part sets the number of features, and
-    index 0 in one part is the first column of all.
+    LETOR text omits features that are zero: its widest part, or the layout, sets the number of
+    features, and index 0 in one part is the first column of all.
     """
-    first = read_files(paths[0], columns=columns)
+    first = read_files(paths[0], None, columns, None, layout.first_index)
     names = first.feature_names
-    tables = [first, *(read_files(files, None, columns, names) for files in paths[1:])]
+    rest = (read_files(files, None, columns, names, layout.first_index) for files in paths[1:])
+    tables = [first, *rest]
     if names is not None:
         return tables
     base = min(table.first_feature for table in tables)
-    widest = max(table.n_features + table.first_feature - base for table in tables)
+    widths = (table.n_features + table.first_feature - base for table in tables)
+    widest = max(layout.n_features or 0, *widths)
     return [
         table
         if (table.n_features, table.first_feature) == (widest, base)

@@ -9,7 +9,7 @@ from zipfile import is_zipfile
 
 from rankwise.cli._arguments import ranker_entry, split_list
 from rankwise.cli._errors import UsageError
-from rankwise.cli._files import first_index_of_model
+from rankwise.cli._files import LetorLayout, first_index_of_model
 
 ALL = "all"
 # Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
@@ -83,6 +83,19 @@ def columns_of(candidates: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(word.removeprefix(_COLUMN) for word in words if word.startswith(_COLUMN))
     )
+
+
+def layout_of(entries: Mapping[str, Any]) -> LetorLayout:
+    """Columns that the saved models among the entries expect in LETOR text."""
+    models = [entry for entry in entries.values() if hasattr(entry, "predict")]
+    widths = [model.n_features_in_ for model in models if hasattr(model, "n_features_in_")]
+    bases = {getattr(model, "first_index", None) for model in models} - {None}
+    if len(bases) > 1:
+        raise UsageError(
+            "the first column has index 0 for one model and 1 for another, as in the files that "
+            "they were fitted on. Evaluate them one by one."
+        )
+    return LetorLayout(max(widths, default=None), next(iter(bases), None))
 
 
 def _every(word: str) -> list[tuple[str, Any]]:

@@ -26,7 +26,7 @@ from rankwise.cli._boards import (
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._lines import Part, name_bad_values
-from rankwise.cli._named_entries import columns_of, read_systems
+from rankwise.cli._named_entries import columns_of, layout_of, read_systems
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
 from rankwise.cli._output import number, print_json, print_table
 
@@ -338,16 +338,9 @@ def _rows(
     from rankwise.cli._data import load_table, refuse_one_query
 
     models = [system for system in systems.values() if hasattr(system, "predict")]
-    widths = [model.n_features_in_ for model in models if hasattr(model, "n_features_in_")]
     named = [model.feature_names_in_ for model in models if hasattr(model, "feature_names_in_")]
     names = list(dict.fromkeys(str(name) for features in named for name in features))
-    bases = {getattr(model, "first_index", None) for model in models} - {None}
-    if len(bases) > 1:
-        raise UsageError(
-            "the first column has index 0 for one model and 1 for another, as in the files that "
-            "they were fitted on. Evaluate them one by one."
-        )
-    width, first_index = max(widths, default=None), next(iter(bases), None)
+    width, first_index = layout_of(systems)
     table = _quietly(load_table, data, width, columns, names if len(named) else None, first_index)
     if not may_be_one:
         refuse_one_query(table, data, columns)

@@ -166,7 +166,7 @@ def examination_of(log: ClickLog, given: Any) -> Float64Array:
     Raises
     ------
     ValueError
-        If a place that was shown has no finite examination >= 0.
+        If a place that was shown has no finite examination >= 0, or all have 0.
     """
     if given is None:
         given = propensities(log, "harvest")
@@ -187,6 +187,8 @@ def examination_of(log: ClickLog, given: Any) -> Float64Array:
     if not (np.isfinite(values) & (values >= 0)).all():
         place = shown[~(np.isfinite(values) & (values >= 0))][0]
         raise ValueError(f"propensities must be numbers >= 0, but place {place} has none.")
+    if not values.any():
+        raise ValueError("propensities must be > 0 at some place that was shown, but all are 0.")
     return table
 
 

@@ -77,11 +77,8 @@ def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
 
 
 def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
-    """One finite number per row; weights are >= 0, scores and labels exact in float64."""
-    values = read_numbers(what, name, column).astype(np.float64, copy=False)
-    large = what in ("scores", "label") and bool((np.abs(values) >= LARGEST_EXACT).any())
-    if large and not column.dtype.is_float() and np.isfinite(values).all():
-        exact_float64(convert_to_array(column.to_native()), f"{what} in column {name!r}")
+    """One finite number per row, exact in float64; weights are >= 0."""
+    values = read_exact(what, name, column)
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())
@@ -97,6 +94,17 @@ def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
             row,
             ". Use 0 to leave a row out.",
         )
+    return values
+
+
+def read_exact(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
+    """One number per row, NaN if it is missing; float64 must keep whole numbers."""
+    values = read_numbers(what, name, column).astype(np.float64, copy=False)
+    rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
+    if len(rows) and not column.dtype.is_float():
+        # Without the missing ones, with which Arrow would convert integers to floats.
+        large = convert_to_array(column[rows.tolist()].to_native())
+        exact_float64(large, f"{what} in column {name!r}", lambda at: f"row {rows[at]}")
     return values
 
 

@@ -38,6 +38,7 @@ from rankwise.datasets.role_values import (
     check_fits,
     check_float_type,
     read_document_ids,
+    read_exact,
     read_finite,
     read_numbers,
     read_present_ids,
@@ -249,7 +250,7 @@ class Columns:
         """Labels, NaN where one may be missing."""
         if not self.may_miss_labels:
             return read_finite("label", name, column)
-        values = read_numbers("label", name, column).astype(np.float64, copy=False)
+        values = read_exact("label", name, column)
         if np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             raise RowError(f"label must be finite, column {name!r} has {values[row]}", row, ".")

@@ -7,6 +7,7 @@ than a bin's share gets a bin of its own and does not reduce the share of the ot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +104,23 @@ class Binning:
         return out
 
 
+def check_category_numbers(
+    n_categories: NDArray[Any], names: Sequence[str] | NDArray[Any] | None = None
+) -> None:
+    """Raise ValueError if a column has more categories than codes; ``names`` are those of columns.
+
+    ``n_categories`` has shape (n_features,).
+    """
+    if n_categories.max(initial=0) > MAX_BINS:
+        j = int(np.argmax(n_categories))
+        column = j if names is None else repr(str(names[j]))
+        raise ValueError(
+            f"Histograms take at most {MAX_BINS} categories a column, got {n_categories[j]} in "
+            f"column {column}. Merge rare categories; a RankingTree also takes them with "
+            "method='exact'."
+        )
+
+
 def find_bins(
     X: Matrix,
     max_bins: int = MAX_BINS,
@@ -160,12 +178,7 @@ def find_bins(
     assert 2 <= max_bins <= MAX_BINS
     n_features = X.shape[1]
     nominal = np.zeros(n_features, dtype=np.int64) if n_categories is None else n_categories
-    if nominal.max(initial=0) > MAX_BINS:
-        j = int(np.argmax(nominal))
-        raise ValueError(
-            f"Histograms take at most {MAX_BINS} categories a column, got {nominal[j]} in column "
-            f"{j}. Merge rare categories; a RankingTree also takes them with method='exact'."
-        )
+    check_category_numbers(nominal)
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight)
         rows, weight = kept if rows is None else rows[kept], weight[kept]

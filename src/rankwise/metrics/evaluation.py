@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64, order_keeping_float64
+from rankwise.checks.exact_numbers import (
+    LARGEST_EXACT,
+    check_exact,
+    exact_float64,
+    order_keeping_float64,
+)
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation_result import EvaluationResult
 from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows, unpack_run
@@ -145,7 +150,10 @@ def evaluate(
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = convert_to_values(y), convert_to_values(scores)
-    if classes is not None or _holds_names(labels) or _holds_names(values):
+    are_classes = classes is not None or _holds_names(labels) or _holds_names(values)
+    if not are_classes and labels.dtype.kind in "iuf":
+        check_exact(y, labels, "y")
+    if are_classes:
         labels, values = _class_numbers(y, scores, classes, parsed)
     elif values.ndim == 1 and values.dtype.kind in "iuf" and (abs(values) >= LARGEST_EXACT).any():
         by_order = all(measure.reads_from_top for measure in parsed.values())
@@ -346,8 +354,6 @@ def _column(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(
             f"{name} must be one-dimensional, got shape {array.shape}. Pass one value per row."
         )
-    if name == "y" and array.dtype.kind in "iu":
-        return exact_float64(array, name)
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must hold real numbers, got dtype {array.dtype}. "

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
+from rankwise.checks.exact_numbers import LARGEST_EXACT
 from rankwise.datasets.letor_text import doc_ids
 from rankwise.datasets.readers.delimited import (
     DelimitedFile,
@@ -18,7 +19,7 @@ from rankwise.datasets.readers.delimited import (
     common_columns,
     refine_by_cells,
 )
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
+from rankwise.datasets.readers.delimited_errors import check_exact, name_file_in_errors
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
     LetorOptions,
@@ -102,7 +103,19 @@ class DelimitedFiles(RowStream):
                 names = file.header()
             with file.name_in_errors(names):
                 types = arrow_types(replace(columns, flags=flags & {*columns.features}))
-                yield from chunks_of(file.batches(types), columns, self.dtype)
+                is_checked = False
+                for chunk in chunks_of(file.batches(types), columns, self.dtype):
+                    if not is_checked and _holds_large(chunk):  # rare, and costs a second reading
+                        judged = replace(columns, features=[])
+                        check_exact(file, file.table(arrow_types(judged)), judged)
+                        is_checked = True
+                    yield chunk
+
+
+def _holds_large(chunk: Chunk) -> bool:
+    """Whether a chunk has labels or weights beyond the whole numbers of float64."""
+    values = (chunk.y, chunk.sample_weight)
+    return any(part is not None and (np.abs(part) >= LARGEST_EXACT).any() for part in values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise import stream
 from rankwise.datasets import read_letor, read_qrels, read_run, read_table
 from rankwise.preferences import read_orders
 from rankwise.streams.text_files import UnjudgedLetor
@@ -46,6 +47,21 @@ def test_marks_of_joined_files(tmp_path, kind):
     line = len(first.splitlines()) + 1
     with pytest.raises(ValueError, match=f"{name}.? line {line}"):
         read(put(tmp_path, MARK + first + MARK + second, name))
+
+
+@pytest.mark.parametrize("read", [read_table, lambda path: list(stream(path))])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"qid,label,f\n1,1,1\n" + MARK + b"2,1,1\n", "line 3: a byte order mark within"),
+        (b"qid,label,f\n1,1,1\n2\0,1,1\n", "line 3: a NUL character"),
+    ],
+)
+def test_streams_change_no_id(tmp_path, read, content, reason):
+    with pytest.raises(ValueError, match=f"a.csv: {reason}"):
+        read(put(tmp_path, content, "a.csv"))
+    content = content.replace(MARK, b"").replace(b"\0", b"")
+    read(put(tmp_path, content + b"a" + MARK + b"b,1,1\n", "a.csv"))
 
 
 @pytest.mark.parametrize("kind", ["run", "qrels", "triples", "orders", "texts"])

@@ -118,6 +118,18 @@ def test_bad_lines_of_judgements(tmp_path, text, line, reason):
             read(path)
 
 
+def test_ranks_are_no_grades(tmp_path):
+    """Runs in the format of MS MARCO have the three columns of judgements."""
+    lines = [f"{query} d{rank} {rank}" for query in "ab" for rank in range(1, 11)]
+    path = write(tmp_path, "\n".join(lines) + "\n")
+    for read in (read_qrels, read_judgements):
+        with pytest.raises(ValueError, match=r"holds ranks 1, 2, 3, … .*MS MARCO.*1 / rank.*run"):
+            read(path)
+    for others in (lines[:9], [*lines, "a e 0"], [*lines[:-1], "b d10 9"], lines[::-1]):
+        path.write_text("\n".join(others) + "\n")
+        assert len(read_qrels(path)) == len(others)
+
+
 @pytest.mark.parametrize(
     "read, text, reason",
     [
@@ -127,7 +139,7 @@ def test_bad_lines_of_judgements(tmp_path, text, line, reason):
         (read_qrels, "qid,docno,label\n", "has a header line, but no rows"),
         (read_run, QRELS, "holds TREC qrels, not a run: expected 6 fields"),
         (read_run, LETOR, "holds LETOR text, not a run"),
-        (read_run, "1\ta\t2\n", "holds judgements with three columns, not a run"),
+        (read_run, "1\ta\t2\n", "holds three columns without a header line, not a run.*1 / rank"),
         (read_scores, "1\n\n2\n", "line 2: expected 1 fields .* got 0"),
         (read_scores, "1\nnan\n", "line 2: 'nan' is not a finite number"),
         (read_scores, "1\n9007199254740993.0\n", "line 2: .* float64 changes"),

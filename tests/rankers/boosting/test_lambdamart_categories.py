@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rankwise import LambdaMART, load
+from rankwise import LambdaMART, RankingTree, load
 from rankwise.explain import explain_scores
 from rankwise.export import to_ranklib, to_solr
 from rankwise.export.maps import ExportError
@@ -142,8 +142,14 @@ def test_wrong_categories(judged):
     with pytest.raises(ValueError, match="monotonic_cst must be 0 for columns of categories"):
         LambdaMART(2, monotonic_cst={"colour": 1}).fit(frame, y, qid=qid)
     many = frame.assign(shop=np.arange(len(frame)))
-    with pytest.raises(ValueError, match="at most 255 categories a column, got 600 in column 2"):
+    with pytest.raises(ValueError, match="categories a column, got 600 in column 'shop'"):
         LambdaMART(2, categorical_features=["shop"]).fit(many, y, qid=qid)
+    array = many.assign(colour=0).to_numpy(dtype=float)
+    with pytest.raises(ValueError, match=r"categories a column, got 600 in column 2\."):
+        LambdaMART(2, categorical_features=[2]).fit(array, y, qid=qid)
+    tree = RankingTree(method="histogram", categorical_features=["shop"])
+    with pytest.raises(ValueError, match="categories a column, got 600 in column 'shop'"):
+        tree.fit(many, y)
     with pytest.raises(ValueError, match="categorical_features must name columns of X"):
         LambdaMART(2, categorical_features=["size"]).fit(frame, y, qid=qid)
 

@@ -201,7 +201,10 @@ class DelimitedFile:
     def batches(self, types: dict[str, Any]) -> Iterator[Any]:
         """Read columns with the given types, in batches of rows."""
         try:
-            yield from map(self._unquote, self._open(types, True, False))
+            for batch in self._open(types, True, False):
+                if any(map(_may_be_damaged, batch.columns)):
+                    self.text  # noqa: B018 (raises, with the line, if it is)
+                yield self._unquote(batch)
         except pa.ArrowInvalid:
             for _ in self._open(types, False, False):
                 pass
@@ -277,10 +280,7 @@ def read_delimited(
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
             check_infinite(file, table)
-            exact = dict.fromkeys(columns.score_columns, "scores")
-            if columns.label is not None:
-                exact |= {columns.label: "label"}
-            check_exact(file, table, exact)
+            check_exact(file, table, columns)
         _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
@@ -298,6 +298,14 @@ def read_delimited(
     except ValueError as error:
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         raise ValueError(f"{files[0].path}{more}: {error}") from None
+
+
+def _may_be_damaged(column: Any) -> bool:
+    """Whether a column of ids has a NUL character, or starts one with a byte order mark."""
+    if column.type != pa.string():
+        return False
+    found = (pc.match_substring(column, "\0"), pc.starts_with(column, "\ufeff"))
+    return any(pc.any(matches).as_py() for matches in found)
 
 
 def _without_flags(table: pa.Table) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from rankwise.runtime.vocabulary import setting
 
 if TYPE_CHECKING:
     from rankwise.datasets.readers.delimited import DelimitedFile
+    from rankwise.datasets.table_columns import Columns
 
 # Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
@@ -121,10 +122,12 @@ def check_infinite(file: DelimitedFile, table: pa.Table) -> None:
                 )
 
 
-def check_exact(file: DelimitedFile, table: pa.Table, columns: Mapping[str, str]) -> None:
-    """Raise if float64 changes a whole number; ``columns`` says what each column holds."""
-    for name, what in columns.items():
-        if table.schema.field(name).type != pa.float64():
+def check_exact(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
+    """Raise if float64 changed a whole number of scores, labels or weights."""
+    named = [("scores", name) for name in columns.score_columns]
+    named += [("label", columns.label), ("sample_weight", columns.sample_weight)]
+    for what, name in named:
+        if name is None or table.schema.field(name).type != pa.float64():
             continue
         values = table[name].to_numpy()
         rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)

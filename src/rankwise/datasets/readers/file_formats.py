@@ -57,7 +57,7 @@ class FormatName(StrEnum):
     table = "a table with a header line"
     run = "a TREC run"
     qrels = "TREC qrels"
-    triples = "judgements with three columns"
+    triples = "three columns without a header line"
     letor = "LETOR text"
     scores = "scores, one per line"
     json = "JSON"

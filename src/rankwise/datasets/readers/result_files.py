@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.column_names import (
     ALL_DOCUMENT_NAMES,
@@ -35,9 +38,19 @@ from rankwise.datasets.readers.tables import open_parquet, valid
 from rankwise.datasets.readers.text_columns import TextColumns, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.datasets.readers.trec_ids import GRADES_FIX, SWAPPED, check_distinct
-from rankwise.typing import Float64Array
+from rankwise.datasets.readers.trec_ids import (
+    GRADES_FIX,
+    SWAPPED,
+    check_distinct,
+    string_codes,
+)
+from rankwise.typing import Float64Array, Int64Array
 
+LEAST_DEPTH = 10  # of a list that counts 1, 2, 3, …: grades are fewer
+_RANKS = (
+    "A run in the format of MS MARCO (query, document, rank) needs scores: name the columns qid, "
+    "doc_id and score in a first line, and write 1 / rank as score."
+)
 _RESULTS = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.run)
 
 
@@ -64,8 +77,9 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     ------
     ValueError
         If the file is empty or of another format, a line has another number of fields, a grade is
-        not a whole number, an id is missing or not UTF-8 text, there is a NUL character, or a
-        document is judged twice for a query. The message names file, line and reason.
+        not a whole number, an id is missing or not UTF-8 text, there is a NUL character, a document
+        is judged twice for a query, or the third of three columns counts the documents of each
+        query, as ranks do. The message names file, line and reason.
 
     Notes
     -----
@@ -96,6 +110,11 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     qid, doc_ids = columns.texts(places[0]), columns.texts(places[1])
     relevance = columns.integers(places[2], f". {GRADES_FIX}")
     check_distinct(qid, doc_ids, columns.where)
+    if found.kind is FormatName.triples and _are_ranks(qid, relevance):
+        raise ValueError(
+            f"{path} holds ranks 1, 2, 3, … in the third column for every query, not grades. "
+            f"{_RANKS} {SWAPPED}"
+        )
     return Qrels(qid, doc_ids, relevance)
 
 
@@ -172,11 +191,25 @@ def _refuse(
         fix = " From Python, pass the mapping that json.load returns." * (
             found.kind is FormatName.json
         )
+        if found.kind is FormatName.triples:
+            fix += f" {_RANKS}"
         fix += f" {SWAPPED}" * (found.kind in _RESULTS)
         raise ValueError(
             f"{path} holds {found.kind}, not {wanted}: expected {len(fields)} fields "
             f"({' '.join(fields)}), or a table with named columns.{fix}"
         )
+
+
+def _are_ranks(qid: NDArray[Any], numbers: Int64Array) -> bool:
+    """Whether numbers count the documents of every query, in the order of the file."""
+    if numbers.max() < LEAST_DEPTH:
+        return False
+    (codes,), _ = string_codes(qid)
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(codes[order]) != 0))
+    sizes = np.diff(np.append(starts, len(order)))
+    ranks = np.arange(len(order)) - np.repeat(starts, sizes) + 1
+    return bool((numbers[order] == ranks).all())
 
 
 def _of_letor(path: Path, max_decompressed_bytes: int) -> Qrels:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, Interval, StrOptions, minimum
+from rankwise.features.binning import check_category_numbers
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.rows.fit_data import FitData
@@ -164,10 +165,13 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
     def _prepare(self, data: FitData) -> SortedColumns | BinnedColumns:
         """Sorted or binned columns for growing trees."""
         n_categories = self.columns_.n_categories(self.n_features_in_)
+        method = self._method(data, int(n_categories.max(initial=0)))
+        if method == "histogram":
+            check_category_numbers(n_categories, getattr(self, "feature_names_in_", None))
         return prepare(
             densify(data.X),
             n_categories=n_categories,
-            method=self._method(data, int(n_categories.max(initial=0))),
+            method=method,
             max_bins=self.max_bins,
             weight=data.sample_weight,
         )

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation
+from rankwise.features.binning import check_category_numbers
 from rankwise.groups import QueryGroups
 from rankwise.losses.boosted_objectives import Objective, follows_measure, make_loss
 from rankwise.losses.function_gradients import GradientFunction
@@ -456,6 +457,7 @@ class LambdaMART(TreeScores):
 
         if loss.has_pairs:
             n_categories = self.columns_.n_categories(self.n_features_in_)
+            check_category_numbers(n_categories, getattr(self, "feature_names_in_", None))
             binned = bin_rows(rows, self.max_bins, n_threads, weight, n_categories)
             has_missing = has_missing | binned.has_missing
             start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)

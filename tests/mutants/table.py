@@ -159,8 +159,8 @@ TABLE = [
         "1.0 - pool.ranks / np.maximum(_lengths(pool), 1)",
         "fusion/test_rules.py",
     ),
-    Mutation("fusion/rules.py", "_isr_sum(pool) * np.log(_count(pool) + sigma)",
-             "_isr_sum(pool) * np.log(_count(pool) - sigma)", "fusion/test_rules.py"),
+    Mutation("fusion/rules.py", "_isr_sum(pool) * np.log(count + sigma)",
+             "_isr_sum(pool) * np.log(count - sigma)", "fusion/test_rules.py"),
     Mutation(
         "fusion/position_probabilities.py",
         "np.lexsort((lists.rank, lists.query))",

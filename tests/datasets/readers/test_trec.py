@@ -143,7 +143,7 @@ def test_from_judged_data():
 def test_from_judged_data_refuses():
     with pytest.raises(ValueError, match=r"whole grades for qrels, got 0\.5 at row 1"):
         Qrels.from_data(judged_data(y=np.array([1.0, 0.5, 0.0])))
-    with pytest.raises(ValueError, match="row 1: query '7' has document 'x' a second time"):
+    with pytest.raises(ValueError, match="query '7' has document 'x' a second time at row 1"):
         Qrels.from_data(judged_data(doc_ids=np.array(["x", "x", "x"])))
     with pytest.raises(ValueError, match="n_samples=3 entries"):
         Run.from_data(judged_data(), [1.0])

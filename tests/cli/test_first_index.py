@@ -99,6 +99,35 @@ def test_compare(rankwise, model, split, rows):
     np.testing.assert_allclose(np.sort(found), np.sort(wanted), atol=1e-9)
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare", "folds"])
+@pytest.mark.parametrize("place", [0, 2])
+def test_columns_have_the_numbers_of_the_file(rankwise, train, base, tmp_path, command, place):
+    # Places were counted from 1: column:1 was index 0 of a file that counts from 0.
+    number = f"column:{place + base}"
+    data = judged_data(0)
+    wanted = rw.evaluate(data.y, data.X[:, place], data.qid, "nDCG@10")["nDCG@10"]
+    if command == "evaluate":
+        done = rankwise("evaluate", number, train, "--measures", "nDCG@10", "--json")
+        found = done.json["measures"]["nDCG@10"]["mean"]
+    else:
+        words = [train, "--test-data", train]
+        if command == "folds":
+            (tmp_path / "d" / "Fold1").mkdir(parents=True)
+            for part in ("train", "vali", "test"):
+                (tmp_path / "d" / "Fold1" / f"{part}.txt").write_bytes(train.read_bytes())
+            words = [tmp_path / "d"]
+        words = [*words, "--rankers", f"ridge,x={number}", "--measures", "nDCG@10", "--json"]
+        board = rankwise("compare", *words).json
+        found = next(row["mean"] for row in board["rows"] if row["ranker"] == "x")
+    assert found == pytest.approx(wanted, abs=1e-9)
+
+
+def test_columns_beyond_the_last_are_refused(rankwise, train, base):
+    number = judged_data(0).n_features + base
+    done = rankwise("evaluate", f"column:{number}", train)
+    assert done.code != 0 and f"column:{number} must name a" in done.err.replace("\n", " ")
+
+
 def test_drift(rankwise, model, part):
     done = rankwise("lint", part, "--against", model, "--json")
     moved = [column["name"] for column in json.loads(done.out)["columns"] if column["has_moved"]]

@@ -192,3 +192,10 @@ def test_rankers_are_cloned_with_their_parameters():
     assert copy.propensities == [1.0, 0.5]
     assert copy.set_params(method="harvest").method == "harvest"
     assert not hasattr(copy, "ranker_")
+
+
+def test_rows_without_ids_are_refused():
+    log = ClickLog.from_columns(["q"], ["d"], [1], [1])
+    for rows in (np.zeros((1, 2)), [[0.0, 1.0]], None):
+        with pytest.raises(TypeError, match=r"data must be a RankingData .* Pass RankingData\("):
+            ClickRanker(RidgeRanker()).fit(rows, log)  # type: ignore[arg-type]

@@ -398,6 +398,9 @@ def test_rows_without_judgement_are_counted():
     np.testing.assert_allclose(labelled.y, [5 / 6, 1 / 3, 5 / 6])
     with pytest.raises(ValueError, match="no row of the data is judged"):
         judgements(ClickLog.from_columns(["x"], ["d1"], [1], [1]), shrinkage=1.0).label(data)
+    other = judgements(ClickLog.from_columns([0], ["1"], [1], [1]), shrinkage=1.0)
+    with pytest.raises(ValueError, match=r"query '0', document 'd0', .* query '0', document '1'"):
+        other.label(data)
 
 
 def test_files_of_judgements(tmp_path):

@@ -122,3 +122,28 @@ def test_logs_of_clicks_alone_are_named():
     log = ClickLog.from_columns(["q", "q"], ["a", "b"], [1, 2], [1, 1])
     assert log.problems == {"only_clicks": 2}
     assert "2 rows are all clicked: what was shown and not clicked is missing" in str(log.summary())
+
+
+USERS = ["bot", "u1", "u2", "bot", "u1"]
+
+
+@pytest.mark.parametrize("users", [USERS, [7, 1, 2, 7, 1]], ids=["text", "integers"])
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda ids, one, many: ids != one,
+        lambda ids, one, many: ~(ids == one),
+        lambda ids, one, many: ~np.isin(ids, [str(one)]),
+        lambda ids, one, many: np.asarray(ids) != str(one),
+        lambda ids, one, many: ids != many,
+    ],
+    ids=["unequal", "equal", "isin", "array", "every row"],
+)
+def test_rows_are_chosen_by_their_ids(users, choose):
+    # A dataclass compares as a whole: ids != "bot" was one True, and kept the first row alone.
+    rows = [f"d{i}" for i in range(5)]
+    log = ClickLog.from_columns(["q"] * 5, rows, [1] * 5, [0] * 5, session=range(5), user=users)
+    assert log.user is not None
+    bot = np.full(5, str(users[0]))
+    kept = log.take(np.flatnonzero(choose(log.user, users[0], bot)))
+    assert [row[1] for row in rows_of(kept)] == ["d1", "d2", "d4"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
 from rankwise.cli._arguments import ranker_entry, split_list
 from rankwise.cli._errors import UsageError
-from rankwise.cli._files import LetorLayout, first_index_of_model
+from rankwise.cli._files import LetorLayout, first_index_of, first_index_of_model
 
 ALL = "all"
 # Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
@@ -96,6 +96,35 @@ def layout_of(entries: Mapping[str, Any]) -> LetorLayout:
             "they were fitted on. Evaluate them one by one."
         )
     return LetorLayout(max(widths, default=None), next(iter(bases), None))
+
+
+def number_columns(entries: Mapping[str, Any], data: Any, paths: Sequence[str]) -> dict[str, Any]:
+    """Entries whose "column:N" are columns of LETOR text by the number in the file, from 0 or 1.
+
+    Elsewhere in the library, unnamed columns are called by their place, from 1.
+    """
+    from rankwise.datasets import FoldedData, RankingData
+
+    columns = columns_of(entries)
+    if not columns:
+        return dict(entries)
+    first = data[0] if isinstance(data, FoldedData | list | tuple) else data
+    table = first if isinstance(first, RankingData) else first.train
+    if first_index_of(table, paths) != 0:
+        return dict(entries)
+    places: dict[str, str] = {}
+    for name in columns:
+        if name.isdecimal():
+            if int(name) >= table.n_features:
+                raise UsageError(
+                    f"{_COLUMN}{name} must name a column of {paths[0]}, whose columns are 0 to "
+                    f"{table.n_features - 1}."
+                )
+            places[f"{_COLUMN}{name}"] = f"{_COLUMN}{int(name) + 1}"
+    return {
+        name: places.get(entry, entry) if isinstance(entry, str) else entry
+        for name, entry in entries.items()
+    }
 
 
 def _every(word: str) -> list[tuple[str, Any]]:

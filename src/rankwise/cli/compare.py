@@ -20,7 +20,13 @@ from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._lines import Part, parts_of, place_bad_value
-from rankwise.cli._named_entries import DEFAULT, columns_of, layout_of, read_candidates
+from rankwise.cli._named_entries import (
+    DEFAULT,
+    columns_of,
+    layout_of,
+    number_columns,
+    read_candidates,
+)
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     Cv,
@@ -142,6 +148,7 @@ def compare(
     loaded, n_folds = load_folds(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
+    candidates = number_columns(candidates, loaded, data)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)

@@ -26,7 +26,7 @@ from rankwise.cli._boards import (
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._lines import Part, name_bad_values
-from rankwise.cli._named_entries import columns_of, layout_of, read_systems
+from rankwise.cli._named_entries import columns_of, layout_of, number_columns, read_systems
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
 from rankwise.cli._output import number, print_json, print_table
 
@@ -190,6 +190,7 @@ def evaluate(
         judged: Any = _judgments(data, columns)
     else:
         judged = _rows(found, data, columns, may_be_one=not compares_rows([], wanted))
+        found = number_columns(found, judged, data)
     parts: list[Part] = [(data, judged.X, False)] if others else []
     with name_bad_values(parts, columns):
         board = evaluate_systems(

@@ -122,9 +122,16 @@ class ClickRanker(BaseEstimator):
 
         Raises
         ------
+        TypeError
+            If ``data`` is no :class:`~rankwise.RankingData`, such as an array without ids.
         ValueError
             If the log cannot support the method, or shows no row of ``data``.
         """
+        if not isinstance(data, RankingData):
+            raise TypeError(
+                f"data must be a RankingData with query and document ids, got "
+                f"{type(data).__name__}. Pass RankingData(X, y, qid, doc_ids); y may be zeros."
+            )
         rows, offered = self._rows(data, log)
         self.n_rows_ = len(rows)
         ranker: Any = LambdaMART() if self.ranker is None else clone(self.ranker)

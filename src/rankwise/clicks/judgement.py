@@ -155,8 +155,9 @@ class Judgements:
         rows = np.flatnonzero(keys[found] == wanted)
         if not len(rows):
             raise ValueError(
-                f"no row of the data is judged: its queries are such as {str(qid[0])!r}, the "
-                f"judgements have {str(self.qid[0])!r}. Use the same ids in both."
+                f"no row of the data is judged: its rows are such as query {qid[0]!r}, document "
+                f"{doc_ids[0]!r}, the judgements have query {str(self.qid[0])!r}, document "
+                f"{str(self.doc_ids[0])!r}. Use the same ids in both."
             )
         if len(rows) < len(data):
             warnings.warn(

@@ -39,7 +39,7 @@ ROWS_AT_A_TIME = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """A column of ids.
+    """A column of ids; compared, and made an array, as the text of the id of every row.
 
     Attributes
     ----------
@@ -68,6 +68,21 @@ class Ids:
     def take(self, rows: NDArray[Any] | slice) -> Ids:
         """Select rows; all ids are kept, so codes stay comparable."""
         return Ids(self.codes[rows], self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Id of every row, as text."""
+        return np.array(self.names[self.codes], dtype=dtype)
+
+    # Comparisons of rows, as of an array: without them, a filter of rows would be one truth value.
+    def __eq__(self, other: object) -> NDArray[Any]:  # type: ignore[override]
+        if isinstance(other, str | int | np.integer):
+            return (self.names == str(other))[self.codes]
+        return np.asarray(self) == np.asarray(other)
+
+    def __ne__(self, other: object) -> NDArray[Any]:  # type: ignore[override]
+        return ~(self == other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Pairs(NamedTuple):

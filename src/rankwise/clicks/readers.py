@@ -37,7 +37,7 @@ pc: Any = pyarrow.compute
 ROLES = ("query", "doc", "place", "click", "session", "user", "weight", "time", "propensity", "arm")
 USUAL_NAMES = {
     "query": ALL_QUERY_NAMES,
-    "doc": (*ALL_DOCUMENT_NAMES, "item_id"),
+    "doc": ALL_DOCUMENT_NAMES,
     "place": ("place", "position", "rank"),
     "click": ("click", "clicked", "clicks"),
     "session": ("session", "session_id"),

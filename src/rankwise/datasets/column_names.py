@@ -17,7 +17,9 @@ SCORE_NAMES = ("score",)
 
 # Names that may also be those of texts or features: they count if none of the names above is there.
 QUERY_LAST = ("topic",)
-DOCUMENT_LAST = ("pid", "doc", "document")
+DOCUMENT_LAST = (
+    "pid", "doc", "document", "product_id", "product-id", "item_id", "item-id", "sku", "asin",
+)  # fmt: skip
 
 # In files of judgements and runs, which have no other columns. BEIR calls its grades score.
 ALL_QUERY_NAMES = (*QUERY_NAMES, *QUERY_LAST)

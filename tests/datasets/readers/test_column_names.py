@@ -78,3 +78,18 @@ def test_names_that_may_be_texts_count_last():
     assert data.qid.tolist() == [1, 1] and data.doc_ids.tolist() == ["d", "e"]
     with pytest.raises(ValueError, match="qid could be any of the columns 'qid', 'query'"):
         RankingData.from_frame(beside.assign(query="x"))
+
+
+@pytest.mark.parametrize("name", names.DOCUMENT_LAST)
+def test_numbers_of_products_are_no_features(tmp_path, name):
+    # Written with zeros in front, and again in the same query: "0017" was the feature 17.0.
+    frame = pd.DataFrame({"qid": ["q"] * 3, name: ["0017", "9", "0017"], "label": [1, 0, 0]})
+    features = frame.assign(a=[0.5, 0.25, 1.0])
+    features.to_csv(tmp_path / "t.csv", index=False)
+    features.to_parquet(tmp_path / "t.parquet", index=False)
+    for path in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+        data = read_table(path)
+        assert data.feature_names == ["a"] and [*data.doc_ids] == ["0017", "9", "0017"]
+    numbers = features.assign(**{name: [17, 9, 17]})
+    assert RankingData.from_frame(numbers).feature_names == ["a"]
+    assert RankingData.from_frame(numbers, features=[name, "a"]).X[:, 0].tolist() == [17, 9, 17]

@@ -69,8 +69,8 @@ def read_table(
         without these, topic). ``qid=False``: all rows are one query.
     doc_id, sample_weight : str or False, optional
         Columns of document ids and weights (default, if present: doc_id, docno, docid, corpus-id,
-        document_id, with a hyphen or an underscore, or, without these, pid, doc or document; and
-        sample_weight). False: no such column.
+        document_id, with a hyphen or an underscore, or, without these, pid, doc, document,
+        product_id, item_id, sku or asin; and sample_weight). False: no such column.
     features : sequence of str, optional
         Columns of X, in this order (default: all remaining columns of numbers). In a text file, a
         column counts as text if most of its cells are not numbers.

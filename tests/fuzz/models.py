@@ -228,7 +228,7 @@ def _change_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
     if way == 4:
         try:
             return array.astype(_TYPES[rng.integers(len(_TYPES))])
-        except ValueError:  # text that is no number
+        except (ValueError, RuntimeError):  # text that is no number, times too large to print
             return array
     if not array.ndim:
         return array[None]
@@ -402,7 +402,10 @@ def _check(path: Path) -> bool:
 
 
 # Errors of predict about numbers of the model, and about columns that differ from those of fit.
-_SAID = (" of the model has values", "hold text", "feature names")
+# Names of rankers in parameters are looked up when they are used.
+_SAID = (
+    " of the model has values", "hold text", "feature names", "is not a ranker of the registry",
+)  # fmt: skip
 
 
 def _check_output(model: Any, method: str, X: Any) -> None:

@@ -430,7 +430,7 @@ def test_one_query_id_of_two_types_is_refused():
         lambda: evaluate(GRADES, NUMBERS, column),
         lambda: LambdaMART().fit(np.ones((6, 1)), GRADES, qid=column),
     ):
-        with pytest.raises(ValueError, match=r"(read the same|1 is text in one place)"):
+        with pytest.raises(ValueError, match="1 is text in one place and a number in another"):
             read()
 
 
@@ -465,7 +465,7 @@ def test_document_ids_of_any_type(column, texts):
             [1.0, NAN, 2.0, 3.0, 4.0, 5.0],
             "doc_id must not be missing, column 'f' is empty at row 1",
         ),
-        ([1, "1", 2, 3, 4, 5], "doc_id must not hold numbers and text that read the same"),
+        ([1, "1", 2, 3, 4, 5], "1 is text in one place and a number in another"),
         (
             [b"a", b"b", b"c", b"d", b"e", b"f"],
             "doc_id must hold text or numbers, .* b'a' at row 0",

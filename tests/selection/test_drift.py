@@ -183,6 +183,13 @@ def test_other_states_are_refused(state):
         RowSummary.from_dict(state)
 
 
+@pytest.mark.parametrize("index", [-1, 2, "1", [1]])
+def test_other_first_indices_are_refused(rng, index):
+    state = summarise_rows(*clustered(rng, 60)).to_dict()
+    with pytest.raises(ValueError, match="first_index must be 0, 1 or None"):
+        RowSummary.from_dict({**state, "first_index": index})
+
+
 def test_few_queries_are_not_tested(rng):
     (X, qid), (new, new_qid) = clustered(rng, 60), clustered(rng, 9, shift=3.0)
     report = find_drift(summarise_rows(X, qid), new, new_qid)

@@ -13,7 +13,7 @@ from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
 from rankwise.cli._errors import JobError, UsageError
 
 if TYPE_CHECKING:
-    from rankwise.datasets import RankingData
+    from rankwise.datasets import RankingData, RowSummary
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq")
@@ -118,11 +118,24 @@ def _mark(data: RankingData, columns: ColumnOptions) -> RankingData:
     return data if columns.unjudged is None else data.mark_unjudged(columns.unjudged)  # type: ignore[arg-type]
 
 
-def first_index_of_model(path: Path) -> int | None:
-    """Index of the first column of the LETOR text that a saved model was fitted on, if known."""
+def read_row_summary(path: Path) -> RowSummary | None:
+    """Summary of the rows that a saved model was fitted on, if its file has one."""
+    from rankwise.datasets import RowSummary
     from rankwise.persistence import describe
 
-    return describe(path).get("rows", {}).get("first_index")
+    rows = describe(path).get("rows")
+    try:
+        return None if rows is None else RowSummary.from_dict(rows)
+    except ValueError as error:
+        raise JobError(
+            f"{path}: the summary of its training rows is damaged ({error}) Save the model again."
+        ) from None
+
+
+def first_index_of_model(path: Path) -> int | None:
+    """Index of the first column of the LETOR text that a saved model was fitted on, if known."""
+    summary = read_row_summary(path)
+    return None if summary is None else summary.first_index
 
 
 def have_sizes(paths: Sequence[str]) -> bool:

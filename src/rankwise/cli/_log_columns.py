@@ -17,10 +17,12 @@ from rankwise.cli._output import check_file
 FORMATS = ("table", "ubi", "yandex")
 
 
-_WIDE = "; of a table with one row per list: its columns, separated by commas"
-_MORE = {"doc": _WIDE, "click": _WIDE} | dict.fromkeys(
-    ("session", "user", "weight", "time", "propensity", "arm"), "; '': none"
-)
+# Roles that a table with one row per list gives in several columns, and those that it may lack.
+_IN_SEVERAL: tuple[str, ...] = ("doc", "click")
+_MAY_LACK: tuple[str, ...] = ("session", "user", "weight", "time", "propensity", "arm")
+_MORE = dict.fromkeys(
+    _IN_SEVERAL, "; of a table with one row per list: its columns, separated by commas"
+) | dict.fromkeys(_MAY_LACK, "; '': none")
 
 
 def _column(option: str, role: str, what: str) -> Any:
@@ -151,14 +153,15 @@ def _read(
     if format == "ubi":
         return read_ubi(log, events, by=by or "user_query")
     given = {
-        _ROLES[option][0]: _column_of(_ROLES[option][0], name) for option, name in named.items()
+        role: _read_column(role, name)
+        for role, name in ((_ROLES[option][0], name) for option, name in named.items())
     }
     separator = "\t" if sep == "\\t" else sep
     return read_clicks(log, format=format, sep=separator, **given)  # type: ignore[arg-type]
 
 
-def _column_of(role: str, name: str) -> Any:
-    """The column, or columns, that an option names; False for ''."""
-    if role in ("doc", "click") and "," in name:
+def _read_column(role: str, name: str) -> Any:
+    """The column, or columns, that an option names; False if '' leaves it out."""
+    if role in _IN_SEVERAL and "," in name:
         return split_list(name)
-    return name if name or "none" not in _MORE.get(role, "") else False
+    return False if role in _MAY_LACK and not name else name

@@ -9,6 +9,7 @@ import typer
 
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import FAILED, JobError, UsageError, say
+from rankwise.cli._files import read_row_summary
 from rankwise.cli._options import Cv, Data, Json, TestData, ValiData
 from rankwise.cli._output import check_model_file, print_json
 from rankwise.cli._progress import waiting
@@ -77,28 +78,27 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     import numpy as np
 
     from rankwise.cli._scoring import chunks_to_score
-    from rankwise.datasets import RowSummary
-    from rankwise.persistence import describe, load
+    from rankwise.persistence import load
     from rankwise.selection import find_drift
     from rankwise.streams.cutter import join_ids
     from rankwise.typing import join_rows
 
     check_model_file(path)
-    facts = describe(path)
-    if "rows" not in facts:
+    summary = read_row_summary(path)
+    if summary is None:
         raise JobError(
             f"{path} has no summary of its training rows. Fit it with 'rankwise fit', or save it "
             "with save(model, path, rows=summarise_rows(X, qid, model=model))."
         )
     model = load(path)
     with waiting("Comparing"):
-        chunks = list(chunks_to_score(data, columns, model, facts["rows"].get("first_index")))
+        chunks = list(chunks_to_score(data, columns, model, summary.first_index))
         if not chunks:
             raise JobError(f"{', '.join(data)} has no rows to compare.")
         X = join_rows([chunk.X for chunk in chunks])
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else np.arange(len(X))
-        report = find_drift(RowSummary.from_dict(facts["rows"]), X, qid, model=model)
+        report = find_drift(summary, X, qid, model=model)
     if json:
         print_json(report.to_dict())
     else:

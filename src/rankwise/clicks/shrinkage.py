@@ -238,6 +238,7 @@ def average_strengths(
     used = np.flatnonzero(exposure > 0)
     some = used[:: -(-len(used) // MOST_PAIRS)]
     C, E = clicks[some], exposure[some]
+    # From a prior that hardly moves a rate to one under which pairs no longer differ.
     usual = float(E.mean())
     strengths = np.geomspace(0.02 * min(usual, fitted), 1000 * usual, N_STRENGTHS)
     value, mu, error = np.empty((3, N_STRENGTHS))
@@ -259,7 +260,7 @@ def average_strengths(
         m = (clicks + strengths[k] * mu[k]) / total
         given = m * (1 - binomial * m) / (total + binomial)
         variance += share[k] * (given + (strengths[k] / total) ** 2 * error[k] + (m - mean) ** 2)
-    return mean, np.maximum(variance, 1e-24 * mean**2)
+    return mean, np.maximum(variance, 1e-24 * mean**2)  # intervals need a positive variance
 
 
 def _gamma_poisson(C: Float64Array, E: Float64Array, mu: float, kappa: float) -> Float64Array:

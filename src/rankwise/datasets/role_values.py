@@ -15,6 +15,7 @@ from rankwise.checks.ids import id_texts
 from rankwise.checks.row_errors import RowError
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import (
+    check_one_type,
     convert_to_array,
     convert_to_values,
     first_merged,
@@ -146,12 +147,8 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
     if missing.any():
         row = int(missing.argmax())
         raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
-    kinds = {isinstance(value, str) for value in ids.tolist()} if ids.dtype.kind == "O" else set()
-    if len(kinds) > 1 and len({*map(str, ids)}) < len({*ids}):
-        raise ValueError(
-            f"{what} must not hold numbers and text that read the same, as column {name!r} does. "
-            "Convert its values to text."
-        )
+    if ids.dtype.kind == "O":
+        check_one_type(ids, map(str, ids), f"{what} (column {name!r})", "row {}".format)
     numbers = convert_to_values(ids)
     limit = first_merged(ids.dtype)
     beyond = numbers.dtype.kind == "f" and (np.isfinite(numbers) & (np.abs(numbers) >= limit))

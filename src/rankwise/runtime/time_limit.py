@@ -19,13 +19,13 @@ class TimeLimit:
 
     Attributes
     ----------
-    seconds_left : callable or None
-        Returns the seconds until the limit, below 0 after it. None: no limit.
+    seconds_left : callable
+        Returns the seconds until the limit, below 0 after it.
     is_reached : bool
         Whether a computation asked after the limit, and so was cut short.
     """
 
-    seconds_left: Callable[[], float] | None
+    seconds_left: Callable[[], float]
     is_reached: bool = False
 
 
@@ -37,7 +37,7 @@ _LIMIT: ContextVar[TimeLimit | None] = ContextVar("time_limit", default=None)
 
 
 @contextmanager
-def limit_time(seconds_left: Callable[[], float] | None) -> Iterator[TimeLimit]:
+def limit_time(seconds_left: Callable[[], float]) -> Iterator[TimeLimit]:
     """Limit the computations of this context, see :class:`TimeLimit`."""
     limit = TimeLimit(seconds_left)
     token = _LIMIT.set(limit)
@@ -50,6 +50,6 @@ def limit_time(seconds_left: Callable[[], float] | None) -> Iterator[TimeLimit]:
 def check_time() -> None:
     """Raise TimeLimitError if this context has a limit that is over."""
     limit = _LIMIT.get()
-    if limit is not None and limit.seconds_left is not None and limit.seconds_left() < 0:
+    if limit is not None and limit.seconds_left() < 0:
         limit.is_reached = True
         raise TimeLimitError

@@ -19,7 +19,7 @@ from rankwise.datasets.readers.delimited import (
     common_columns,
     refine_by_cells,
 )
-from rankwise.datasets.readers.delimited_errors import check_exact, name_file_in_errors
+from rankwise.datasets.readers.delimited_errors import check_exact_cells, name_file_in_errors
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
     LetorOptions,
@@ -107,7 +107,7 @@ class DelimitedFiles(RowStream):
                 for chunk in chunks_of(file.batches(types), columns, self.dtype):
                     if not is_checked and _holds_large(chunk):  # rare, and costs a second reading
                         judged = replace(columns, features=[])
-                        check_exact(file, file.table(arrow_types(judged)), judged)
+                        check_exact_cells(file, file.table(arrow_types(judged)), judged)
                         is_checked = True
                     yield chunk
 

@@ -3,8 +3,9 @@
 Characters are normalised to NFKC, so composed and decomposed, full-width and half-width spellings
 are one. Case is folded (ß becomes ss, the final sigma σ), and the capital İ becomes i. Characters
 that only control the layout, such as the soft hyphen, joiners and variation selectors, are removed,
-and so are the vowel signs of Arabic and Hebrew and the tatweel, as by Lucene's
-ArabicNormalizationFilter. No other mark is removed, and none ends a word.
+and so are the vowel signs of Arabic and Hebrew and the tatweel. (Lucene's ArabicNormalizer removes
+those of Arabic, and unites forms of letters, which are kept apart here.) No other mark is removed,
+and none ends a word.
 
 Words are runs of letters, digits and underscores with their marks, as in [1]_ but for apostrophes
 and points, which separate words. In scripts without blanks between words, a term is

@@ -116,12 +116,15 @@ class RowSummary:
             columns = {str(n): ColumnSummary(**facts) for n, facts in state["columns"].items()}
             scores = None if state["scores"] is None else ColumnSummary(**state["scores"])
             ranks = {str(r): (float(m), float(e)) for r, (m, e) in state["scores_at_rank"].items()}
+            first_index = state.get("first_index")
+            if first_index is not None and first_index not in (0, 1):
+                raise TypeError(f"first_index must be 0, 1 or None, got {first_index!r}")
             return cls(
                 int(state["n_rows"]), int(state["n_queries"]), columns, scores, ranks,
                 int(state["smallest_query"]), int(state["largest_query"]),
-                state.get("first_index"),
+                first_index,
             )  # fmt: skip
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None
 
 

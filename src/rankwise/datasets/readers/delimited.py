@@ -25,7 +25,7 @@ from numpy.typing import DTypeLike
 from rankwise.checks.frames import check_unique
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.delimited_errors import (
-    check_exact,
+    check_exact_cells,
     check_infinite,
     find_line,
     name_file_in_errors,
@@ -280,7 +280,7 @@ def read_delimited(
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
             check_infinite(file, table)
-            check_exact(file, table, columns)
+            check_exact_cells(file, table, columns)
         _check_ids(file, table, columns)
     table = pa.concat_tables(tables)
     if columns.qid is not None:

@@ -122,7 +122,7 @@ def check_infinite(file: DelimitedFile, table: pa.Table) -> None:
                 )
 
 
-def check_exact(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
+def check_exact_cells(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
     """Raise if float64 changed a whole number of scores, labels or weights."""
     named = [("scores", name) for name in columns.score_columns]
     named += [("label", columns.label), ("sample_weight", columns.sample_weight)]

@@ -149,7 +149,7 @@ def parse_blocks(
         ):
             raise ChangedError(block.file.path)
         errors = _settle(scratch, state, values, y)
-        errors += hidden_lines(scratch.buf[:n_bytes].tobytes())
+        errors += _find_hidden_line(scratch.buf[:n_bytes].tobytes())
         if status in (kernel.BAD_TOKEN, kernel.DUPLICATE) or (
             status == kernel.TOO_WIDE and not layout.dense
         ):
@@ -173,7 +173,7 @@ def parse_blocks(
     return Parsed(blocks, results, states, y, qid, weight, sizes, values)
 
 
-def hidden_lines(text: bytes) -> list[tuple[int, str]]:
+def _find_hidden_line(text: bytes) -> list[tuple[int, str]]:
     """Position of the first carriage return in a comment, whose line would be lost, and a reason.
 
     Elsewhere, a line that is ended by a carriage return alone is malformed.

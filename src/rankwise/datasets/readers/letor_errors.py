@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from rankwise.datasets.readers.textfiles import TextFile
@@ -81,12 +82,20 @@ def raise_at(file: TextFile, position: int, reason: str) -> NoReturn:
 def find_line(file: TextFile, row: int) -> tuple[int | None, int]:
     """Number of the line of a row, None beyond the last one; and the number of rows up to it."""
     n_rows = 0
-    for number, line in enumerate(file.read(file.start, file.stop).split(b"\n"), start=1):
-        if line.partition(b"#")[0].strip():
-            if n_rows == row:
-                return number, n_rows
-            n_rows += 1
+    for number, _, _ in iterate_rows(file, file.start, file.stop):
+        if n_rows == row:
+            return number, n_rows
+        n_rows += 1
     return None, n_rows
+
+
+def iterate_rows(file: TextFile, start: int, stop: int) -> Iterator[tuple[int, int, bytes]]:
+    """Number, first byte and text of each line of a part that is a row; lines count from 1."""
+    byte = start
+    for number, line in enumerate(file.read(start, stop).split(b"\n"), start=1):
+        if line.partition(b"#")[0].strip():
+            yield number, byte, line
+        byte += len(line) + 1
 
 
 def _show(token: bytes) -> str:

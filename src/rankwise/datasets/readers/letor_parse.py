@@ -9,7 +9,7 @@ result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NoReturn
@@ -28,7 +28,7 @@ from rankwise.datasets.readers.letor_blocks import (
     file_names,
     parse_blocks,
 )
-from rankwise.datasets.readers.letor_errors import NUMBER, raise_at
+from rankwise.datasets.readers.letor_errors import NUMBER, iterate_rows, raise_at
 from rankwise.datasets.readers.textfiles import (
     ChangedError,
     LineBlock,
@@ -273,7 +273,8 @@ def _refuse_changed_labels(parsed: Parsed) -> None:
     for number in np.unique(np.searchsorted(ends, np.flatnonzero(is_large), side="right")):
         block = parsed.blocks[number]
         first = int(ends[number] - parsed.states[number, kernel.ROWS])
-        for row, (byte, line) in enumerate(_lines_of_rows(block), start=first):
+        rows = iterate_rows(block.file, block.start, block.stop)
+        for row, (_, byte, line) in enumerate(rows, start=first):
             label = NUMBER.match(line.lstrip()) if is_large[row] else None
             if label is not None and token_changes(label.group()):
                 reason = (
@@ -329,16 +330,8 @@ def _raise_in_row(parsed: Parsed, row: int, pattern: bytes, reason: str, skip: i
     number = int(np.searchsorted(ends, row, side="right"))
     block = parsed.blocks[number]
     row -= int(ends[number] - parsed.states[number, kernel.ROWS])
-    for byte, line in islice(_lines_of_rows(block), row, None):
+    rows = iterate_rows(block.file, block.start, block.stop)
+    for _, byte, line in islice(rows, row, None):
         places = [match.start(1) for match in re.finditer(pattern, line)]
         raise_at(block.file, byte + places[skip], reason)
     raise ChangedError(block.file.path)
-
-
-def _lines_of_rows(block: LineBlock) -> Iterator[tuple[int, bytes]]:
-    """First byte and text of each line of a block that is a row."""
-    byte = block.start
-    for line in block.file.read(block.start, block.stop).split(b"\n"):
-        if line.strip() and not line.lstrip().startswith(b"#"):
-            yield byte, line
-        byte += len(line) + 1

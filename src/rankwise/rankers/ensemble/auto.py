@@ -417,7 +417,7 @@ class AutoRanker(CategoricalInput, Ranker):
         error: ValueError | str = auto_report.TOO_SHORT
         for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
             auto_report.announce(trial, number, self.n_trials, members, budget.left(), self.verbose)
-            fitting = budget.fitting(trial, held, members)
+            fitting = budget.shorten(trial, held, members)
             if fitting is None:
                 self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
                 continue

@@ -37,13 +37,13 @@ class TimeBudget:
         """Seconds that are left, 0 or more; None: no limit."""
         return None if self.seconds is None else max(self.seconds - self.spent(), 0.0)
 
-    def fitting(self, trial: Trial, held: HeldOut, members: Sequence[Member]) -> Trial | None:
+    def shorten(self, trial: Trial, held: HeldOut, members: Sequence[Member]) -> Trial | None:
         """The trial, with as many trees as the time allows; None if the time is too short."""
         left = self.left()
         if left is None:
             return trial
         if trial.family == "trees" and members:
-            return self._fitting_trees(trial, held, members, left)
+            return self._shorten_trees(trial, held, members, left)
         needed = trial.least_seconds(rows.scaled.shape for rows, _ in held.parts)
         if not members:
             return trial if needed <= max(left, _FIRST_SECONDS) else None
@@ -57,7 +57,7 @@ class TimeBudget:
             return None
         return max(_SMOOTH_SHARE * left, 0.0 if members else _FIRST_SECONDS)
 
-    def _fitting_trees(
+    def _shorten_trees(
         self, trial: Trial, held: HeldOut, members: Sequence[Member], left: float
     ) -> Trial | None:
         known = [member.seconds_a_tree for member in members if member.trial.family == "trees"]

@@ -18,17 +18,17 @@ FORMATS = ("table", "ubi", "yandex")
 
 
 # Roles that a table with one row per list gives in several columns, and those that it may lack.
-_IN_SEVERAL: tuple[str, ...] = ("doc", "click")
-_MAY_LACK: tuple[str, ...] = ("session", "user", "weight", "time", "propensity", "arm")
-_MORE = dict.fromkeys(
-    _IN_SEVERAL, "; of a table with one row per list: its columns, separated by commas"
-) | dict.fromkeys(_MAY_LACK, "; '': none")
+_IN_SEVERAL = ("doc", "click")
+_MAY_LACK = ("session", "user", "weight", "time", "propensity", "arm")
 
 
 def _column(option: str, role: str, what: str) -> Any:
     # The name of the parameter too: messages of the reader name it.
     names = dict.fromkeys(f"--{name.replace('_', '-')}" for name in (option, role))
-    text = f"Column of {what} (default: usual names{_MORE.get(role, '')})."
+    more = "; '': none" if role in _MAY_LACK else ""
+    if role in _IN_SEVERAL:
+        more = "; of a table with one row per list: its columns, separated by commas"
+    text = f"Column of {what} (default: usual names{more})."
     return Annotated[str | None, typer.Option(*names, metavar="NAME", help=text)]
 
 

@@ -27,7 +27,14 @@ from rankwise.trees.ordered_rows import OrderedRows
 DOCS = 120
 LEAVES, BINS = 31, 255
 EQUAL: dict[str, Any] = {"max_leaf_nodes": LEAVES, "reg_lambda": 0.0}  # as LightGBM
-LIGHTGBM_MODES = ("LightGBM col-wise", "LightGBM row-wise")
+# Beside the name: parameters. Quantised gradients have few bits and are rounded at random.
+LIGHTGBM_MODES: dict[str, dict[str, Any]] = {
+    "LightGBM col-wise": {"force_col_wise": True},
+    "LightGBM row-wise": {"force_row_wise": True},
+    "LightGBM col-wise, quantised": {"force_col_wise": True, "use_quantized_grad": True},
+    "LightGBM row-wise, quantised": {"force_row_wise": True, "use_quantized_grad": True},
+}
+SYMMETRIC = "LambdaMART symmetric"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +78,13 @@ def rows_of(kind: str, n_rows: int) -> Rows:
 
 
 def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[], Any]:
-    """A whole fit from float32 rows: 31 leaves, 255 bins, learning rate 0.1."""
+    """A whole fit from float32 rows: 31 leaves (32 symmetric ones), 255 bins, learning rate 0.1."""
     X, y, qid = rows.X, rows.y, rows.qid
     if side == "LambdaMART":
         return lambda: LambdaMART(n_trees, n_jobs=n_threads, **EQUAL).fit(X, y, qid=qid)
+    if side == SYMMETRIC:
+        symmetric = EQUAL | {"growth": "symmetric", "max_leaf_nodes": 32}
+        return lambda: LambdaMART(n_trees, n_jobs=n_threads, **symmetric).fit(X, y, qid=qid)
     if side in LIGHTGBM_MODES:
         params = light_params(side, n_threads)
         return lambda: lightgbm.train(params, light_set(rows, params), n_trees)
@@ -101,12 +111,11 @@ def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[],
 
 
 def light_params(side: str, n_threads: int) -> dict[str, Any]:
-    """LightGBM's parameters in one of its two modes."""
-    mode = "force_col_wise" if side == LIGHTGBM_MODES[0] else "force_row_wise"
+    """LightGBM's parameters in one of its modes."""
     return {
-        "objective": "lambdarank", "num_threads": n_threads, "verbosity": -1, mode: True,
-        "max_bin": BINS, "num_leaves": LEAVES,
-    }  # fmt: skip
+        "objective": "lambdarank", "num_threads": n_threads, "verbosity": -1, "max_bin": BINS,
+        "num_leaves": LEAVES,
+    } | LIGHTGBM_MODES[side]  # fmt: skip
 
 
 def light_set(rows: Rows, params: dict[str, Any]) -> lightgbm.Dataset:
@@ -118,7 +127,7 @@ def binner(side: str, rows: Rows, n_threads: int) -> Callable[[], Any]:
     """Bins of LambdaMART or of LightGBM."""
     if side == "LambdaMART":
         return lambda: bin_rows(OrderedRows(rows.X), BINS, n_threads)
-    return lambda: light_set(rows, light_params(LIGHTGBM_MODES[1], n_threads))
+    return lambda: light_set(rows, light_params("LightGBM row-wise", n_threads))
 
 
 def peak_memory(side: str, kind: str, n_rows: int, n_trees: int) -> float:

@@ -44,6 +44,19 @@ def test_histograms_subtract_to_the_same_bits(rng):
     np.testing.assert_array_equal(histograms[0] - histograms[1], histograms[2])
 
 
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 17, 999, 1000, 1001, 2501])
+@pytest.mark.parametrize("n_words", [1, 5, 9])
+def test_any_number_of_rows_is_added(n_rows, n_words, rng):
+    codes = rng.integers(0, 256, (3000, 8 * n_words)).astype(np.uint8)
+    packed, rows = rng.integers(-(2**40), 2**40, 3000), rng.permutation(3000)[:n_rows]
+    found = np.zeros((n_words, 2048), dtype=np.int64)
+    add_rows(codes.view(np.int64), rows.astype(np.int32), packed, found)
+    expected = np.zeros((8 * n_words, 256), dtype=np.int64)
+    for j in range(8 * n_words):
+        np.add.at(expected[j], codes[rows, j], packed[rows])
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
 def test_rows_are_parted_in_their_order(rng):
     codes = rng.integers(0, 5, 50).astype(np.uint8)
     for goes_left in rng.random((2, 256)) < 0.5:

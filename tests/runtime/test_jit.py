@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pickle
 
+import numba
 import numpy as np
 
 from rankwise.kernels.tree_paths import find_leaves
-from rankwise.runtime.jit import Intrinsic, is_ready, njit
+from rankwise.runtime.jit import Intrinsic, is_ready, njit, prefetch
 
 trailing_zeros = Intrinsic(
     "numba.cpython.unsafe.numbers", "trailing_zeros", lambda word: (word & -word).bit_length() - 1
@@ -30,6 +31,25 @@ def sum_of_halves(values):
 @njit
 def lowest_bit(value):
     return trailing_zeros(value)
+
+
+@njit
+def sum_ahead(values):
+    total, first = 0, values.ctypes.data
+    for i in range(len(values)):
+        prefetch(first + 8 * (i + 4))  # beyond the end as well: nothing is read
+        total += values[i]
+    return total
+
+
+def test_kernels_prefetch_what_they_read_later():
+    values = np.arange(1000)
+    assert sum_ahead(values) == values.sum()
+    assert sum_ahead.py_func(values[:20]) == 190
+    compiled = numba.njit(sum_ahead.py_func)  # without a cache, whose code cannot be looked at
+    assert compiled(values) == values.sum()
+    (code,) = compiled.inspect_llvm().values()
+    assert "call void @llvm.prefetch" in code
 
 
 def test_kernels_call_kernels():

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.runtime.jit import njit
+from rankwise.runtime.jit import njit, prefetch
 
-TILE = 1000  # rows gathered at a time; a power of two would make their columns share cache lines
+TILE = 1000  # rows gathered at a time, even; a power of two would make columns share cache lines
+AHEAD = 16  # rows between a row's prefetch and its use, as long as memory takes to answer
+LINE = 64  # bytes of memory that are fetched together
 BINS = 256
 WORD = 8
 LOWER = 0xFFFFFFFF
@@ -58,17 +60,38 @@ def transpose_codes(codes, out):
 
 
 @njit
+def prefetch_bytes(first, size):
+    """Fetch the bytes from an address on into the cache."""
+    for offset in range(0, size, LINE):
+        prefetch(first + offset)
+    prefetch(first + size - 1)  # they may begin within a line, and then end in another one
+
+
+@njit
+def _prefetch_row(words, packed, number):
+    """Fetch the words and the term of a row into the cache."""
+    row, size = np.int64(number), words.strides[0]
+    prefetch_bytes(words.ctypes.data + row * size, size)
+    prefetch(packed.ctypes.data + row * packed.itemsize)
+
+
+@njit
 def add_rows(words, rows, packed, out):
     """Add some rows to a histogram of shape (n_words, 2048)."""
-    n_words = len(out)
+    n_words, last = len(out), len(rows) - 1
     tile, terms = np.empty((n_words, TILE), np.int64), np.empty(TILE, np.int64)
     for start in range(0, len(rows), TILE):
         n = min(TILE, len(rows) - start)
-        for i in range(n):
-            row = rows[start + i]
-            terms[i] = packed[row]
+        # Two rows at a time: the words of a single one would be compiled to a scatter, which is
+        # slower than its stores. Behind an odd last row, a place that is not read is written.
+        for i in range(0, n, 2):
+            row, other = rows[start + i], rows[min(start + i + 1, last)]
+            # Rows of a node are scattered over memory.
+            _prefetch_row(words, packed, rows[min(start + i + AHEAD, last)])
+            _prefetch_row(words, packed, rows[min(start + i + AHEAD + 1, last)])
+            terms[i], terms[i + 1] = packed[row], packed[other]
             for w in range(n_words):
-                tile[w, i] = words[row, w]
+                tile[w, i], tile[w, i + 1] = words[row, w], words[other, w]
         for w in range(n_words):
             cells, line = out[w], tile[w]
             for i in range(n):

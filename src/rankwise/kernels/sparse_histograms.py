@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.runtime.jit import njit
+from rankwise.kernels.boosted_trees import AHEAD, prefetch_bytes
+from rankwise.runtime.jit import njit, prefetch
+
+ENTRIES_AHEAD = AHEAD // 2  # rows between the prefetch of a row's entries and their use
 
 
 @njit
@@ -33,6 +36,23 @@ def write_entry_codes(values, features, cuts, indptr, out):
 
 
 @njit
+def _prefetch_start(indptr, packed, number):
+    """Fetch where the entries of a row start, and its term, into the cache."""
+    row = np.int64(number)
+    prefetch(indptr.ctypes.data + row * indptr.itemsize)
+    prefetch(packed.ctypes.data + row * packed.itemsize)
+
+
+@njit
+def _prefetch_entries(indptr, features, codes, row):
+    """Fetch the entries of a row into the cache."""
+    start, n = np.int64(indptr[row]), np.int64(indptr[row + 1] - indptr[row])
+    if n > 0:
+        prefetch_bytes(features.ctypes.data + start * features.itemsize, n * features.itemsize)
+        prefetch_bytes(codes.ctypes.data + start * codes.itemsize, n * codes.itemsize)
+
+
+@njit
 def add_entries(indptr, features, codes, first, zero_codes, rows, packed, sums, out):
     """Add some rows to a histogram.
 
@@ -49,10 +69,14 @@ def add_entries(indptr, features, codes, first, zero_codes, rows, packed, sums, 
     sums : ndarray of shape (n_features,), int64, overwritten
     out : ndarray of shape (n_cells,), int64
     """
-    total = np.int64(0)
+    total, last = np.int64(0), len(rows) - 1
     sums[:] = 0
     for i in range(len(rows)):
         row = rows[i]
+        # Rows of a node are scattered over memory. Entries can be fetched once it is known where
+        # they start.
+        _prefetch_start(indptr, packed, rows[min(i + AHEAD, last)])
+        _prefetch_entries(indptr, features, codes, rows[min(i + ENTRIES_AHEAD, last)])
         term = packed[row]
         total += term
         for k in range(indptr[row], indptr[row + 1]):

@@ -106,6 +106,7 @@ class Intrinsic:
 
         function = getattr(import_module(self._module), self._name)
         context: Any = cpu_target.typing_context
+        context.refresh()  # reads what the import has registered
         return context.resolve_value_type(function)
 
     def __call__(self, value: Any) -> Any:
@@ -119,6 +120,7 @@ leading_zeros = Intrinsic(
 trailing_zeros = Intrinsic(
     _NUMBERS, "trailing_zeros", lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1)
 )
+prefetch = Intrinsic("rankwise.runtime.prefetch", "prefetch", lambda address: None)
 
 
 @overload

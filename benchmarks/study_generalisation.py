@@ -163,7 +163,10 @@ def measure_all(
 
 def print_settings(values: Values, base: str) -> None:
     """Print what each setting gains on ``base``: means over the sets, and Stouffer's z."""
-    print(f"\nDifferences from {base}, in thousandths: means over the sets, and Stouffer's z\n")
+    sets = sets_of(values)
+    over = "means over the sets, and Stouffer's z" if len(sets) > 1 else "means, and z"
+    where = "" if len(sets) > 1 else f" on {sets[0]}"
+    print(f"\nDifferences from {base}{where}, in thousandths: {over}\n")
     width = max(len(key) for key in contestants(values)) + 2
     print(" " * width + f"{'nDCG@10':>10}{'z':>8}{'AP':>10}{'z of AP':>10}{'CPU s':>10}")
     for key in contestants(values):

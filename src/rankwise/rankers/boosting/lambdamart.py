@@ -283,8 +283,6 @@ class LambdaMART(TreeScores):
     }  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETERS
 
-    growth: Growth
-
     def __init__(
         self,
         n_estimators: int = 100,
@@ -339,7 +337,7 @@ class LambdaMART(TreeScores):
         self.reg_lambda: float | Literal["auto"] = reg_lambda
         self.reg_alpha = reg_alpha
         self.min_split_gain = min_split_gain
-        self.growth = growth
+        self.growth: Growth = growth
         self.max_bins = max_bins
         self.normalize = normalize
         self.query_weight: QueryWeight = query_weight

@@ -15,7 +15,7 @@ from rankwise_papers.auto_ranker.contestants import (
     AUTO,
     CONTESTANTS,
     SPACES,
-    fitted,
+    fit_contestant,
     single_changes,
 )
 from rankwise_papers.auto_ranker.sets import SETS, load
@@ -36,11 +36,11 @@ def test_a_search_stops_before_the_setting_that_would_end_later(fold, monkeypatc
     seconds = itertools.count()
     monkeypatch.setattr(contestants.time, "process_time", lambda: float(next(seconds)))
     # After n settings it has spent n + 1, and asks whether (n + 1)(1 + 1 / n) is within the time.
-    ranker, told = fitted("LightGBM", fold, parse("nDCG@10"), 6.5)
+    ranker, told = fit_contestant("LightGBM", fold, parse("nDCG@10"), 6.5)
     assert told["trials"] == 5
     found = parse("nDCG@10").per_query(fold.vali.y, ranker.predict(fold.vali.X), fold.vali.groups)
     assert told["validation"] == pytest.approx(np.nanmean(found), abs=1e-12)
-    _, told = fitted("LightGBM", fold, parse("nDCG@10"), 1e-9)
+    _, told = fit_contestant("LightGBM", fold, parse("nDCG@10"), 1e-9)
     assert told["trials"] == 1
     assert told["chosen"].startswith("learning_rate=0.05, num_leaves=31")
 
@@ -67,7 +67,7 @@ def test_settings_are_shown_by_parameter():
 
 
 def test_auto_has_the_validation_part(fold):
-    ranker, told = fitted(AUTO, fold, parse("nDCG@10"), 1.0)
+    ranker, told = fit_contestant(AUTO, fold, parse("nDCG@10"), 1.0)
     value = np.nanmean(
         parse("nDCG@10").per_query(fold.vali.y, ranker.predict(fold.vali.X), fold.vali.groups)
     )

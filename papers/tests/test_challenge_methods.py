@@ -19,7 +19,7 @@ from rankwise_papers.challenge_methods import ensemble, fits, plan
 from rankwise_papers.challenge_methods.chosen_tables import Methods
 from rankwise_papers.challenge_methods.experiment import ChallengeMethods
 from rankwise_papers.lin2010_challenge import parts as challenge
-from rankwise_papers.lin2010_challenge.parts import measured, parts, sampled
+from rankwise_papers.lin2010_challenge.parts import measure_parts, parts, sampled
 
 EXPERIMENT = ChallengeMethods()
 SLICES = "mslr-slices"
@@ -107,7 +107,7 @@ def test_the_ensemble_is_what_stacking_ranker_makes_of_its_models(fold, out_of_f
             name: stack.predict(part.X, qid=part.qid)
             for name, part in (("vali", fold.vali), ("test", fold.test))
         }
-        wanted = measured("mq2008", fold, scores)
+        wanted = measure_parts("mq2008", fold, scores)
         assert {name: of[name] for name in wanted} == wanted
     assert found["n_held_out"] == (30 if out_of_fold else 6)
     for name, model in stack.models_[0].items():

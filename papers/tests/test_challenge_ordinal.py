@@ -14,7 +14,7 @@ from rankwise.experiments import Verdict
 from rankwise.metrics import evaluate
 from rankwise.text import load_cf_letor
 from rankwise_papers.lin2010_challenge import fits, parts, plan
-from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, mean_difference, mean_over_folds
 from rankwise_papers.lin2010_challenge.experiment import ChallengeOnCFLetor, ChallengeOrdinal
 
 EXPERIMENT = ChallengeOrdinal()
@@ -148,12 +148,12 @@ def test_random_terms_are_the_mean_of_their_draws():
 def test_differences_are_paired_over_the_queries_of_all_folds():
     a = [setting(0.1, queries=[0.5, 0.7]), setting(0.1, queries=[0.1])]
     b = [setting(0.1, queries=[0.4, 0.3]), setting(0.1, queries=[0.3])]
-    mean, error = paired(a, b)
+    mean, error = mean_difference(a, b)
     differences = np.array([0.1, 0.4, -0.2])
     assert mean == pytest.approx(differences.mean())
     assert error == pytest.approx(differences.std(ddof=1) / math.sqrt(3))
-    assert paired(a, None) == (None, None)
-    assert over_folds(a, "train", "nDCG") == (pytest.approx(0.4), pytest.approx(0.0))
+    assert mean_difference(a, None) == (None, None)
+    assert mean_over_folds(a, "train", "nDCG") == (pytest.approx(0.4), pytest.approx(0.0))
 
 
 def test_published_differences_are_no_evidence_and_published_levels_not_run(all_rankers, rng):
@@ -200,7 +200,7 @@ def test_small_sets_are_whole_queries_with_all_grades(tiny_fold):
 
 def test_measured_values_are_those_of_the_challenge(tiny_fold):
     scores = {name: getattr(tiny_fold, name).X[:, 0] for name in ("train", "vali", "test")}
-    found = parts.measured("mq2008", tiny_fold, scores)
+    found = parts.measure_parts("mq2008", tiny_fold, scores)
     test = tiny_fold.test
     wanted = evaluate(
         test.y, scores["test"], test.qid, ["ERR(max_grade=2)", "nDCG@10"], preset="yahoo"
@@ -218,7 +218,7 @@ def test_one_ensemble_is_measured_on_its_way(tiny_fold, monkeypatch):
     assert found[0]["seconds"] < found[1]["seconds"]
     alone = REGISTRY["orboost"].load()(n_estimators=12, row_weight="rank_query")
     alone.fit(tiny_fold.train.X, tiny_fold.train.y, qid=tiny_fold.train.qid)
-    wanted = parts.measured("mq2008", tiny_fold, parts.all_scores(alone, tiny_fold))
+    wanted = parts.measure_parts("mq2008", tiny_fold, parts.all_scores(alone, tiny_fold))
     assert found[1]["test"] == wanted["test"]
     assert found[0]["train"] != found[1]["train"]
 

@@ -19,7 +19,7 @@ from rankwise_papers.lin2010_csovo.methods import (
     LeastExpectedCost,
     SplitRows,
     predicted_by,
-    tuned_cost,
+    tune_and_measure,
 )
 from rankwise_papers.lin2010_csovo.sets import make_split
 
@@ -79,9 +79,9 @@ def test_methods_take_the_costs_or_do_not(wine):
 
 def test_tuning_sees_no_test_label(wine):
     method = METHODS["random"]["CSOVO"]
-    cost, accuracy, chosen = tuned_cost(method, wine, SplitRows(wine, 0), 0)
+    cost, accuracy, chosen = tune_and_measure(method, wine, SplitRows(wine, 0), 0)
     turned = replace(wine, y_test=(wine.y_test + 1) % 3)
-    other_cost, other_accuracy, same = tuned_cost(method, turned, SplitRows(turned, 0), 0)
+    other_cost, other_accuracy, same = tune_and_measure(method, turned, SplitRows(turned, 0), 0)
     assert chosen == same
     assert accuracy > 0.8 > other_accuracy
     assert cost < other_cost

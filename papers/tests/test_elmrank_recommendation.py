@@ -19,8 +19,8 @@ from rankwise_papers.elmrank_recommendation.kernel_methods import (
     choose_for_all,
     choose_for_each,
     linear_and_rbf,
+    make_two_feature_kernels,
     two_features,
-    with_two_features,
 )
 from rankwise_papers.elmrank_recommendation.measures import measure
 from rankwise_papers.elmrank_recommendation.svrank_methods import fit_svrank
@@ -221,7 +221,7 @@ def test_kernels_by_definition(rng):
         np.testing.assert_allclose(found[f"rbf {factor:g}"][0], expected[:5], rtol=1e-10)
         np.testing.assert_allclose(found[f"rbf {factor:g}"][1], expected[5:], rtol=1e-10)
     Z = rng.normal(size=(9, 2))
-    more = {name: K for name, K, _ in with_two_features(X, Z, 5)}
+    more = {name: K for name, K, _ in make_two_feature_kernels(X, Z, 5)}
     np.testing.assert_allclose(more["two features"], Z[:5] @ Z[:5].T)
     np.testing.assert_allclose(
         more["rbf 0.25 and 0.3 of two features"],

@@ -10,7 +10,7 @@ from rankwise.experiments import Verdict
 from rankwise.fusion import LearnedFusion, fuse, pool_runs
 from rankwise_papers import fusion_choice, fusion_tables
 from rankwise_papers.fusion_cross_encoder import tables as encoder_tables
-from rankwise_papers.fusion_measures import measured
+from rankwise_papers.fusion_measures import measure_run
 from rankwise_papers.fusion_robust03.experiment import FusionRobust03
 from rankwise_papers.fusion_trec_covid import experiment as covid
 
@@ -61,7 +61,7 @@ def test_the_setting_with_the_best_held_out_ap_is_chosen(judged):
     for name, options, ranker in fusion_choice.settings():
         fusion = LearnedFusion(ranker, **options)
         run = fusion.fuse_held_out(pool, qrels, folds=5, random_state=1)
-        reached[name] = np.mean(measured(run, qrels, {"AP": "AP(ties=stable)"})["AP"])
+        reached[name] = np.mean(measure_run(run, qrels, {"AP": "AP(ties=stable)"})["AP"])
     assert reached[fusion_choice.choose(pool, qrels, 1)] >= max(reached.values()) - 0.01
 
 
@@ -81,7 +81,7 @@ def test_binary_preference_is_that_of_trec_eval(judged):
         lists.setdefault(str(query), {})[str(document)] = float(score)
     found = pytrec_eval.RelevanceEvaluator(nested, {"bpref"}).evaluate(lists)
     expected = [of["bpref"] for of in found.values()]
-    ours = measured(run, qrels, {"bpref": "bpref"}, all_queries=True)["bpref"]
+    ours = measure_run(run, qrels, {"bpref": "bpref"}, all_queries=True)["bpref"]
     assert sorted(ours) == pytest.approx(sorted(expected), abs=1e-12)
 
 

@@ -18,7 +18,7 @@ from rankwise_papers.ordinal_benchmark.sets import (
     encode,
     make_task,
 )
-from rankwise_papers.ordinal_benchmark.tuning import Method, fold_numbers, tuned
+from rankwise_papers.ordinal_benchmark.tuning import Method, fold_numbers, tune_and_predict
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def test_numbers_of_nominal_and_missing_cells(data):
 
 def test_tuning_sees_no_test_label(task):
     """The choice and the predictions are the same whatever the labels of the test rows."""
-    chosen, predicted = tuned(OURS["RankingTree"], task, 0)
+    chosen, predicted = tune_and_predict(OURS["RankingTree"], task, 0)
     y = task.y.copy()
     y[task.test] = 3 - y[task.test]
     other = Task(task.X, task.categorical, task.Z, y, 4, task.train, task.test)
-    again, same = tuned(OURS["RankingTree"], other, 0)
+    again, same = tune_and_predict(OURS["RankingTree"], other, 0)
     assert chosen == again
     assert np.array_equal(predicted, same)
 
@@ -87,7 +87,7 @@ def test_tuning_takes_the_first_setting_of_least_held_out_error(task):
         assert not set(train) & set(test)
         return np.array([np.full(len(test), float(setting)) for setting in settings])
 
-    chosen, predicted = tuned(Method(predict, (0, 1, 2, 3)), task, 0)
+    chosen, predicted = tune_and_predict(Method(predict, (0, 1, 2, 3)), task, 0)
     errors = [np.abs(task.y[task.train] - k).sum() for k in range(4)]
     assert chosen == int(np.argmin(errors))
     assert (predicted == chosen).all()
@@ -115,7 +115,7 @@ def test_every_method_predicts_classes_and_learns(task, name):
     # One setting alone gives the same line as among others.
     alone = method.predict(task, task.train, task.test, settings[-1:])
     assert np.array_equal(alone[0], predicted[-1])
-    _, final = tuned(Method(method.predict, method.settings[:6], 3), task, 0)
+    _, final = tune_and_predict(Method(method.predict, method.settings[:6], 3), task, 0)
     error = np.abs(final - task.y[task.test]).mean()
     constant = np.abs(PEERS["median class"].predict(task, task.train, task.test, [None])[0]
                       - task.y[task.test]).mean()  # fmt: skip

@@ -166,7 +166,7 @@ def made_up_svm():
                 "objective": (np.arange(n) / 100).tolist(),
             }
         steps = np.arange(8.0).reshape(len(plan.STOPPED_C), len(plan.PASSES))
-        results[plan.stopped_name(fold)] = {
+        results[plan.early_stop_name(fold)] = {
             "test": (steps + fold).tolist(),
             "excess": (steps / 10).tolist(),
         }
@@ -191,7 +191,7 @@ def test_rank_svms_tables_show_every_c_the_chosen_one_and_the_mean_of_complete_f
     last = "hinge, C = 1, stopped after 20 passes"
     assert (why[last, "mean"], why[last, "objective over its minimum"]) == (10.0, 0.7)
     assert "0.3, 0.4, 0.5, 0.6, 0.7, mean 0.5" in made[0].caption
-    del results[plan.hinge_name(plan.HINGE, 3)], results[plan.stopped_name(1)]
+    del results[plan.hinge_name(plan.HINGE, 3)], results[plan.early_stop_name(1)]
     (ap, _, why), _ = found()
     assert ap["hinge, C = 100", "mean"] is None
     assert why[last, "mean"] is None
@@ -235,7 +235,7 @@ def test_the_objective_of_a_path_is_the_rankers(path, small_fold):
 
 def test_many_passes_come_to_the_minimum(small_fold):
     params = {"fold": 1, "C": [1.0], "passes": [1, 20_000]}
-    ((one, many),) = rank_svm_paths.stopped(small_fold, params, "letor3")["excess"]
+    ((one, many),) = rank_svm_paths.stop_early(small_fold, params, "letor3")["excess"]
     assert one > 0.02
     assert abs(many) < 5e-3
 

@@ -12,7 +12,7 @@ from rankwise_papers.shared_tables import (
     mean_and_deviation,
     mean_and_error,
     mean_and_half_interval,
-    resampled_p_value,
+    resampling_p_value,
 )
 
 
@@ -43,17 +43,17 @@ def test_all_or_none():
 
 def test_variance_of_draws_that_share_rows(rng):
     differences, one = rng.normal(0.1, 1.0, 400), np.zeros(400)
-    corrected = resampled_p_value(differences, one, test_per_train=1.0)
+    corrected = resampling_p_value(differences, one, test_per_train=1.0)
     t = differences.mean() / np.sqrt(differences.var(ddof=1) * (1 / 400 + 1))
     assert corrected == pytest.approx(2 * student.sf(abs(t), 399), rel=1e-12)
     # Without shared rows it is Student's paired test.
-    plain = resampled_p_value(differences, one, test_per_train=0.0)
+    plain = resampling_p_value(differences, one, test_per_train=0.0)
     assert plain == pytest.approx(ttest_1samp(differences, 0.0).pvalue, rel=1e-10)
     # What differs between strata is no variance.
     strata = np.repeat([0, 1], 200)
     apart = differences - differences.mean() + np.where(strata == 0, -5.0, 5.5)
     assert ttest_1samp(apart, 0.0).pvalue > 0.1
-    assert resampled_p_value(apart, strata, 0.0) < 1e-4
-    assert resampled_p_value(np.zeros(3), np.zeros(3), 1.0) == 1.0
-    assert resampled_p_value(np.ones(3), np.zeros(3), 1.0) == 0.0
-    assert np.isnan(resampled_p_value(np.ones(2), np.arange(2), 1.0))
+    assert resampling_p_value(apart, strata, 0.0) < 1e-4
+    assert resampling_p_value(np.zeros(3), np.zeros(3), 1.0) == 1.0
+    assert resampling_p_value(np.ones(3), np.zeros(3), 1.0) == 0.0
+    assert np.isnan(resampling_p_value(np.ones(2), np.arange(2), 1.0))

@@ -79,7 +79,7 @@ def test_feedback(small, monkeypatch):
     queries = {**small.queries, "unknown": "nothing"}
     collection = replace(small, queries=queries)
     table = experiment._table(60, False)
-    more = feedback.with_feedback(table, index, collection)
+    more = feedback.add_feedback_columns(table, index, collection)
     assert more.X.shape == (len(table), table.X.shape[1] + 5)
     assert np.isfinite(more.X).all() and (more.X[:, : table.X.shape[1]] == table.X).all()
     topic = table.qid[0]

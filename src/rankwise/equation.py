@@ -84,6 +84,7 @@ class Equation:
     ----------
     features : FeatureMap
     loss : loss of the kind that ``make_path`` takes
+        Such as a :class:`SquaredLoss`, or a function that makes the loss of rows of whole queries.
     make_path : callable
         Makes the path of solutions from rows, a design, the loss and the penalties.
     penalty : Penalty
@@ -169,11 +170,11 @@ def fit_equation(
 
 def _solve(equation: Equation, search: PenaltySearch, rows: FitData) -> Choice[Any]:
     """Solutions of all candidates, and the best of them."""
-    power = 0
-    if search.way == "fixed" and isinstance(equation.loss, SquaredLoss):
-        # The squares of extreme targets overflow. The solution is linear in the targets, so these
-        # are divided by a power of two, which is exact. Sums of a stream read its own targets.
-        power = 0 if isinstance(rows, StreamData) else target_power(rows.y)
+    # The squares of extreme targets overflow. The solution of a squared loss is linear in the
+    # targets, so these are divided by a power of two, which is exact. Not those of a stream, whose
+    # sums read its own targets, nor in a search, whose measures read them.
+    is_linear = isinstance(equation.loss, SquaredLoss) and not isinstance(rows, StreamData)
+    power = target_power(rows.y) if is_linear and search.way == "fixed" else 0
     rows = replace(rows, y=np.ldexp(rows.y, -power)) if power else rows
     loss, penalties = equation.loss, search.penalties
     choice = search.choose(

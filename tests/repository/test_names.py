@@ -1,4 +1,7 @@
-"""Rules for names: one noun a concept, functions that other files call are named by verbs."""
+"""Rules for names: one noun a concept, functions that other files call are named by verbs.
+
+Classes and files are those of the library; functions and variables also those of the papers.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src/rankwise"
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src/rankwise"
+FOLDERS = {"src": SOURCE, "papers": ROOT / "papers/src/rankwise_papers"}
 PREPOSITIONS = frozenset(
     [
         "after",
@@ -39,15 +46,23 @@ PREPOSITIONS = frozenset(
 # Participles that do not end in "-ed"; "read", "split", "cut", "put" and "set" are verbs, too.
 PARTICIPLES = frozenset(
     [
+        "bent",
         "bound",
+        "broken",
+        "brought",
         "built",
+        "caught",
         "chosen",
+        "dealt",
         "done",
         "drawn",
+        "forgotten",
         "found",
+        "frozen",
         "given",
         "gone",
         "grown",
+        "heard",
         "held",
         "hidden",
         "kept",
@@ -69,7 +84,11 @@ PARTICIPLES = frozenset(
         "taken",
         "thought",
         "told",
+        "torn",
         "understood",
+        "unfrozen",
+        "unknown",
+        "unseen",
         "won",
         "worn",
         "woven",
@@ -116,32 +135,28 @@ def test_file_stems_are_unique() -> None:
     assert {stem: paths for stem, paths in shared.items() if stem not in twins} == {}
 
 
-def test_functions_of_other_files_are_named_by_verbs() -> None:
-    """No participle and no preposition begins the name of a function that another file imports."""
-    imported = {
-        (node.module, name.name)
-        for _, tree in parsed_files()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module
-        for name in node.names
-    }
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_functions_of_other_files_are_named_by_verbs(folder: Path) -> None:
+    """No participle and no preposition begins the name of a function that another file uses."""
+    used = {name for _, tree in parsed_files(folder) for name in names_of_other_files(tree)}
     wrong = [
         f"{path}: {node.name}"
-        for path, tree in parsed_files()
+        for path, tree in parsed_files(folder)
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
-        and (module_name(path), node.name) in imported
+        and (module_name(folder, path), node.name) in used
         and node.name not in PUBLIC
         and is_participle_or_preposition(node.name)
     ]
     assert wrong == []
 
 
-def test_no_variable_is_a_pronoun() -> None:
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_no_variable_is_a_pronoun(folder: Path) -> None:
     """No variable is called "of", "one" or "mine"."""
     wrong = [
         f"{path}:{node.lineno}: {name}"
-        for path, tree in parsed_files()
+        for path, tree in parsed_files(folder)
         for node, name in variables(tree)
         if name in VARIABLES
     ]
@@ -149,15 +164,28 @@ def test_no_variable_is_a_pronoun() -> None:
 
 
 @cache
-def parsed_files() -> list[tuple[Path, ast.Module]]:
-    """All source files, relative to the package, with their syntax trees."""
-    paths = sorted(SOURCE.rglob("*.py"))
-    return [(path.relative_to(SOURCE), ast.parse(path.read_text("utf-8"))) for path in paths]
+def parsed_files(folder: Path = SOURCE) -> list[tuple[Path, ast.Module]]:
+    """All source files of a package, relative to its folder, with their syntax trees."""
+    paths = sorted(folder.rglob("*.py"))
+    return [(path.relative_to(folder), ast.parse(path.read_text("utf-8"))) for path in paths]
 
 
-def module_name(path: Path) -> str:
-    """Dotted name of a file of the package."""
-    return ".".join(("rankwise", *path.with_suffix("").parts)).removesuffix(".__init__")
+def module_name(folder: Path, path: Path) -> str:
+    """Dotted name of a file of a package."""
+    return ".".join((folder.name, *path.with_suffix("").parts)).removesuffix(".__init__")
+
+
+def names_of_other_files(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Modules and names in them that a file imports, or reads as attributes of a module."""
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                yield node.module, alias.name
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield modules.get(node.value.id, ""), node.attr
 
 
 def is_participle_or_preposition(name: str) -> bool:

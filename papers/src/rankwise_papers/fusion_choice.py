@@ -47,7 +47,7 @@ def choose(pool: RunPool, qrels: Qrels, seed: int) -> str:
     tables = {name: fusion_table(pool, qrels, **options) for name, options in SCALES.items()}
     reached = {}
     for name, options, ranker in settings():
-        table = tables[next(scale for scale, of in SCALES.items() if of is options)]
+        table = tables[next(scale for scale, known in SCALES.items() if known is options)]
         folds = table.groups.split(min(N_FOLDS, table.n_queries), random_state=seed)
         scores = _held_out(ranker, table, folds)
         reached[name] = evaluate(table.y, scores, table.qid, [AP])[AP]
@@ -79,6 +79,6 @@ def fuse_after(pool: RunPool, qrels: Qrels, judged: NDArray[Any], seed: int) -> 
     seen = np.isin(pool.qid, judged)
     train = pool.take(np.flatnonzero(seen))
     name = choose(train, qrels, seed)
-    options, ranker = next((of, ranker) for key, of, ranker in settings() if key == name)
+    options, ranker = next((options, ranker) for key, options, ranker in settings() if key == name)
     fusion = LearnedFusion(ranker, **options).fit(train, qrels)
     return fusion.fuse(pool.take(np.flatnonzero(~seen))), name

@@ -8,7 +8,7 @@ from rankwise import evaluate
 from rankwise.datasets import Qrels, Run, judge
 
 
-def measured(
+def measure_run(
     run: Run, qrels: Qrels, measures: Mapping[str, str], *, all_queries: bool = False
 ) -> dict[str, list[float]]:
     """The measures of every query by name, as trec_eval computes them, in the judgements' order.

@@ -21,23 +21,23 @@ def effectiveness(rows: Rows, measures: Sequence[str], against: Mapping[str, str
     ``against`` maps a column to the row that all others are tested against there.
     """
     first = measures[0]
-    found = {name: np.array(of[first], float) for name, of in rows.items() if of is not None}
+    found = {name: np.array(row[first], float) for name, row in rows.items() if row is not None}
     adjusted = {
         column: _holm(found, found[name]) for column, name in against.items() if name in found
     }
     values = []
-    for name, of in rows.items():
-        if of is None:
+    for name, row in rows.items():
+        if row is None:
             values.append(Value(name, first, note=ABSENT))
             continue
-        values += [mean(name, measure, of[measure]) for measure in measures]
+        values += [mean(name, measure, row[measure]) for measure in measures]
         values += [Value(name, column, p[name]) for column, p in adjusted.items() if name in p]
     return values
 
 
 def best(rows: Rows, measure: str) -> str:
     """Name of the row with the largest mean, "" without rows."""
-    known = {name: np.mean(of[measure]) for name, of in rows.items() if of is not None}
+    known = {name: np.mean(row[measure]) for name, row in rows.items() if row is not None}
     return max(known, key=lambda name: known[name]) if known else ""
 
 

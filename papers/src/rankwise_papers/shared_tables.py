@@ -43,7 +43,7 @@ def mean_and_half_interval(values: Float64Array, strata: Any) -> tuple[float, fl
     return stratified_mean(values, strata), None if np.isnan(half) else half
 
 
-def resampled_p_value(
+def resampling_p_value(
     differences: Float64Array, strata: Sequence[int] | Float64Array, test_per_train: float
 ) -> float:
     """Two-sided p of the mean difference over random splits of the same rows.
@@ -66,7 +66,7 @@ def resampled_p_value(
 
 def all_or_none(found: Sequence[Any]) -> list[Any] | None:
     """The values as a list; None if one is missing."""
-    return None if any(one is None for one in found) else list(found)
+    return None if any(cell is None for cell in found) else list(found)
 
 
 def _known(values: Sample) -> Float64Array:

@@ -9,6 +9,6 @@ from rankwise.datasets import fetch
 from rankwise.experiments import FindFiles
 
 
-def fetched(names: Iterable[str]) -> dict[str, FindFiles]:
+def make_fetchers(names: Iterable[str]) -> dict[str, FindFiles]:
     """For every known data set the function that finds its files, for ``Experiment.data``."""
     return {name: partial(fetch, name) for name in names}

@@ -23,16 +23,16 @@ def check_positions(position: ArrayLike, data: FitData) -> Int64Array:
         If they are not one integer >= 0 per row.
     """
     n_samples = len(data.y) if data.kept is None else len(data.kept)
-    places = np.asarray(position)
-    if places.shape != (n_samples,):
+    positions = np.asarray(position)
+    if positions.shape != (n_samples,):
         raise ValueError(
-            f"position must have n_samples={n_samples} entries, got shape {places.shape}. Pass the "
-            "place at which each row was shown."
+            f"position must have n_samples={n_samples} entries, got shape {positions.shape}. Pass "
+            "the place at which each row was shown."
         )
-    if places.dtype.kind not in "iuf" or not (places >= 0).all() or (places % 1).any():
+    if positions.dtype.kind not in "iuf" or not (positions >= 0).all() or (positions % 1).any():
         raise ValueError(
             "position must hold integers >= 0, the place at which each row was shown, got "
-            f"{places.dtype} such as {places[0]!r}."
+            f"{positions.dtype} such as {positions[0]!r}."
         )
     kept = slice(None) if data.kept is None else data.kept
-    return places[kept].astype(np.int64)
+    return positions[kept].astype(np.int64)

@@ -22,7 +22,7 @@ from rankwise.equation import Equation, publish
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.streamed import check_stream, dealt_folds
+from rankwise.rankers.streamed import check_stream, deal_folds
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import LeastRows
 from rankwise.runtime.threads import single_threaded_blas
@@ -234,7 +234,7 @@ def _draw(job: Plan, statistics: Statistics) -> Plan:
 def _deal_folds(job: Plan, statistics: Statistics) -> Plan:
     statistics.closed()
     ids = statistics.query_ids()
-    return replace(job, stage=SUMS, ids=ids, fold_of=dealt_folds(ids, job.n_folds))
+    return replace(job, stage=SUMS, ids=ids, fold_of=deal_folds(ids, job.n_folds))
 
 
 def _solve_sums(job: Plan, statistics: Statistics) -> Plan:

@@ -36,7 +36,7 @@ def linear_model(estimator: Any) -> Chain:
     return (linear(estimator.coef_, getattr(estimator, "intercept_", 0.0)),)
 
 
-def fitted_expansion(estimator: Any) -> Chain:
+def score_expansion(estimator: Any) -> Chain:
     """Expansion of a ranker: on columns, their products, hidden nodes, landmarks or kernels."""
     known = estimator.expansion_
     match known:

@@ -16,7 +16,7 @@ from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array
 
 
-def grown(estimator: Any) -> Chain:
+def tree_ensemble(estimator: Any) -> Chain:
     """Trees of our own estimators."""
     return _chain_of_ensemble(estimator, estimator.tree_ensemble())
 
@@ -46,10 +46,10 @@ def lightgbm(estimator: Any) -> Chain:
             "A LightGBM model with zero_as_missing=True treats zeros as missing values, which "
             "no other format supports. Fit without it."
         )
-    return boosted(estimator)
+    return booster(estimator)
 
 
-def boosted(estimator: Any) -> Chain:
+def booster(estimator: Any) -> Chain:
     """Trees of the library's model; CatBoost's are converted to ordinary trees."""
     stored = estimator.stored_trees()
     return _chain(stored, estimator.columns_)

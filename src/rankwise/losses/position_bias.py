@@ -30,7 +30,7 @@ class PositionBias:
     Parameters
     ----------
     loss : GradientLoss
-    place : ndarray of shape (n_samples,), int64
+    position : ndarray of shape (n_samples,), int64
         Position at which each row was shown.
     before : dict of int to float
         Initial biases of positions; all others start at 0.
@@ -39,9 +39,9 @@ class PositionBias:
 
     Attributes
     ----------
-    places : ndarray of shape (n_places,), int64
-        Ascending.
-    bias : ndarray of shape (n_places,), float64
+    positions : ndarray of shape (n_positions,), int64
+        Distinct positions, ascending.
+    biases : ndarray of shape (n_positions,), float64
         Biases after the trees fitted so far.
     """
 
@@ -50,15 +50,15 @@ class PositionBias:
     def __init__(
         self,
         loss: GradientLoss,
-        place: Int64Array,
+        position: Int64Array,
         before: dict[int, float],
         learning_rate: float,
         regularisation: float,
     ) -> None:
         self._loss = loss
-        self.places, self._codes = np.unique(place, return_inverse=True)
+        self.positions, self._codes = np.unique(position, return_inverse=True)
         self._rate, self._penalty = learning_rate, regularisation
-        self.bias = np.array([before.get(p, 0.0) for p in self.places.tolist()])
+        self.biases = np.array([before.get(p, 0.0) for p in self.positions.tolist()])
 
     @property
     def indptr(self) -> Int64Array:
@@ -69,12 +69,12 @@ class PositionBias:
         self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0
     ) -> None:
         """Write the derivatives at the biased scores, then update the biases."""
-        self._loss.write(scores + self.bias[self._codes], gradients, hessians, tree)
+        self._loss.write(scores + self.biases[self._codes], gradients, hessians, tree)
 
         def sums(values: Float64Array) -> Float64Array:
-            return np.bincount(self._codes, values, len(self.bias))
+            return np.bincount(self._codes, values, len(self.biases))
 
         # Weights count as rows, so that a weight equals repetition.
         penalty = self._penalty * sums(self._loss.rows.weights())
-        step = -sums(gradients) - penalty * self.bias
-        self.bias = self.bias + self._rate * step / (sums(hessians) + penalty + RIDGE)
+        step = -sums(gradients) - penalty * self.biases
+        self.biases = self.biases + self._rate * step / (sums(hessians) + penalty + RIDGE)

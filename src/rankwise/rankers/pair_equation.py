@@ -38,7 +38,7 @@ SOLVER_STRUCTURE: dict[str, Rule] = {
 }
 
 
-def pair_equation(
+def build_pair_equation(
     features: FeatureMap,
     loss: Callable[[GroupedRows], AnyLoss],
     solver: ScoreSolver[AnyLoss],

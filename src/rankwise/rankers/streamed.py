@@ -209,10 +209,10 @@ def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -
         If there are fewer queries than folds.
     """
     ids, n_samples = stream.queries()
-    return _number_folds(ids, dealt_folds(ids, n_folds, seed)), n_samples
+    return _number_folds(ids, deal_folds(ids, n_folds, seed)), n_samples
 
 
-def dealt_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
+def deal_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
     """Fold of each query.
 
     Raises

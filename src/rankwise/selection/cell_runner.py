@@ -17,7 +17,7 @@ from rankwise.prediction import Predictions, labels_of, probabilities_of, scores
 from rankwise.runtime.json_values import convert_to_json
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.fold_result import FAILED, SKIPPED, FoldResult
-from rankwise.selection.given_scores import GivenScores, fill_given, model_rows, unfrozen
+from rankwise.selection.given_scores import GivenScores, fill_given, model_rows, unfreeze
 from rankwise.selection.measured import Measurement
 from rankwise.selection.parcel import Parcel
 from rankwise.selection.predicted_ranks import summarise_predicted_ranks
@@ -97,7 +97,7 @@ def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
     train, test = _read_only(fold.train.only_judged()), _read_only(fold.test)
     vali = None if fold.vali is None else _read_only(fold.vali.only_judged())
     with PeakMemory() as memory:
-        start = time.perf_counter()
+        started = time.perf_counter()
         tuned = tune(
             task.candidate.estimator,
             train,
@@ -106,36 +106,36 @@ def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
             space=task.candidate.space,
             random_state=task.random_state,
         )
-        fitted = time.perf_counter()
+        fit_end = time.perf_counter()
         X, names = model_rows(tuned.estimator, test)
-        with name_columns(unfrozen(tuned.estimator), names):
+        with name_columns(unfreeze(tuned.estimator), names):
             scores = scores_of(tuned.estimator, X, test.qid)
-            predicted = time.perf_counter()
+            predict_end = time.perf_counter()
             labels = labels_of(tuned.estimator, X, scores, test.qid)
             shares = probabilities_of(tuned.estimator, X, test.qid)
-    told = Predictions(scores, labels)
-    cell = task.measurement.fill(empty, test, told, notes=tuned.notes)
+    predicted = Predictions(scores, labels)
+    cell = task.measurement.fill(empty, test, predicted, notes=tuned.notes)
     return replace(
         cell,
-        fit_seconds=fitted - start,
-        predict_seconds=predicted - fitted,
-        evaluate_seconds=time.perf_counter() - predicted,
+        fit_seconds=fit_end - started,
+        predict_seconds=predict_end - fit_end,
+        evaluate_seconds=time.perf_counter() - predict_end,
         memory_bytes=memory.extra_bytes,
         chosen=convert_to_json(tuned.chosen),
         search=convert_to_json(tuned.search),
-        ranks=_summarise_ranks(tuned.estimator, test, told, shares),
+        ranks=_summarise_ranks(tuned.estimator, test, predicted, shares),
     )
 
 
 def _summarise_ranks(
-    estimator: Any, test: RankingData, told: Predictions, shares: Float64Array | None
+    estimator: Any, test: RankingData, predicted: Predictions, shares: Float64Array | None
 ) -> dict[str, Any]:
     """Predicted ranks of the judged rows of a test part."""
     kept = slice(None) if test.judged is None else test.judged
-    labels = None if told.labels is None else told.labels[kept]
-    told = replace(told, scores=told.scores[kept], labels=labels)
+    labels = None if predicted.labels is None else predicted.labels[kept]
+    predicted = replace(predicted, scores=predicted.scores[kept], labels=labels)
     return summarise_predicted_ranks(
-        estimator, test.y[kept], told, None if shares is None else shares[kept]
+        estimator, test.y[kept], predicted, None if shares is None else shares[kept]
     )
 
 

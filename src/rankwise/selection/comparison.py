@@ -207,7 +207,7 @@ def compare(
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
     first, *_ = measurement.named.values()
     select = first if select_by is None else parse(select_by, preset)
-    kept = None if store is None else ResultStore(store)
+    results = None if store is None else ResultStore(store)
 
     infos, has_unjudged = [], False
     for name, fold in zip(folds.fold_names, folds, strict=True):
@@ -218,10 +218,9 @@ def compare(
         infos.append(_describe(fold, name))
     versions = library_versions() | merge_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
-    keys = _keys(candidates, infos, common, named=kept is not None)
-    cells = (
-        {} if kept is None else _find_finished(kept, keys, {c.name: c.origin for c in candidates})
-    )
+    keys = _keys(candidates, infos, common, named=results is not None)
+    origins = {c.name: c.origin for c in candidates}
+    cells = {} if results is None else _find_finished(results, keys, origins)
     total = len(keys)
 
     def note(cell: FoldResult) -> None:
@@ -262,7 +261,7 @@ def compare(
                     random_state,
                     n_threads,
                     keys[candidate.name, name],
-                    kept if candidate.is_kept else None,
+                    results if candidate.is_kept else None,
                 )
 
     with Parcels() as parcels:

@@ -188,9 +188,9 @@ def fill_given(
     return measurement.fill(empty, test, Predictions(rows.scores), rows.retrieved, notes=notes)
 
 
-def unfrozen(model: Any) -> Any:
+def unfreeze(model: Any) -> Any:
     """Return the estimator inside a FrozenEstimator; others unchanged."""
-    return unfrozen(model.estimator) if isinstance(model, FrozenEstimator) else model
+    return unfreeze(model.estimator) if isinstance(model, FrozenEstimator) else model
 
 
 def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
@@ -205,4 +205,4 @@ def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
         wanted = [str(name) for name in wanted]
         if wanted != names and {*wanted} <= {*names}:
             X, names = X[:, [names.index(name) for name in wanted]], wanted
-    return frame_for(unfrozen(model), X, names), names
+    return frame_for(unfreeze(model), X, names), names

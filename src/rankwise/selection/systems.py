@@ -33,7 +33,7 @@ from rankwise.selection.given_scores import (
     fill_given,
     model_rows,
     run_scores,
-    unfrozen,
+    unfreeze,
 )
 from rankwise.selection.judging.order_check import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
@@ -185,14 +185,14 @@ def _system(name: str, system: Any) -> Any:
     if (run := run_scores(system)) is not None:
         return run
     if hasattr(system, "predict"):
-        return FrozenEstimator(unfrozen(system))
+        return FrozenEstimator(unfreeze(system))
     return ArrayScores(exact_float64(system, f"scores of {name!r}"))
 
 
 def _describe_system(system: Any) -> str:
     if isinstance(system, GivenScores):
         return system.describe()
-    return " ".join(repr(unfrozen(system)).split())
+    return " ".join(repr(unfreeze(system)).split())
 
 
 def _evaluate_runs(
@@ -281,7 +281,7 @@ def _fill_predicted(
     """The result of a fitted model."""
     X, names = model_rows(model, data)
     start = time.perf_counter()
-    with name_columns(unfrozen(model), names):
+    with name_columns(unfreeze(model), names):
         told = predictions(model, X, data.qid)
     seconds = time.perf_counter() - start
     return replace(measurement.fill(empty, data, told), predict_seconds=seconds)

@@ -20,7 +20,6 @@ from rankwise.structure.rules import (
     ClassLabels,
     Scope,
     StructureError,
-    broken,
     check_attributes,
     check_children,
     check_shape,
@@ -28,6 +27,7 @@ from rankwise.structure.rules import (
     require,
     run,
     structure_of,
+    violation,
 )
 from rankwise.typing import is_sparse
 
@@ -73,7 +73,7 @@ def _children(where: str, value: Any) -> list[tuple[str, Any]]:
     """Check one object, and return the objects within it that are still to be checked."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in _NUMBERS_AND_TEXT:
-            raise broken(where, "hold numbers or text", value.dtype)
+            raise violation(where, "hold numbers or text", value.dtype)
         return list(_items(where, value.ravel().tolist())) if value.dtype.kind == "O" else []
     if is_sparse(value):
         check_sparse(value, where)
@@ -171,7 +171,7 @@ def _check_tree(where: str, tree: Any) -> None:
     _check_children(where, inner, left, right, "children_left and children_right")
     used = feature[left != -1]
     if used.size and (used.min() < 0 or used.max() >= tree.n_features):
-        raise broken(f"{where}.feature", f"lie in 0..{tree.n_features - 1}", used)
+        raise violation(f"{where}.feature", f"lie in 0..{tree.n_features - 1}", used)
     run(Array(None).check(tree.value, f"{where}.value", Scope()))
 
 
@@ -233,7 +233,7 @@ def _check_predictor(where: str, nodes: Any, n_features: int, dtype: Any) -> Non
     feature = np.where(is_leaf, -1, nodes["feature_idx"])
     inner = nodes["feature_idx"][~is_leaf]
     if inner.size and (inner.min() < 0 or inner.max() >= n_features):
-        raise broken(f"{where}['feature_idx']", f"lie in 0..{n_features - 1}", inner)
+        raise violation(f"{where}['feature_idx']", f"lie in 0..{n_features - 1}", inner)
     _check_children(where, feature, left, right, "left and right")
     require(
         not nodes["is_categorical"].any(), f"{where}['is_categorical']", "be 0 everywhere",
@@ -257,7 +257,7 @@ def _check_support_vectors(where: str, machine: Any) -> None:
         if is_sparse(array):
             check_sparse(array, f"{where}.{name}")
         elif type(array) is not np.ndarray or array.dtype != np.float64:
-            raise broken(f"{where}.{name}", "be a float64 array", array)
+            raise violation(f"{where}.{name}", "be a float64 array", array)
     kernel = machine.kernel
     width = ("n_support", "n_features_in_") if kernel != "precomputed" else None
     check_shape(vectors.shape, width, f"{where}.support_vectors_", scope)
@@ -279,7 +279,7 @@ def _check_support_vectors(where: str, machine: Any) -> None:
     for name in ("_probA", "_probB"):
         found = getattr(machine, name, np.empty(0))
         if len(found) not in (0, n_pairs if is_classifier else 1):
-            raise broken(f"{where}.{name}", f"have {n_pairs} entries or none", found)
+            raise violation(f"{where}.{name}", f"have {n_pairs} entries or none", found)
 
 
 _CHECKS: dict[str, Callable[[str, Any], None]] = {

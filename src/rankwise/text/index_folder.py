@@ -26,7 +26,7 @@ from rankwise.runtime.array_folder import (
     write_arrays,
 )
 from rankwise.runtime.callers import callers_level
-from rankwise.structure.rules import Array, Rule, Scope, StructureError, broken, run
+from rankwise.structure.rules import Array, Rule, Scope, StructureError, run, violation
 from rankwise.text.postings import Postings
 from rankwise.typing import Int64Array
 
@@ -178,17 +178,17 @@ def _check_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
     kinds = {"fields": list, "sample": list, "is_default": bool, "sha256": dict}
     for name, kind in kinds.items():
         if type(facts.get(name)) is not kind:
-            raise broken(f"{path}: {name}", f"be a {kind.__name__}", facts.get(name))
+            raise violation(f"{path}: {name}", f"be a {kind.__name__}", facts.get(name))
     for name in ("analyzer", "ranker"):
         if name not in facts or not isinstance(facts[name], dict | None):
-            raise broken(f"{path}: {name}", "be a dict or null", facts.get(name))
+            raise violation(f"{path}: {name}", "be a dict or null", facts.get(name))
     _check_texts(facts["fields"], f"{path}: fields", distinct=True)
     _check_texts(facts["sample"], f"{path}: sample", distinct=False)
     if not facts["fields"] or "" in facts["fields"]:
-        raise broken(f"{path}: fields", "be names", facts["fields"])
+        raise violation(f"{path}: fields", "be names", facts["fields"])
     wanted = {*_array_names(facts["fields"]), *_names_of_bytes(facts)}
     if facts["arrays"].keys() != wanted:
-        raise broken(f"{path}: arrays", f"be {sorted(wanted)}", sorted(facts["arrays"]))
+        raise violation(f"{path}: arrays", f"be {sorted(wanted)}", sorted(facts["arrays"]))
     return facts
 
 
@@ -208,7 +208,7 @@ def _check_parts(folder: Path, arrays: Arrays, facts: dict[str, Any]) -> StoredI
         bounds = check(name, Array((size,), "i", dtype="i8", ascending=True), scope)
         if bounds[0] != 0 or bounds[-1] != scope.value(end):
             rule = f"go from 0 to {scope.value(end)}, the entries of {files[entries].name}"
-            raise broken(f"{files[name]}: the array", rule, np.asarray(bounds))
+            raise violation(f"{files[name]}: the array", rule, np.asarray(bounds))
         return bounds
 
     tokens, bounds = [], []
@@ -291,7 +291,7 @@ def _parse_texts(path: Path, data: bytes) -> dict[str, list[str]]:
     except (ValueError, RecursionError) as error:
         raise StructureError(f"{path}: not JSON ({error})") from None
     if not isinstance(found, dict):
-        raise broken(f"{path}: the text", "be a JSON object", found)
+        raise violation(f"{path}: the text", "be a JSON object", found)
     for name in ("doc_ids", "terms"):
         _check_texts(found.get(name), f"{path}: {name}", distinct=True)
     return found
@@ -299,6 +299,6 @@ def _parse_texts(path: Path, data: bytes) -> dict[str, list[str]]:
 
 def _check_texts(values: Any, where: str, *, distinct: bool) -> None:
     if type(values) is not list or not all(type(value) is str for value in values):
-        raise broken(where, "be a list of texts", values)
+        raise violation(where, "be a list of texts", values)
     if distinct and len(set(values)) < len(values):
-        raise broken(where, "hold each text once", values)
+        raise violation(where, "hold each text once", values)

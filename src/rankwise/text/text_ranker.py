@@ -21,7 +21,7 @@ from rankwise.rankers.svm.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.state import restore_on_error
-from rankwise.structure.rules import broken, require
+from rankwise.structure.rules import require, violation
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import convert_to_queries
 from rankwise.text.index_folder import read_index, write_index
@@ -412,7 +412,7 @@ def _check_settings(facts: dict[str, Any], where: str) -> None:
     kinds = {"n_candidates": int, "model": str, "unjudged": str, "feature_names": list,
              "features": dict}  # fmt: skip
     if facts.keys() != kinds.keys():
-        raise broken(where, f"have the keys {', '.join(kinds)}", list(facts))
+        raise violation(where, f"have the keys {', '.join(kinds)}", list(facts))
     for name, kind in kinds.items():
         require(type(facts[name]) is kind, f"{where}.{name}", f"be a {kind.__name__}", facts[name])
     for name, known in (("model", MODELS), ("unjudged", UNJUDGED)):

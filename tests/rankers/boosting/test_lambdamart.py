@@ -171,6 +171,17 @@ def test_warm_start_grows_the_trees_of_one_call(draw, judged):
         ranker.set_params(n_estimators=5).fit(X, y, qid=qid)
 
 
+def test_warm_start_continues_models_of_version_0_2(judged):
+    """They lack the number of rounds: each of these had given a tree."""
+    X, y, qid = judged
+    whole = LambdaMART(8, subsample=0.5, random_state=3).fit(X, y, qid=qid)
+    ranker = LambdaMART(5, subsample=0.5, random_state=3, warm_start=True).fit(X, y, qid=qid)
+    del ranker.n_rounds_
+    ranker.set_params(n_estimators=8).fit(X, y, qid=qid)
+    assert ranker.n_rounds_ == 8
+    np.testing.assert_array_equal(ranker.predict(X), whole.predict(X))
+
+
 @pytest.mark.parametrize("n_first", [1, 4, 5, 11])
 @pytest.mark.parametrize("draw", [{}, {"objective": "yetirank"}, {"drop_rate": 0.3}])
 def test_warm_start_continues_after_rounds_without_a_tree(draw, n_first, judged):

@@ -82,7 +82,9 @@ SPACES["LambdaMART"] = (
 )
 
 
-def fitted(name: str, fold: Fold, measure: Measure, seconds: float) -> tuple[Any, dict[str, Any]]:
+def fit_contestant(
+    name: str, fold: Fold, measure: Measure, seconds: float
+) -> tuple[Any, dict[str, Any]]:
     """A contestant that had the CPU seconds of one thread, and what it did in them.
 
     AutoRanker's loops are compiled before the time begins, by a fit on 40 queries.

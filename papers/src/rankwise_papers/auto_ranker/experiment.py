@@ -8,9 +8,9 @@ from typing import Any
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.metrics import parse
 from rankwise_papers.auto_ranker import tables
-from rankwise_papers.auto_ranker.contestants import CONTESTANTS, fitted
+from rankwise_papers.auto_ranker.contestants import CONTESTANTS, fit_contestant
 from rankwise_papers.auto_ranker.sets import SETS, load
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 SELECT = "nDCG(ties=stable)@10"
 QUICK, QUICK_SECONDS = ("lambdarank",), 2.0
@@ -20,7 +20,9 @@ class AutoSixSets(Experiment):
     """Every contestant on every fold; test queries are scored once, when all is chosen."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(sorted({of.source for of in SETS.values()} | {"movielens-1m-tables"}))
+        return make_fetchers(
+            sorted({known.source for known in SETS.values()} | {"movielens-1m-tables"})
+        )
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return [
@@ -30,20 +32,20 @@ class AutoSixSets(Experiment):
                     "set": name,
                     "fold": number,
                     "contestant": contestant,
-                    "seconds": QUICK_SECONDS if quick else of.seconds,
+                    "seconds": QUICK_SECONDS if quick else known.seconds,
                 },
-                of.source,
+                known.source,
             )
-            for name, of in SETS.items()
+            for name, known in SETS.items()
             if not quick or name in QUICK
-            for number in range(1, of.n_folds + 1)
+            for number in range(1, known.n_folds + 1)
             for contestant in CONTESTANTS
         ]
 
     def run(self, cell: Cell) -> Any:
         name, number = cell.params["set"], cell.params["fold"]
         fold = load(name, number)
-        ranker, told = fitted(
+        ranker, told = fit_contestant(
             cell.params["contestant"], fold, parse(SELECT), cell.params["seconds"]
         )
         scores = ranker.predict(fold.test.X)

@@ -39,14 +39,14 @@ def make(results: Results) -> list[ResultTable]:
 
 def _queries(results: Results, name: str, contestant: str, measure: str) -> Float64Array | None:
     """Values of all test queries, fold by fold; None where a fold is missing."""
-    of = [
+    cells = [
         results.get(cell_name(name, number, contestant))
         for number in range(1, SETS[name].n_folds + 1)
     ]
-    found = [one for one in of if one is not None]
-    if len(found) < len(of):
+    found = [fold for fold in cells if fold is not None]
+    if len(found) < len(cells):
         return None
-    return np.concatenate([np.array(one["test"][measure], dtype=np.float64) for one in found])
+    return np.concatenate([np.array(fold["test"][measure], dtype=np.float64) for fold in found])
 
 
 def _tests(results: Results, measure: str) -> dict[tuple[str, str], Any]:
@@ -63,7 +63,9 @@ def _tests(results: Results, measure: str) -> dict[tuple[str, str], Any]:
 
 def _of_measure(results: Results, measure: str) -> ResultTable:
     tests = _tests(results, measure)
-    corrected = dict(zip(tests, holm([of.p_value for of in tests.values()]).tolist(), strict=True))
+    corrected = dict(
+        zip(tests, holm([test.p_value for test in tests.values()]).tolist(), strict=True)
+    )
     values = []
     for name, data in SETS.items():
         for contestant in CONTESTANTS:
@@ -92,12 +94,12 @@ def _over_all(results: Results) -> ResultTable:
     for measure in MEASURES:
         tests = _tests(results, measure)
         for peer in CONTESTANTS[1:]:
-            of = [test for (_, other), test in tests.items() if other == peer]
-            if of:
-                z = [float(np.sign(t.statistic)) * norm.isf(t.p_value / 2) for t in of]
+            of_peer = [test for (_, other), test in tests.items() if other == peer]
+            if of_peer:
+                z = [float(np.sign(t.statistic)) * norm.isf(t.p_value / 2) for t in of_peer]
                 total = float(np.sum(z) / np.sqrt(len(z)))
-                lead = float(np.mean([test.mean_difference for test in of]))
-                found[measure, peer] = (float(norm.sf(total)), len(of), lead)
+                lead = float(np.mean([test.mean_difference for test in of_peer]))
+                found[measure, peer] = (float(norm.sf(total)), len(of_peer), lead)
     corrected = dict(zip(found, holm([p for p, _, _ in found.values()]).tolist(), strict=True))
     values = []
     for (measure, peer), (p, n, lead) in found.items():
@@ -121,16 +123,16 @@ def _work(results: Results) -> ResultTable:
     values = []
     for name, data in SETS.items():
         for contestant in CONTESTANTS:
-            of = _done(results, name, contestant)
+            done = _done(results, name, contestant)
             row = f"{data.title}, {contestant}"
-            if not of:
+            if not done:
                 values.append(Value(row, "CPU s", note=ABSENT))
                 continue
-            chosen = "; ".join(dict.fromkeys(str(one["chosen"]) for one in of))
+            chosen = "; ".join(dict.fromkeys(str(cell["chosen"]) for cell in done))
             values += [
-                Value(row, "CPU s", float(np.mean([one["seconds"] for one in of]))),
-                Value(row, "trials", float(np.mean([one["trials"] for one in of]))),
-                Value(row, "validation", float(np.mean([one["validation"] for one in of])),
+                Value(row, "CPU s", float(np.mean([cell["seconds"] for cell in done]))),
+                Value(row, "trials", float(np.mean([cell["trials"] for cell in done]))),
+                Value(row, "validation", float(np.mean([cell["validation"] for cell in done])),
                       note=f"Chosen: {chosen}."),
             ]  # fmt: skip
     return ResultTable(
@@ -144,4 +146,4 @@ def _work(results: Results) -> ResultTable:
 def _done(results: Results, name: str, contestant: str) -> Sequence[Mapping[str, Any]]:
     numbers = range(1, SETS[name].n_folds + 1)
     found = [results.get(cell_name(name, number, contestant)) for number in numbers]
-    return [one for one in found if one is not None]
+    return [cell for cell in found if cell is not None]

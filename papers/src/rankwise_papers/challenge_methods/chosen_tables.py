@@ -29,9 +29,11 @@ class Methods(Chosen):
     """
 
     def __init__(self, results: Results, data: str, quick: bool) -> None:
-        of = Extent(plan.folds(quick), 0, range(0), plan.DEGREES, COSTS, plan.ROW_WEIGHTS)
-        super().__init__(results, data, of)
-        self._settings = {name: list(of) for name, of in plan.methods(data, quick).items()}
+        extent = Extent(plan.folds(quick), 0, range(0), plan.DEGREES, COSTS, plan.ROW_WEIGHTS)
+        super().__init__(results, data, extent)
+        self._settings = {
+            name: list(settings) for name, settings in plan.methods(data, quick).items()
+        }
 
     def at(self, method: str) -> list[Setting] | None:
         """One setting a fold.
@@ -66,4 +68,8 @@ def absent(method: str) -> str:
 def sets_of(results: Results, quick: bool) -> dict[str, Methods]:
     """By data set; the closed-access set only if it has run."""
     sets = {data: Methods(results, data, quick) for data in plan.folds(quick)}
-    return {data: of for data, of in sets.items() if data != "yahoo-ltrc-1" or of.has_results}
+    return {
+        data: methods
+        for data, methods in sets.items()
+        if data != "yahoo-ltrc-1" or methods.has_results
+    }

@@ -21,7 +21,7 @@ from rankwise.rankers.ensemble.held_out_scores import (
 from rankwise.rankers.ensemble.members import fit_members, member_scores
 from rankwise.typing import Float64Array
 from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
-from rankwise_papers.lin2010_challenge.parts import measured, measures
+from rankwise_papers.lin2010_challenge.parts import measure_parts, measures
 from rankwise_papers.lin2010_challenge.plan import ALL_STUMPS
 from rankwise_papers.stacking.fits import rows_of
 
@@ -137,17 +137,19 @@ def stacked(
         choices["RankLR, degree 2, without BoltzRank"] = (no_boltz, 2)
     found, C = {}, {}
     for name, (used, degree) in choices.items():
-        of, C[name] = on_top(held, scaled, used, degree, measures(data)["ERR"])
-        found[name] = measured(data, fold, of)
-    found["mean of scaled scores"] = measured(
-        data, fold, {name: of.mean(axis=1) for name, of in scaled.items()}
+        combined, C[name] = on_top(held, scaled, used, degree, measures(data)["ERR"])
+        found[name] = measure_parts(data, fold, combined)
+    found["mean of scaled scores"] = measure_parts(
+        data, fold, {name: scores.mean(axis=1) for name, scores in scaled.items()}
     )
     return {
         **found.pop(MAIN),
         "C": C,
         "variants": found,
         "models": {
-            name: measured(data, fold, {part: of[:, k] for part, of in columns.items()})
+            name: measure_parts(
+                data, fold, {part: scores[:, k] for part, scores in columns.items()}
+            )
             for k, name in enumerate(members)
         },
         "n_held_out": held.groups.n_queries,
@@ -167,7 +169,9 @@ def on_top(
     terms = ProductsMap(len(used)) if degree == 2 else _same
     final: Any = REGISTRY["rank_lr"].load()(C="cv", query_weight="query", measure=err)
     final.fit(terms(columns), held.y, qid=held.qid)
-    return {name: final.predict(terms(of[:, used])) for name, of in scaled.items()}, final.C_
+    return {
+        name: final.predict(terms(scores[:, used])) for name, scores in scaled.items()
+    }, final.C_
 
 
 def _same(columns: Float64Array) -> Float64Array:

@@ -11,38 +11,43 @@ from rankwise.metrics.significance import holm, paired_test
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.chosen_tables import ABSENT, Methods, absent
 from rankwise_papers.challenge_methods.ensemble import MAIN
-from rankwise_papers.lin2010_challenge.chosen_tables import Setting, over_folds, paired, queries
+from rankwise_papers.lin2010_challenge.chosen_tables import (
+    Setting,
+    mean_difference,
+    mean_over_folds,
+    queries,
+)
 from rankwise_papers.lin2010_challenge.value_tables import TITLES
 
 _BEST = "best model by validation"
 _RECIPES = (MAIN, "RankLR, degree 1", "mean of scaled scores")
 
 
-def ensemble_table(data: str, of: Methods) -> ResultTable:
+def ensemble_table(data: str, methods: Methods) -> ResultTable:
     """The ensemble of 20, or the ensemble of 18 if there is no other."""
     whole, smaller = (plan.ensemble_name(with_boltz) for with_boltz in (True, False))
-    found = of.at(whole) or of.at(smaller)
+    found = methods.at(whole) or methods.at(smaller)
     name, title = f"ensemble-{data}", f"{TITLES[data]}: the ensemble and the models it is made of"
     if found is None:
         return ResultTable(name, title, [Value("ensemble", "ERR", note=absent(whole))])
     models = list(found[0]["models"])
     rows: dict[str, list[Setting]] = {
-        model: [one["models"][model] for one in found] for model in models
+        model: [fold["models"][model] for fold in found] for model in models
     }
-    rows[_BEST] = [max(one["models"].values(), key=lambda m: m["vali"]["ERR"]) for one in found]
-    rows |= {how: [one["variants"][how] for one in found] for how in found[0]["variants"]}
-    p = {row: paired_test(queries(found), queries(one)).p_value for row, one in rows.items()}
+    rows[_BEST] = [max(fold["models"].values(), key=lambda m: m["vali"]["ERR"]) for fold in found]
+    rows |= {how: [fold["variants"][how] for fold in found] for how in found[0]["variants"]}
+    p = {row: paired_test(queries(found), queries(folds)).p_value for row, folds in rows.items()}
     corrected = dict(zip(models, holm([p[model] for model in models]).tolist(), strict=True))
     label = f"ensemble of {len(models)}: {MAIN}"
     values = _measures(label, found)
-    for row, one in rows.items():
-        values += _measures(row, one)
-        values.append(Value(row, "the ensemble's lead", *paired(found, one)))
+    for row, folds in rows.items():
+        values += _measures(row, folds)
+        values.append(Value(row, "the ensemble's lead", *mean_difference(found, folds)))
         values.append(Value(row, "p", p[row]))
         if row in corrected:
             values.append(Value(row, "p (Holm)", corrected[row]))
-    n_held = _span(found, lambda one: one["n_held_out"])
-    C = _span(found, lambda one: f"{one['C'][MAIN]:.2g}")
+    n_held = _span(found, lambda fold: fold["n_held_out"])
+    C = _span(found, lambda fold: f"{fold['C'][MAIN]:.2g}")
     return ResultTable(
         name,
         title,
@@ -65,20 +70,20 @@ def recipe_table(sets: Mapping[str, Methods]) -> ResultTable:
     values = []
     for how in _RECIPES:
         found = {
-            (data, recipe): _variant(of.at(name), how)
-            for data, of in sets.items()
+            (data, recipe): _variant(methods.at(name), how)
+            for data, methods in sets.items()
             for recipe, name in names.items()
         }
         for recipe in names:
             for data in sets:
-                one = found[data, recipe]
+                variants = found[data, recipe]
                 for measure, title in (("ERR", "ERR"), ("nDCG", "nDCG@10")):
-                    mean, spread = over_folds(one, "test", measure)
+                    mean, spread = mean_over_folds(variants, "test", measure)
                     column = f"{TITLES[data]} {title}"
-                    note = "" if one else ABSENT
+                    note = "" if variants else ABSENT
                     values.append(Value(f"{how}, {recipe}", column, mean, spread, note=note))
         for data in sets:
-            mean, error = paired(found[data, "out of fold"], found[data, "80/20"])
+            mean, error = mean_difference(found[data, "out of fold"], found[data, "80/20"])
             note = "" if mean is not None else ABSENT
             values.append(
                 Value(f"{how}: out of fold minus 80/20", f"{TITLES[data]} ERR", mean, error,
@@ -101,18 +106,18 @@ def _variant(found: Sequence[Setting] | None, how: str) -> Sequence[Setting] | N
     """The top of the ensemble itself, or another way to put its models together."""
     if found is None or how == MAIN:
         return found
-    return [one["variants"][how] for one in found]
+    return [fold["variants"][how] for fold in found]
 
 
 def _measures(row: str, found: Sequence[Setting]) -> list[Value]:
     return [
-        Value(row, column, float(np.mean([one[part][measure] for one in found])))
+        Value(row, column, float(np.mean([fold[part][measure] for fold in found])))
         for part, measure, column in (
             ("vali", "ERR", "validation ERR"), ("test", "ERR", "ERR"), ("test", "nDCG", "nDCG@10"),
         )
     ]  # fmt: skip
 
 
-def _span(found: Sequence[Setting], of: Callable[[Setting], object]) -> str:
+def _span(found: Sequence[Setting], show: Callable[[Setting], object]) -> str:
     """Distinct values over the folds."""
-    return ", ".join(dict.fromkeys(str(of(one)) for one in found))
+    return ", ".join(dict.fromkeys(str(show(fold)) for fold in found))

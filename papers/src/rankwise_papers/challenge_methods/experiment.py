@@ -9,14 +9,14 @@ from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTab
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.fits import compute
 from rankwise_papers.challenge_methods.tables import tables
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 
 class ChallengeMethods(Experiment):
     """Six methods, RankSVM's and BoltzRank's settings, and the ensemble of 20."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([*plan.FOLDS, *plan.OVERALL.values()])
+        return make_fetchers([*plan.FOLDS, *plan.OVERALL.values()])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

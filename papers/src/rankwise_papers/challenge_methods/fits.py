@@ -13,7 +13,7 @@ from rankwise.experiments import Cell
 from rankwise_papers.challenge_methods.ensemble import ensemble
 from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
 from rankwise_papers.lin2010_challenge import fits as ordinal
-from rankwise_papers.lin2010_challenge.parts import all_scores, measured, measures, parts
+from rankwise_papers.lin2010_challenge.parts import all_scores, measure_parts, measures, parts
 
 
 def compute(cell: Cell) -> Any:
@@ -69,7 +69,7 @@ def by_query(fold: Fold) -> Fold:
 
 
 def _reached(data: str, fold: Fold, estimator: Any) -> dict[str, Any]:
-    return measured(data, fold, all_scores(estimator, fold))
+    return measure_parts(data, fold, all_scores(estimator, fold))
 
 
 def _seconds(estimator: Any, fold: Fold) -> float:

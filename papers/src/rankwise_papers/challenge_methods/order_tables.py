@@ -18,8 +18,8 @@ def order_table(sets: dict[str, Methods], published: Published) -> ResultTable:
     values = []
     for label, a, b, paper in _claims(published):
         why = max((absent(a), absent(b)), key=len)
-        for data, of in sets.items():
-            pair = (of.at(a), of.at(b))
+        for data, methods in sets.items():
+            pair = (methods.at(a), methods.at(b))
             values.append(
                 difference(label, TITLES[data], pair, paper, why, "differences of the tables above")
             )
@@ -50,16 +50,19 @@ def _claims(published: Published) -> list[tuple[str, str, str, float | None]]:
     whole, smaller = plan.ensemble_name(True), plan.ensemble_name(False)
     out_of_fold = plan.ensemble_name(False, out_of_fold=True)
     claims += [
-        (f"Ensemble minus {b}", whole, of, online("Ensemble", b)) for b, of in _METHODS.items()
+        (f"Ensemble minus {b}", whole, method, online("Ensemble", b))
+        for b, method in _METHODS.items()
     ]
     claims.append(("Ensemble minus ridge regression", whole, "ridge", None))
     for title, ensemble in (("of 18", smaller), ("of 18, out of fold,", out_of_fold)):
         claims += [
-            (f"Ensemble {title} minus {b}", ensemble, of, None)
-            for b, of in _METHODS.items() if b != "BoltzRank"
+            (f"Ensemble {title} minus {b}", ensemble, method, None)
+            for b, method in _METHODS.items() if b != "BoltzRank"
         ]  # fmt: skip
         claims.append((f"Ensemble {title} minus ridge regression", ensemble, "ridge", None))
-    claims += [(f"{a} minus ridge regression", of, "ridge", None) for a, of in _METHODS.items()]
+    claims += [
+        (f"{a} minus ridge regression", method, "ridge", None) for a, method in _METHODS.items()
+    ]
     claims += [
         ("ORBoost-LR minus ORBoost-All, stumps", "orboost-lr", "orboost", None),
         ("ORBoost-LR minus ORBoost-All, perceptrons", "orboost-lr-perceptron",
@@ -107,7 +110,10 @@ def _network_claims(published: Published) -> list[tuple[str, str, str, float | N
         "10-10-10": "10 AdaRank features N1=10 N2=10",
         "12-12-12": "12 AdaRank features N1=12 N2=12",
     }
-    err = {k: _err(published, "BoltzRank features", of, "online") for k, of in settings.items()}
+    err = {
+        k: _err(published, "BoltzRank features", setting, "online")
+        for k, setting in settings.items()
+    }
     pairs = {
         "N1=45 minus N1=15, all features": ("all-45", "all-15"),
         "6 features minus all (N1=6, N1=15)": ("6-6", "all-15"),

@@ -162,10 +162,10 @@ def cells(quick: bool) -> Iterator[Cell]:
     n_folds = folds(quick)
     for fold in range(1, max(n_folds.values()) + 1):
         for data in (data for data, n in n_folds.items() if fold <= n):
-            of = methods(data, quick)
+            by_method = methods(data, quick)
             if not torch:
-                of.pop("boltz")
-            for settings in of.values():
+                by_method.pop("boltz")
+            for settings in by_method.values():
                 for name, (read, params) in settings.items():
                     if name not in left_out:
                         yield Cell(cell_name(data, fold, name), {"fold": fold, **params}, read)

@@ -13,9 +13,9 @@ from rankwise_papers.lin2010_challenge.value_tables import (
     TITLES,
     YAHOO,
     Published,
-    on_sets,
     paper_only,
-    published_rows,
+    read_published_rows,
+    values_on_sets,
     yahoo,
 )
 
@@ -26,7 +26,7 @@ Sets = dict[str, Methods]
 
 def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[ResultTable]:
     """All tables; a quick run has the MSLR slices only."""
-    published = published_rows(experiment)
+    published = read_published_rows(experiment)
     sets = sets_of(results, quick)
     return [
         _online(sets, published),
@@ -36,7 +36,7 @@ def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[Re
         _epochs(sets, published),
         order_table(sets, published),
         recipe_table(sets),
-        *(ensemble_table(data, of) for data, of in sets.items()),
+        *(ensemble_table(data, methods) for data, methods in sets.items()),
     ]
 
 
@@ -61,7 +61,7 @@ def _online(sets: Sets, published: Published) -> ResultTable:
         row = published.get(("online", label, "online"))
         values += yahoo(label, row, ("ERR", "nDCG@10"))
         wanted = (("test", "ERR"), ("test", "nDCG"))
-        values += on_sets(sets, label, method, wanted, absent(method))
+        values += values_on_sets(sets, label, method, wanted, absent(method))
     return ResultTable(
         "online",
         "All methods of the table of online results (ours: test parts)",
@@ -90,10 +90,10 @@ def _pair_settings(sets: Sets, published: Published, part: str) -> ResultTable:
             label = f"{title}{name}"
             row = published.get(("RankSVM settings", label, split))
             values += yahoo(label, row, ("ERR", "nDCG@10"))
-            for data, of in sets.items():
+            for data, methods in sets.items():
                 known = norm == "query" or data in plan.OVERALL
-                values += on_sets(
-                    {data: of}, label, plan.pair_setting(method, norm, weight),
+                values += values_on_sets(
+                    {data: methods}, label, plan.pair_setting(method, norm, weight),
                     ((part, "ERR"), (part, "nDCG")), absent(method) if known else _BY_QUERY_ONLY,
                 )  # fmt: skip
     shown = {"vali": "validation", "test": "test"}[part]
@@ -118,7 +118,7 @@ def _networks(sets: Sets, published: Published) -> ResultTable:
             row = published.get(("BoltzRank features", setting, split))
             values += yahoo(label, row, (column,))
         wanted = (("train", "ERR"), ("vali", "ERR"), ("test", "ERR"), ("test", "nDCG"))
-        values += on_sets(sets, label, f"boltz/{name}", wanted, absent("boltz"))
+        values += values_on_sets(sets, label, f"boltz/{name}", wanted, absent("boltz"))
     return ResultTable(
         "boltz-rank-features",
         "BoltzRank with different feature sets",
@@ -139,12 +139,12 @@ def _epochs(sets: Sets, published: Published) -> ResultTable:
         if row is not None:
             minutes = float(row["minutes"].partition(" ")[0])
             values.append(paper_only(label, f"{YAHOO} seconds", str(60 * minutes)))
-        for data, of in sets.items():
-            found = of.at(f"boltz/{name}")
+        for data, methods in sets.items():
+            found = methods.at(f"boltz/{name}")
             note = "" if found else absent("boltz")
-            seconds = sum(one["seconds"] for one in found) if found else None
-            run = sum(one["epochs_run"] for one in found) if found else 1
-            kept = sum(one["epochs"] for one in found) / len(found) if found else None
+            seconds = sum(fold["seconds"] for fold in found) if found else None
+            run = sum(fold["epochs_run"] for fold in found) if found else 1
+            kept = sum(fold["epochs"] for fold in found) / len(found) if found else None
             each = None if seconds is None else seconds / run
             values.append(Value(label, f"{TITLES[data]} seconds", each, note=note))
             values.append(Value(label, f"{TITLES[data]} iterations kept", kept, note=note))

@@ -25,7 +25,7 @@ from rankwise_papers.elmrank_recommendation.reviewers import (
     draw_reviewers,
     reference_table,
 )
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 QSAR = ("dhfr", "cox2")
 N_REPETITIONS, N_REVIEWERS, QUICK_REVIEWERS = 10, 300, 8
@@ -38,7 +38,7 @@ class Clsrrank(Experiment):
     """A Mercer kernel in both, an indefinite and a non-symmetric one in CLSRRank."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([*LOAD, *(f"qsar-{name}" for name in QSAR)])
+        return make_fetchers([*LOAD, *(f"qsar-{name}" for name in QSAR)])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         n_reviewers, size = (QUICK_REVIEWERS, "quick/") if quick else (N_REVIEWERS, "")
@@ -87,8 +87,10 @@ def _recommend(
     y = [reviewer.y_test for reviewer in reviewers]
     return {
         "values": {
-            method: {name: column.round(6).tolist() for name, column in measure(y, of).items()}
-            for method, of in scores.items()
+            method: {
+                name: column.round(6).tolist() for name, column in measure(y, predicted).items()
+            }
+            for method, predicted in scores.items()
         },
         "chosen": chosen,
     }

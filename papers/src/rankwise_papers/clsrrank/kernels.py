@@ -8,8 +8,8 @@ import numpy as np
 
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.kernel_methods import (
+    compute_squared_distances,
     median_of_different,
-    squared_distances,
 )
 
 WIDTHS = (1 / 16, 1 / 4, 1.0)  # of the Gaussian, times 1 / median squared distance
@@ -20,7 +20,7 @@ KernelFunction = Callable[[Float64Array, Float64Array], Float64Array]
 
 def gaussian(gamma: float) -> KernelFunction:
     """``exp(-gamma |x - z|²)``."""
-    return lambda X, Z: np.exp(-gamma * squared_distances(X, Z))
+    return lambda X, Z: np.exp(-gamma * compute_squared_distances(X, Z))
 
 
 def sigmoid(slope: float) -> KernelFunction:
@@ -48,7 +48,7 @@ def containment(X: Float64Array, Z: Float64Array) -> Float64Array:
 
 def median_distance(X: Float64Array) -> float:
     """Median squared distance between distinct rows; 1 if all rows are equal."""
-    return median_of_different(squared_distances(X, X))
+    return median_of_different(compute_squared_distances(X, X))
 
 
 def kernel_functions(X: Float64Array) -> dict[str, dict[str, KernelFunction]]:

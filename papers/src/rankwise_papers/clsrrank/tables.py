@@ -35,7 +35,7 @@ def _recommendation(results: Results, quick: bool, measure: str) -> ResultTable:
     beside = () if measure == "Misranking" else ("constant",)  # which ties all pairs
     for method in (*beside, *METHODS):
         for column, prefix in _columns(quick):
-            means = [float(np.mean(of)) for of in _found(results, prefix, method, measure)]
+            means = [float(np.mean(values)) for values in _found(results, prefix, method, measure)]
             values.append(Value(method, column, *mean_and_deviation(means)))
     return ResultTable(
         f"recommendation-{measure.lower()}",

@@ -10,14 +10,14 @@ from rankwise_papers.elmrank_penalties import figures, plan, tables
 from rankwise_papers.elmrank_penalties.fits import compute
 from rankwise_papers.elmrank_recommendation.experiment import Recommendation, reference_rows
 from rankwise_papers.elmrank_recommendation.reviewers import draw_reviewers
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 
 class PenaltyPaths(Experiment):
     """Whether some penalty gives the published values of MPRank and of SVRank, and which."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(plan.DATA.values())
+        return make_fetchers(plan.DATA.values())
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

@@ -15,8 +15,8 @@ def make(results: Results, quick: bool) -> list[Figure]:
             found = curves(results, quick, method, data, group)
             if found:
                 series = [
-                    Series(kernel, of.exponents.tolist(), ours=of.means["MSD"].tolist())
-                    for kernel, of in found.items()
+                    Series(kernel, curve.exponents.tolist(), ours=curve.means["MSD"].tolist())
+                    for kernel, curve in found.items()
                 ]
                 figures.append(
                     Figure(

@@ -42,11 +42,11 @@ def compute(reviewers: Sequence[Reviewer], params: dict[str, Any]) -> dict[str, 
     y = [reviewer.y_test for reviewer in reviewers]
     paths = {}
     for name, found in scores.items():
-        by_lam = [_means(y, [of[k] for of in found]) for k in range(len(lam))]
-        paths[name] = {of: [means[of] for means in by_lam] for of in MEASURES}
+        by_lam = [_means(y, [path[k] for path in found]) for k in range(len(lam))]
+        paths[name] = {measure: [means[measure] for means in by_lam] for measure in MEASURES}
         if held_out[name]:
             paths[name]["held out"] = np.mean(held_out[name], axis=0).tolist()
-    constant = _means(y, [np.zeros(len(of)) for of in y])
+    constant = _means(y, [np.zeros(len(targets)) for targets in y])
     return {"paths": paths, "constant": constant}
 
 

@@ -86,13 +86,15 @@ def published_values(rows: Sequence[Mapping[str, str]]) -> Published:
 
 def curves(results: Results, quick: bool, method: str, data: str, group: str) -> dict[str, Curves]:
     """By kernel; empty if no repetition has run."""
-    cells = [of["paths"] for of in _cells(results, quick, method, data, group)]
+    cells = [cell["paths"] for cell in _cells(results, quick, method, data, group)]
     if not cells:
         return {}
     found = {}
     for kernel in cells[0]:
-        stacked = {measure: np.array([of[kernel][measure] for of in cells]) for measure in MEASURES}
-        errors = [of[kernel]["held out"] for of in cells if "held out" in of[kernel]]
+        stacked = {
+            measure: np.array([paths[kernel][measure] for paths in cells]) for measure in MEASURES
+        }
+        errors = [paths[kernel]["held out"] for paths in cells if "held out" in paths[kernel]]
         found[kernel] = Curves(
             np.array(PATHS[method].exponents),
             {measure: values.mean(axis=0) for measure, values in stacked.items()},
@@ -119,8 +121,8 @@ def _nearest_table(results: Results, quick: bool, published: Published) -> Resul
                 if place is not None:
                     kernel, k = place
                     ours = float(found[kernel].means[measure][k])
-                    of = float(found[kernel].spreads[measure][k])
-                    error = None if np.isnan(of) else of
+                    deviation = float(found[kernel].spreads[measure][k])
+                    error = None if np.isnan(deviation) else deviation
                     total[method] += 1
                     inside[method] += abs(ours - paper) <= spread
                 values.append(
@@ -154,9 +156,9 @@ def _nearest(
 ) -> tuple[str, int]:
     """Kernel and place of the penalty whose largest difference, in published ±, is least."""
     best = {}
-    for kernel, of in found.items():
+    for kernel, curve in found.items():
         away = np.max(
-            [np.abs(of.means[name] - paper) / sd for name, (paper, sd) in wanted.items()], axis=0
+            [np.abs(curve.means[name] - paper) / sd for name, (paper, sd) in wanted.items()], axis=0
         )
         best[kernel] = (float(away.min()), int(away.argmin()))
     kernel = min(best, key=lambda name: best[name][0])
@@ -188,24 +190,24 @@ def _where_table(results: Results, quick: bool, published: Published) -> ResultT
     )
 
 
-def _where(row: str, of: Curves, wanted: Mapping[str, tuple[float, float]]) -> list[Value]:
+def _where(row: str, curve: Curves, wanted: Mapping[str, tuple[float, float]]) -> list[Value]:
     paper = wanted["MSD"][0]
-    crossings = of.crossings("MSD", paper)
-    least, most = float(of.means["MSD"].min()), float(of.means["MSD"].max())
+    crossings = curve.crossings("MSD", paper)
+    least, most = float(curve.means["MSD"].min()), float(curve.means["MSD"].max())
     note = "" if crossings else f"The path has MSD from {least:.4g} to {most:.4g}."
     values = [
         Value(row, "published MSD", paper),
         Value(row, "log10 lam", min(crossings) if crossings else None, note=note),
     ]
     for measure in ("M1D", "Misranking"):
-        there = of.at(measure, min(crossings)) if crossings else None
+        there = curve.at(measure, min(crossings)) if crossings else None
         if measure in wanted:
             values.append(Value(row, f"published {measure}", wanted[measure][0]))
         values.append(Value(row, f"{measure} there", there, note=note))
     values.append(Value(row, "least MSD", least))
-    if of.chosen is not None:
-        values.append(Value(row, "chosen log10 lam", float(of.exponents[of.chosen])))
-        values.append(Value(row, "its MSD", float(of.means["MSD"][of.chosen])))
+    if curve.chosen is not None:
+        values.append(Value(row, "chosen log10 lam", float(curve.exponents[curve.chosen])))
+        values.append(Value(row, "its MSD", float(curve.means["MSD"][curve.chosen])))
     return values
 
 
@@ -216,10 +218,16 @@ def _path_table(results: Results, quick: bool, published: Published, method: str
         row, k = f"log10 lam = {exponent:g}", PATHS[method].exponents.index(exponent)
         for data, group in groups():
             column = f"{TITLES[data]} {group}"
-            of = curves(results, quick, method, data, group).get("linear")
-            ours = None if of is None else float(of.means["MSD"][k])
-            error = None if of is None or np.isnan(of.spreads["MSD"][k]) else of.spreads["MSD"][k]
-            values.append(Value(row, column, ours, error, note="" if of is not None else ABSENT))
+            linear = curves(results, quick, method, data, group).get("linear")
+            ours = None if linear is None else float(linear.means["MSD"][k])
+            error = (
+                None
+                if linear is None or np.isnan(linear.spreads["MSD"][k])
+                else linear.spreads["MSD"][k]
+            )
+            values.append(
+                Value(row, column, ours, error, note="" if linear is not None else ABSENT)
+            )
     for data, group in groups():
         paper, spread = published[method, data, group]["MSD"]
         values.append(Value("published", f"{TITLES[data]} {group}", paper, spread))
@@ -239,7 +247,7 @@ def _path_table(results: Results, quick: bool, published: Published, method: str
 
 
 def _constant(results: Results, quick: bool, method: str, data: str, group: str) -> Any:
-    found = [of["constant"]["MSD"] for of in _cells(results, quick, method, data, group)]
+    found = [cell["constant"]["MSD"] for cell in _cells(results, quick, method, data, group)]
     return float(np.mean(found)) if found else None
 
 

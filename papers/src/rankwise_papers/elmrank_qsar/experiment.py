@@ -12,7 +12,7 @@ from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, R
 from rankwise_papers.elmrank_qsar import figures, tables
 from rankwise_papers.elmrank_qsar.compounds import Compounds, compounds
 from rankwise_papers.elmrank_qsar.methods import elmrank, ls_svr, rank_svm, svr
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 PAPER_SETS = ("dhfr", "cox2")
 N_DRAWS = 50
@@ -27,7 +27,7 @@ class Qsar(Experiment):
     """Ranking error, correlations and nDCG of compounds ordered by predicted activity."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(f"qsar-{name}" for name in QSAR_SETS)
+        return make_fetchers(f"qsar-{name}" for name in QSAR_SETS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = []
@@ -62,7 +62,7 @@ class Qsar(Experiment):
         singles = [data.measure(scores) for scores in draws]
         return {
             "ensemble": data.measure(draws.mean(axis=0)),
-            "single draws": {name: [of[name] for of in singles] for name in singles[0]},
+            "single draws": {name: [single[name] for single in singles] for name in singles[0]},
         }
 
     def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
@@ -90,7 +90,7 @@ def _curve(data: Compounds, step: int, seed: int) -> dict[str, Any]:
     return {
         "sizes": sizes,
         "values": {
-            method: {name: [of[name] for of in values] for name in values[0]}
+            method: {name: [value[name] for value in values] for name in values[0]}
             for method, values in found.items()
         },
     }

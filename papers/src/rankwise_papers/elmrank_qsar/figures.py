@@ -40,13 +40,13 @@ METHODS = ("ELMRank", "LS-SVR")
 
 
 def _curves(results: Results, data: str) -> list[dict]:
-    found = [of for name, of in results.items() if name.startswith(f"{data}/curve by ")]
-    return [of for of in found if of["sizes"] == found[0]["sizes"]]
+    found = [cell for name, cell in results.items() if name.startswith(f"{data}/curve by ")]
+    return [cell for cell in found if cell["sizes"] == found[0]["sizes"]]
 
 
 def _series(results: Results, data: str, method: str, measure: str, label: str) -> Series:
     curves = _curves(results, data)
-    values = np.array([of["values"][method][measure] for of in curves])
+    values = np.array([cell["values"][method][measure] for cell in curves])
     error = None
     if len(values) > 1:
         error = (values.std(axis=0, ddof=1) / np.sqrt(len(values))).tolist()

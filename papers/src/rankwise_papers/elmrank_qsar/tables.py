@@ -110,11 +110,13 @@ def _six_more(results: Results) -> ResultTable:
 def _value(results: Results, data: str, method: str, measure: str) -> MeanAndSpread:
     scaled = ", scaled by train" if method == "scaled by train" else ""
     prefix = f"{data}/{FOLD_FAMILIES.get(method, f'elmrank{scaled}')}/"
-    cells = [of for name, of in results.items() if name.startswith(prefix)]
+    cells = [cell for name, cell in results.items() if name.startswith(prefix)]
     if method in FOLD_FAMILIES:
-        return mean_and_deviation([of[measure] for of in cells])
+        return mean_and_deviation([cell[measure] for cell in cells])
     if method == "single draws":
-        return mean_and_deviation([value for of in cells for value in of["single draws"][measure]])
+        return mean_and_deviation(
+            [value for cell in cells for value in cell["single draws"][measure]]
+        )
     if method in ("ELMRank", "scaled by train"):
-        return mean_and_deviation([of["ensemble"][measure] for of in cells])
+        return mean_and_deviation([cell["ensemble"][measure] for cell in cells])
     return None, None

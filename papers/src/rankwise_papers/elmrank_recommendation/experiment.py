@@ -17,7 +17,7 @@ from rankwise_papers.elmrank_recommendation.reviewers import (
     draw_reviewers,
     reference_table,
 )
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 LOAD = {"movielens-1m": load_movielens, "jester": load_jester}
 BOOKS = "book-crossing-partial"
@@ -30,7 +30,7 @@ class Recommendation(Experiment):
     """MSD, M1D and misranking of ELMRank and its rivals, and of what does better."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([*LOAD, BOOKS])
+        return make_fetchers([*LOAD, BOOKS])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = []

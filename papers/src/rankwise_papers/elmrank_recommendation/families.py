@@ -24,8 +24,8 @@ from rankwise_papers.elmrank_recommendation.kernel_methods import (
     choose_for_each,
     fit_kernels,
     linear_and_rbf,
+    make_two_feature_kernels,
     two_features,
-    with_two_features,
 )
 from rankwise_papers.elmrank_recommendation.measures import measure
 from rankwise_papers.elmrank_recommendation.rankboost_methods import fit_rankboost
@@ -184,7 +184,7 @@ def _beyond(
     def kernels(reviewer: Reviewer) -> Kernels:
         rows, n_train = X[id(reviewer)], reviewer.n_train
         yield from linear_and_rbf(rows, n_train)
-        yield from with_two_features(rows, two_features(reviewer, scale.half), n_train)
+        yield from make_two_feature_kernels(rows, two_features(reviewer, scale.half), n_train)
 
     fits = fit_kernels(reviewers, kernels, [FOLD_SEED, repetition])
     scores, chosen = {}, {}
@@ -233,8 +233,8 @@ def _result(
     values = {name: _values(reviewers, of_all) for name, of_all in found.items()} | (more or {})
     return {
         "values": {
-            name: {measure: column.round(6).tolist() for measure, column in of.items()}
-            for name, of in values.items()
+            name: {measure: column.round(6).tolist() for measure, column in by_measure.items()}
+            for name, by_measure in values.items()
         },
         "chosen": chosen or {},
     }

@@ -25,14 +25,14 @@ def linear_and_rbf(X: Float64Array, n_train: int) -> Kernels:
     train = X[:n_train]
     linear = X @ train.T / X.shape[1]
     yield "linear", linear[:n_train], linear[n_train:]
-    distances = squared_distances(X, train)
+    distances = compute_squared_distances(X, train)
     gamma = 1.0 / median_of_different(distances[:n_train])
     for factor in GAMMAS:
         K = np.exp(-factor * gamma * distances)
         yield f"rbf {factor:g}", K[:n_train], K[n_train:]
 
 
-def squared_distances(X: Float64Array, Z: Float64Array) -> Float64Array:
+def compute_squared_distances(X: Float64Array, Z: Float64Array) -> Float64Array:
     """Squared Euclidean distances of every row of X to every row of Z."""
     squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Z, Z) - 2.0 * X @ Z.T
     return np.maximum(squares, 0.0)
@@ -102,11 +102,11 @@ def two_features(reviewer: Reviewer, half_range: float) -> Float64Array:
     )
 
 
-def with_two_features(X: Float64Array, Z: Float64Array, n_train: int) -> Kernels:
+def make_two_feature_kernels(X: Float64Array, Z: Float64Array, n_train: int) -> Kernels:
     """Linear kernel of the two features, alone and added in three weights to two RBF kernels."""
     extra = Z @ Z[:n_train].T
     yield "two features", extra[:n_train], extra[n_train:]
-    distances = squared_distances(X, X[:n_train])
+    distances = compute_squared_distances(X, X[:n_train])
     gamma = 1.0 / median_of_different(distances[:n_train])
     for factor in (1 / 16, 1 / 4):
         rbf = np.exp(-factor * gamma * distances)

@@ -167,7 +167,7 @@ def _difference_table(cells: _Cells, measure: str) -> ResultTable:
     def value(data: str, group: str, family: str, method: str) -> MeanAndSpread:
         found = cells.values(data, group, family, method, measure)
         # The constant orders no pair; a coin would order half of them.
-        other = [np.full(len(of), 0.5) for of in found]
+        other = [np.full(len(values), 0.5) for values in found]
         if found and measure != "Misranking":
             other = cells.values(data, group, family, "constant", measure)
         return _mean_and_error([a - b for a, b in zip(found, other, strict=True)])

@@ -16,8 +16,8 @@ from rankwise.fusion import LearnedFusion, RunPool, as_run, fuse, pool_runs
 from rankwise.text import TextIndex, load_text
 from rankwise_papers.fusion_choice import fuse_nested
 from rankwise_papers.fusion_cross_encoder import tables
-from rankwise_papers.fusion_measures import measured
-from rankwise_papers.sources import fetched
+from rankwise_papers.fusion_measures import measure_run
+from rankwise_papers.sources import make_fetchers
 
 SCORES = "beir-cross-encoder-scores"
 MEASURES = {"nDCG@10": "nDCG(ties=stable)@10", "AP": "AP(ties=stable)"}
@@ -28,7 +28,7 @@ class FusionCrossEncoder(Experiment):
     """Both systems, rules and learnt fusions, query by query."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([*tables.SETS, SCORES])
+        return make_fetchers([*tables.SETS, SCORES])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = []
@@ -45,18 +45,18 @@ class FusionCrossEncoder(Experiment):
             column = pool.systems.index(row)
             rows = np.flatnonzero(pool.ranks[:, column] > 0)
             part = pool.take(rows)
-            return measured(part.run(part.scores[:, column]), qrels, MEASURES, all_queries=True)
+            return measure_run(part.run(part.scores[:, column]), qrels, MEASURES, all_queries=True)
         if row in tables.UNTRAINED:
             run = fuse(pool, row.removeprefix("rule "))
-            return measured(run, qrels, MEASURES, all_queries=True)
+            return measure_run(run, qrels, MEASURES, all_queries=True)
         folds, seed = cell.params["folds"], cell.params["seed"]
         if row == tables.LEARNT[-1]:
             run, chosen = fuse_nested(pool, qrels, folds, seed)
-            return {**measured(run, qrels, MEASURES, all_queries=True), "chosen": chosen}
+            return {**measure_run(run, qrels, MEASURES, all_queries=True), "chosen": chosen}
         fusion = LearnedFusion(nonnegative=True)
         run = fusion.fuse_held_out(pool, qrels, folds=folds, random_state=seed)
         weights = fusion.fit(pool, qrels).weights_
-        return {**measured(run, qrels, MEASURES, all_queries=True), "weights": weights}
+        return {**measure_run(run, qrels, MEASURES, all_queries=True), "weights": weights}
 
     def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results)

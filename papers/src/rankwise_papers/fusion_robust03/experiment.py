@@ -12,9 +12,9 @@ from rankwise.datasets import Qrels, Run, fetch, read_qrels, read_run
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise.fusion import LearnedFusion, RunPool, fuse, learning_curve, pool_runs
 from rankwise_papers.fusion_choice import fuse_after, fuse_nested
-from rankwise_papers.fusion_measures import measured
+from rankwise_papers.fusion_measures import measure_run
 from rankwise_papers.fusion_robust03 import tables
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 DATA = "trec-robust03-runs"
 MEASURES = {"AP": "AP(ties=stable)", "nDCG@10": "nDCG(ties=stable)@10"}
@@ -25,7 +25,7 @@ class FusionRobust03(Experiment):
     """Every rule and three learnt fusions, topic by topic."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([DATA])
+        return make_fetchers([DATA])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         draws, sizes = QUICK_DRAWS if quick else N_DRAWS, list(tables.N_JUDGED)
@@ -112,4 +112,4 @@ def nested_curve(
 
 
 def _of_run(run: Run, qrels: Qrels) -> dict[str, Any]:
-    return {**measured(run, qrels, MEASURES)}
+    return {**measure_run(run, qrels, MEASURES)}

@@ -29,7 +29,7 @@ N_NESTED_DRAWS = 20
 def make(results: Results, n_draws: int) -> list[ResultTable]:
     """The effectiveness of every run, rule and learnt fusion; weights; the learning curves."""
     runs = results.get("runs")
-    singles = {f"run {name}": of for name, of in (runs or {}).items()}
+    singles = {f"run {name}": run for name, run in (runs or {}).items()}
     rules = {f"rule {rule}": results.get(f"rule/{rule}") for rule in RULES}
     learnt = {f"learnt, {name}": results.get(f"learnt/{name}") for name in LEARNT}
     learnt["learnt, setting chosen inside the folds"] = results.get(f"nested/{SEEDS[0]}")
@@ -55,12 +55,12 @@ def make(results: Results, n_draws: int) -> list[ResultTable]:
 def _nested(results: Results) -> ResultTable:
     values = []
     for seed in SEEDS:
-        of = results.get(f"nested/{seed}")
-        if of is None:
+        cell = results.get(f"nested/{seed}")
+        if cell is None:
             values.append(Value(f"folds {seed}", "AP", note=ABSENT))
             continue
-        values.append(Value(f"folds {seed}", "AP", float(np.mean(of["AP"]))))
-        counts = Counter(of["chosen"]).most_common()
+        values.append(Value(f"folds {seed}", "AP", float(np.mean(cell["AP"]))))
+        counts = Counter(cell["chosen"]).most_common()
         note = "; ".join(f"{name}: {n} of 5 folds" for name, n in counts)
         values[-1] = replace(values[-1], note=f"{note}.")
     return ResultTable(
@@ -105,11 +105,11 @@ def _nested_curve(results: Results) -> ResultTable:
 def _weights(results: Results) -> ResultTable:
     values = []
     for name in LEARNT:
-        of = results.get(f"learnt/{name}")
-        if of is None:
+        cell = results.get(f"learnt/{name}")
+        if cell is None:
             values.append(Value("every run", name, note=ABSENT))
             continue
-        values += [Value(system, name, weight) for system, weight in of["weights"].items()]
+        values += [Value(system, name, weight) for system, weight in cell["weights"].items()]
     return ResultTable(
         "weights",
         "Weights learnt from all topics",
@@ -119,18 +119,18 @@ def _weights(results: Results) -> ResultTable:
     )
 
 
-def _curve(of: Any, n_draws: int) -> ResultTable:
+def _curve(cell: Any, n_draws: int) -> ResultTable:
     values = []
     for place, size in enumerate(N_JUDGED):
         row = f"{size} topics judged"
-        if of is None:
+        if cell is None:
             values.append(Value(row, "AP, learnt", note=ABSENT))
             continue
-        low, high = of["interval"][place]
+        low, high = cell["interval"][place]
         values += [
-            Value(row, "AP, learnt", of["learnt"][place]),
-            Value(row, "AP, rrf", of["rule"][place]),
-            Value(row, "gain", of["gain"][place]),
+            Value(row, "AP, learnt", cell["learnt"][place]),
+            Value(row, "AP, rrf", cell["rule"][place]),
+            Value(row, "gain", cell["gain"][place]),
             Value(row, "2.5 % of draws", low),
             Value(row, "97.5 % of draws", high),
         ]
@@ -147,11 +147,11 @@ def _curve(of: Any, n_draws: int) -> ResultTable:
 
 def figures(results: Results, n_draws: int) -> list[Figure]:
     """The gain over reciprocal rank fusion by the number of judged topics."""
-    of = results.get(f"curve/{n_draws}")
-    if of is None:
+    cell = results.get(f"curve/{n_draws}")
+    if cell is None:
         return []
-    low, high = np.array(of["interval"]).T
-    series = Series("gain in AP", N_JUDGED, ours=of["gain"], error=((high - low) / 2).tolist())
+    low, high = np.array(cell["interval"]).T
+    series = Series("gain in AP", N_JUDGED, ours=cell["gain"], error=((high - low) / 2).tolist())
     return [
         Figure(
             "curve",

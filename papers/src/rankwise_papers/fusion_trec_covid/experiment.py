@@ -13,9 +13,9 @@ from rankwise.datasets import Qrels, Run, fetch, read_qrels, read_run
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.fusion import LearnedFusion, RunPool, fuse, pool_runs
 from rankwise_papers.fusion_choice import fuse_nested
-from rankwise_papers.fusion_measures import measured
+from rankwise_papers.fusion_measures import measure_run
 from rankwise_papers.fusion_trec_covid import tables
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 DATA = "trec-covid-runs"
 MEASURES = {
@@ -33,7 +33,7 @@ class FusionTrecCovid(Experiment):
     """Runs, rules and learnt fusions of two rounds, on the residual collection."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([DATA])
+        return make_fetchers([DATA])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = []
@@ -93,6 +93,6 @@ def _without(run: Run, pairs: set[tuple[str, str]]) -> Run:
 
 def _of_run(run: Run, qrels: Qrels) -> dict[str, list[float]]:
     wanted = {**MEASURES, **BIASED, "bpref": "bpref"}
-    found = measured(run, qrels, wanted, all_queries=True)
+    found = measure_run(run, qrels, wanted, all_queries=True)
     biased = np.mean([found.pop(name) for name in BIASED], axis=0).tolist()
     return {**found, "RBP": biased}

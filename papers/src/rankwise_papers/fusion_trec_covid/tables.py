@@ -51,7 +51,7 @@ def _nist(results: Results, published: Sequence[Mapping[str, str]]) -> ResultTab
 
 def _round(results: Results, number: int) -> ResultTable:
     found = results.get(f"{number}/runs")
-    singles = {f"run {name}": of for name, of in (found or {}).items()}
+    singles = {f"run {name}": run for name, run in (found or {}).items()}
     rules = {f"rule {rule}": results.get(f"{number}/rule/{rule}") for rule in RULES}
     learnt = {f"learnt, {name}": results.get(f"{number}/learnt/{name}") for name in LEARNT}
     against = {"p against rrf": "rule rrf", "p against the best run": best(singles, "nDCG@20")}

@@ -48,13 +48,13 @@ class Chosen:
             "powers/absolute": the best degree, "cross/err" and "cross/absolute": the mean over the
             draws, "orboost": the best weights.
         """
-        of = self._extent
+        extent = self._extent
         pick: dict[str, Callable[[int], Setting | None]] = {
-            "orsvm/small": lambda fold: self._best(fold, [f"orsvm/small{of.n_small_sets}"]),
-            "orboost": lambda fold: self._best(fold, [f"orboost/{w}" for w in of.weights]),
+            "orsvm/small": lambda fold: self._best(fold, [f"orsvm/small{extent.n_small_sets}"]),
+            "orboost": lambda fold: self._best(fold, [f"orboost/{w}" for w in extent.weights]),
         }
         for costs in COSTS:
-            powers = [f"powers{degree}/{costs}" for degree in of.degrees]
+            powers = [f"powers{degree}/{costs}" for degree in extent.degrees]
             pick[f"powers/{costs}"] = lambda fold, powers=powers: self._best(fold, powers)
             pick[f"cross/{costs}"] = partial(self._cross, costs=costs)
         choose = pick.get(method, lambda fold: self._best(fold, [method]))
@@ -77,7 +77,10 @@ class Chosen:
         cells = all_or_none([self._cell(fold, method) for method in methods])
         if cells is None:
             return None
-        return max((of for cell in cells for of in cell), key=lambda of: of["vali"]["ERR"])
+        return max(
+            (setting for cell in cells for setting in cell),
+            key=lambda setting: setting["vali"]["ERR"],
+        )
 
     def _cross(self, fold: int, costs: str) -> Setting | None:
         """The mean over the draws of the terms, each with the C of its own."""
@@ -94,12 +97,12 @@ class Chosen:
         return mean
 
 
-def over_folds(found: Sequence[Setting] | None, part: str, measure: str) -> MeanAndSpread:
+def mean_over_folds(found: Sequence[Setting] | None, part: str, measure: str) -> MeanAndSpread:
     """Mean and standard deviation over folds of a measure on one part."""
-    return mean_and_deviation([of[part][measure] for of in found or ()])
+    return mean_and_deviation([fold[part][measure] for fold in found or ()])
 
 
-def paired(a: Sequence[Setting] | None, b: Sequence[Setting] | None) -> MeanAndSpread:
+def mean_difference(a: Sequence[Setting] | None, b: Sequence[Setting] | None) -> MeanAndSpread:
     """Mean over all test queries of the difference in ERR, and its standard error."""
     if a is None or b is None:
         return None, None
@@ -108,4 +111,4 @@ def paired(a: Sequence[Setting] | None, b: Sequence[Setting] | None) -> MeanAndS
 
 def queries(found: Sequence[Setting]) -> Float64Array:
     """ERR of all test queries, fold by fold."""
-    return np.concatenate([np.array(of["queries"]) for of in found])
+    return np.concatenate([np.array(fold["queries"]) for fold in found])

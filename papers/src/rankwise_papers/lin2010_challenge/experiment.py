@@ -9,7 +9,7 @@ from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTab
 from rankwise_papers.lin2010_challenge import plan
 from rankwise_papers.lin2010_challenge.fits import compute
 from rankwise_papers.lin2010_challenge.tables import tables
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 
 class ChallengeOrdinal(Experiment):
@@ -18,7 +18,7 @@ class ChallengeOrdinal(Experiment):
     full, quick = plan.FULL, plan.QUICK
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(self.full.folds)
+        return make_fetchers(self.full.folds)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(self.extent(quick)))

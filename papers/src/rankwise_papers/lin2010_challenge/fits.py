@@ -12,7 +12,7 @@ from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Cell
 from rankwise_papers.lin2010_challenge.parts import (
     all_scores,
-    measured,
+    measure_parts,
     measures,
     parts,
     small_sets,
@@ -69,8 +69,8 @@ def _boost(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]
     for rounds in params["rounds"]:
         estimator.set_params(n_estimators=rounds)
         seconds += _seconds(estimator, fold)
-        of = measured(data, fold, all_scores(estimator, fold))
-        found.append({"rounds": estimator.n_estimators_, "seconds": seconds, **of})
+        errors = measure_parts(data, fold, all_scores(estimator, fold))
+        found.append({"rounds": estimator.n_estimators_, "seconds": seconds, **errors})
     return found
 
 
@@ -85,7 +85,7 @@ def _ridge(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]
         X_val=vali.X, y_val=vali.y, qid_val=vali.qid,
     )  # fmt: skip
     seconds = time.perf_counter() - start
-    return [{"seconds": seconds, **measured(data, fold, all_scores(estimator, fold))}]
+    return [{"seconds": seconds, **measure_parts(data, fold, all_scores(estimator, fold))}]
 
 
 def _chosen(
@@ -120,8 +120,8 @@ def _fitted(
     """Time and measures of one fit."""
     estimator = _make(params, settings)
     seconds = _seconds(estimator, fold)
-    of = measured(data, fold, all_scores(estimator, fold))
-    return {"C": settings["C"], "seconds": seconds, **of}
+    errors = measure_parts(data, fold, all_scores(estimator, fold))
+    return {"C": settings["C"], "seconds": seconds, **errors}
 
 
 def _make(params: dict[str, Any], settings: dict[str, Any]) -> Any:

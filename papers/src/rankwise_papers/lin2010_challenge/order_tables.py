@@ -107,7 +107,9 @@ def minutes_table(sets: dict[str, Chosen], published: Published) -> ResultTable:
         values += [paper_only(label, YAHOO, minutes)] if minutes else []
         for data, chosen in sets.items():
             found = find(chosen)
-            ours = None if found is None else float(np.mean([of["seconds"] for of in found])) / 60
+            ours = (
+                None if found is None else float(np.mean([fold["seconds"] for fold in found])) / 60
+            )
             note = "" if found is not None else ABSENT
             values.append(Value(label, TITLES[data], ours, larger_is_better=None, note=note))
     return ResultTable(
@@ -133,9 +135,9 @@ def penalty_table(sets: dict[str, Chosen]) -> ResultTable:
     for label, method in rows.items():
         for data, chosen in sets.items():
             found = chosen.at(method)
-            logs = [] if found is None else [np.log10(of["C"]) for of in found]
-            for name, of in (("least", min), ("largest", max)):
-                ours = float(of(logs)) if logs else None
+            logs = [] if found is None else [np.log10(fold["C"]) for fold in found]
+            for name, extreme in (("least", min), ("largest", max)):
+                ours = float(extreme(logs)) if logs else None
                 note = "" if logs else ABSENT
                 values.append(Value(label, f"{TITLES[data]} {name}", ours, note=note))
     return ResultTable(

@@ -49,8 +49,8 @@ def parts(data: str, fold: int) -> Fold:
     """
     if data == "mslr-slices":
         only = load_dataset(data)[0]
-        of = [getattr(only, name) for name in _PARTS]
-        return ranked(Fold(*(of[(i + fold - 1) % 3] for i in range(3))))
+        given = [getattr(only, name) for name in _PARTS]
+        return ranked(Fold(*(given[(i + fold - 1) % 3] for i in range(3))))
     if data == "lambdarank":
         return rotated(load_dataset(data, part="all"), fold)
     if data == CF_LETOR:
@@ -79,8 +79,8 @@ def rotated(data: RankingData, number: int) -> Fold:
     test part.
     """
     order = np.random.default_rng(0).permutation(data.n_queries)
-    of = np.array_split(order, N_ROTATED)
-    turned = [of[(i + number - 1) % N_ROTATED] for i in range(N_ROTATED)]
+    pieces = np.array_split(order, N_ROTATED)
+    turned = [pieces[(i + number - 1) % N_ROTATED] for i in range(N_ROTATED)]
     train, vali, test = (
         data.queries(np.sort(rows)) for rows in (np.concatenate(turned[:3]), *turned[3:])
     )
@@ -119,7 +119,7 @@ def halved_grades(fold: Fold) -> Fold:
     return replace(fold, **parts)
 
 
-def measured(data: str, fold: Fold, scores: dict[str, Float64Array]) -> dict[str, Any]:
+def measure_parts(data: str, fold: Fold, scores: dict[str, Float64Array]) -> dict[str, Any]:
     """Means on every part, and ERR of every test query for paired differences."""
     specs = measures(data)
     found: dict[str, Any] = {}
@@ -134,8 +134,8 @@ def measured(data: str, fold: Fold, scores: dict[str, Float64Array]) -> dict[str
 
 def all_scores(estimator: Any, fold: Fold) -> dict[str, Float64Array]:
     """Scores to rank the rows of every part by."""
-    of = {name: getattr(fold, name) for name in _PARTS}
-    return {name: scores_of(estimator, part.X, part.qid) for name, part in of.items()}
+    parts = {name: getattr(fold, name) for name in _PARTS}
+    return {name: scores_of(estimator, part.X, part.qid) for name, part in parts.items()}
 
 
 def small_sets(train: RankingData, n_sets: int, n_rows: int, seed: int) -> list[RankingData]:

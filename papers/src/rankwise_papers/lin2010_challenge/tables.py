@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankwise.experiments import Experiment, Results, ResultTable, Value
-from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, mean_over_folds
 from rankwise_papers.lin2010_challenge.order_tables import (
     minutes_table,
     order_table,
@@ -24,9 +24,9 @@ from rankwise_papers.lin2010_challenge.value_tables import (
     TITLES,
     YAHOO,
     Published,
-    on_sets,
     paper_only,
-    published_rows,
+    read_published_rows,
+    values_on_sets,
     yahoo,
 )
 from rankwise_papers.shared_tables import ABSENT
@@ -36,10 +36,10 @@ _SPREAD = "standard deviation over folds"
 _FIVE_GRADES = ("mslr-slices", CF_LETOR)
 
 
-def tables(experiment: Experiment, results: Results, of: Extent) -> Sequence[ResultTable]:
+def tables(experiment: Experiment, results: Results, extent: Extent) -> Sequence[ResultTable]:
     """All tables, with columns for the data sets of the extent."""
-    published = published_rows(experiment)
-    sets = {data: Chosen(results, data, of) for data in of.folds}
+    published = read_published_rows(experiment)
+    sets = {data: Chosen(results, data, extent) for data in extent.folds}
     return [
         _online(sets, published),
         _terms(sets, published),
@@ -65,7 +65,7 @@ def _online(sets: dict[str, Chosen], published: Published) -> ResultTable:
     for name, (label, method) in rows.items():
         row = published.get(("online", name, "online"))
         values += yahoo(label, row, ("ERR", "nDCG@10"))
-        values += on_sets(sets, label, method, (("test", "ERR"), ("test", "nDCG")))
+        values += values_on_sets(sets, label, method, (("test", "ERR"), ("test", "nDCG")))
     return _table(
         "online",
         "Ordinal methods of the table of online results (ours: test parts)",
@@ -90,7 +90,9 @@ def _terms(sets: dict[str, Chosen], published: Published) -> ResultTable:
         for name, (method, row) in rows.items():
             label, row = (name, row) if costs == "err" else (f"{name}, absolute costs", None)
             values += yahoo(label, row, ("validation ERR",))
-            values += on_sets(sets, label, f"{method}/{costs}", (("vali", "ERR"), ("test", "ERR")))
+            values += values_on_sets(
+                sets, label, f"{method}/{costs}", (("vali", "ERR"), ("test", "ERR"))
+            )
     return _table(
         "poly-terms",
         "Poly-ORSVM terms: squares against as many random products of two features",
@@ -114,7 +116,7 @@ def _degrees(sets: dict[str, Chosen], published: Published) -> ResultTable:
             label = name if costs == "err" else f"{name}, absolute costs"
             row = found[name] if costs == "err" else None
             values += yahoo(label, row, ("ERR", "nDCG@10"))
-            values += on_sets(sets, label, f"powers{degree}/{costs}", wanted)
+            values += values_on_sets(sets, label, f"powers{degree}/{costs}", wanted)
     return _table(
         "poly-degree",
         "Poly-ORSVM degree: powers of every feature up to that degree",
@@ -134,7 +136,7 @@ def _weights(data: str, chosen: Chosen, published: Published) -> ResultTable:
             found = chosen.rounds(weight, rounds)
             for part in splits.values():
                 for measure in ("ERR", "nDCG"):
-                    mean, spread = over_folds(found, part, measure)
+                    mean, spread = mean_over_folds(found, part, measure)
                     column = f"{shown[part]} {measure}"
                     note = "" if found is not None else ABSENT
                     values.append(Value(label, column, mean, spread, note=note))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankwise.experiments import Experiment, Value
-from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, mean_difference, mean_over_folds
 from rankwise_papers.lin2010_challenge.plan import CF_LETOR
 from rankwise_papers.shared_tables import ABSENT
 
@@ -34,7 +34,7 @@ SCHEMES = {
 }
 
 
-def published_rows(experiment: Experiment) -> Published:
+def read_published_rows(experiment: Experiment) -> Published:
     """Rows of the report by table, setting (of the online results: method) and split."""
     found: Published = {}
     for row in experiment.published("published.csv"):
@@ -44,7 +44,7 @@ def published_rows(experiment: Experiment) -> Published:
     return found
 
 
-def on_sets(
+def values_on_sets(
     sets: Mapping[str, Chosen],
     label: str,
     method: str,
@@ -59,7 +59,7 @@ def on_sets(
     for data, chosen in sets.items():
         found = chosen.at(method)
         for part, measure in wanted:
-            mean, spread = over_folds(found, part, measure)
+            mean, spread = mean_over_folds(found, part, measure)
             column = f"{TITLES[data]} {names[part]}{shown[measure]}"
             values.append(Value(label, column, mean, spread, note="" if found else absent))
     return values
@@ -74,7 +74,7 @@ def difference(
     source: str = "differences of Tables 3, 4 and 7",
 ) -> Value:
     """Paired difference in test ERR beside the difference of two published values."""
-    mean, error = paired(*pair)
+    mean, error = mean_difference(*pair)
     return Value(
         label, column, mean, error, paper, source=source,
         tolerance=None if paper is None else DIGIT,

@@ -7,9 +7,9 @@ from typing import Any
 
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise_papers.lin2010_csovo import tables
-from rankwise_papers.lin2010_csovo.methods import METHODS, SplitRows, tuned_cost
+from rankwise_papers.lin2010_csovo.methods import METHODS, SplitRows, tune_and_measure
 from rankwise_papers.lin2010_csovo.sets import TASKS, make_split, source_of
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 N_SPLITS, QUICK_SPLITS = 20, 3
 QUICK = {"random": ("iris", "wine"), "absolute": ("swd",)}
@@ -20,7 +20,7 @@ class CostSensitive(Experiment):
 
     def data(self) -> dict[str, FindFiles]:
         sources = {source_of(name) for names in TASKS.values() for name in names} - {""}
-        return fetched(sorted(sources))
+        return make_fetchers(sorted(sources))
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         splits = QUICK_SPLITS if quick else N_SPLITS
@@ -41,7 +41,7 @@ class CostSensitive(Experiment):
         cost, accuracy, chosen, sizes = [], [], [], (0, 0)
         for seed in range(cell.params["splits"]):
             split = make_split(name, kind, seed)
-            of_split = tuned_cost(method, split, SplitRows(split, seed), seed)
+            of_split = tune_and_measure(method, split, SplitRows(split, seed), seed)
             for values, value in zip((cost, accuracy, chosen), of_split, strict=True):
                 values.append(value)
             sizes = len(split.y), len(split.y_test)

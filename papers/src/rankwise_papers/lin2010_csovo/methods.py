@@ -221,7 +221,7 @@ def predicted_by(
     return np.asarray(model.predict(X[test]))
 
 
-def tuned_cost(
+def tune_and_measure(
     method: Method, split: Split, rows: SplitRows, seed: int
 ) -> tuple[float, float, Any]:
     """Mean test cost in the costs' own unit, test accuracy, and the chosen setting.

@@ -11,7 +11,7 @@ import numpy as np
 from rankwise.experiments import Results, ResultTable, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
-from rankwise_papers.shared_tables import ABSENT, mean_and_error, resampled_p_value
+from rankwise_papers.shared_tables import ABSENT, mean_and_error, resampling_p_value
 
 LEVEL = 0.05
 TITLES = {
@@ -123,5 +123,5 @@ def _paired_p(ours: Any, other: Any, *, shared: bool) -> float:
     """Two-sided paired t-test, with a corrected variance if splits share rows."""
     difference: Float64Array = np.array(ours["cost"]) - np.array(other["cost"])
     n_train, n_test = ours["rows"]
-    one = np.zeros(len(difference))
-    return resampled_p_value(difference, one, n_test / n_train if shared else 0.0)
+    zeros = np.zeros(len(difference))
+    return resampling_p_value(difference, zeros, n_test / n_train if shared else 0.0)

@@ -9,7 +9,7 @@ from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, R
 from rankwise_papers.liu2007_ratings import draws, tables
 from rankwise_papers.liu2007_ratings.draws import Draw
 from rankwise_papers.liu2007_ratings.methods import curve, losses
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 N_DRAWS, CELL = 500, 50
 N_CURVES, CURVE_CELL = 100, 20
@@ -23,7 +23,7 @@ class RatingsExperiment(Experiment):
     n_quick: ClassVar[int]
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([self.source])
+        return make_fetchers([self.source])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         if quick:
@@ -41,7 +41,7 @@ class RatingsExperiment(Experiment):
             found.append(curve(draw, list(self.sizes)) if is_curve else losses(draw, number))
             drawn.append(len(draw.y_train))
             targets.append(target)
-        columns = {name: [of[name] for of in found] for name in found[0]}
+        columns = {name: [losses[name] for losses in found] for name in found[0]}
         return {"losses": columns, "n_train": drawn, "targets": targets}
 
     def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:

@@ -12,7 +12,7 @@ from rankwise.experiments import Figure, Results, ResultTable, Series, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.liu2007_ratings.methods import GINI, METHODS, RANKING
-from rankwise_papers.shared_tables import ABSENT, mean_and_deviation, resampled_p_value
+from rankwise_papers.shared_tables import ABSENT, mean_and_deviation, resampling_p_value
 
 LEAST = "best rule of the columns"
 THESE, NEW, USERS = "p, these rows", "p, new rows", "p"
@@ -69,14 +69,14 @@ def _losses(
     shares_rows: bool,
     least: Callable[[int], float] | None,
 ) -> ResultTable:
-    cells = [of for name, of in results.items() if name.startswith("draws")]
+    cells = [cell for name, cell in results.items() if name.startswith("draws")]
     columns = {
-        name: np.concatenate([of["losses"][name] for of in cells]) if cells else np.empty(0)
+        name: np.concatenate([cell["losses"][name] for cell in cells]) if cells else np.empty(0)
         for name in METHODS
     }
-    n_train = np.concatenate([of["n_train"] for of in cells]) if cells else np.empty(0)
+    n_train = np.concatenate([cell["n_train"] for cell in cells]) if cells else np.empty(0)
     names = [name for name in METHODS if name != RANKING]
-    targets = np.concatenate([of["targets"] for of in cells]) if cells else np.empty(0)
+    targets = np.concatenate([cell["targets"] for cell in cells]) if cells else np.empty(0)
     p = _p_values([columns[name] - columns[RANKING] for name in names], targets, shares_rows)
     values = []
     for name, column in columns.items():
@@ -86,7 +86,7 @@ def _losses(
             values.append(_value(name, "minus the ranking tree's", difference))
             share = float(np.mean(difference > 0)) if len(column) else None
             values.append(Value(name, "draws behind it", ours=share))
-            values += [_p(name, kind, of[names.index(name)]) for kind, of in p.items()]
+            values += [_p(name, kind, column[names.index(name)]) for kind, column in p.items()]
     if least is not None and cells:
         known = [least(int(target)) for target in targets]
         values.append(_value(LEAST, "loss", np.array(known)))
@@ -131,10 +131,12 @@ def _curve_differences(results: Results, sizes: Sequence[int], shares_rows: bool
 
 
 def _curves(results: Results) -> dict[str, Float64Array]:
-    cells = [of for name, of in results.items() if name.startswith("curve")]
+    cells = [cell for name, cell in results.items() if name.startswith("curve")]
     if not cells:
         return {}
-    return {name: np.concatenate([of["losses"][name] for of in cells]) for name in (RANKING, GINI)}
+    return {
+        name: np.concatenate([cell["losses"][name] for cell in cells]) for name in (RANKING, GINI)
+    }
 
 
 def _value(row: str, column: str, values: Float64Array) -> Value:
@@ -152,10 +154,14 @@ def _p_values(
     """Holm-corrected p-values of every method's differences from the ranking tree."""
     if not len(targets):
         return {}
-    plain = holm([paired_test(of, np.zeros(len(of))).p_value for of in differences])
+    plain = holm(
+        [paired_test(difference, np.zeros(len(difference))).p_value for difference in differences]
+    )
     if not shares_rows:
         return {USERS: plain}
-    new = holm([resampled_p_value(of, targets, test_per_train=1.0) for of in differences])
+    new = holm(
+        [resampling_p_value(difference, targets, test_per_train=1.0) for difference in differences]
+    )
     return {THESE: plain, NEW: new}
 
 

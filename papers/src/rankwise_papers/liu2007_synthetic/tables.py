@@ -42,8 +42,8 @@ def losses(results: Results, family: str, size: int, pick: Callable[[Any], float
     """One loss of every finished repetition, by its seed."""
     prefix = f"{family}/{size}/"
     return {
-        int(name.removeprefix(prefix)): pick(of)
-        for name, of in results.items()
+        int(name.removeprefix(prefix)): pick(cell)
+        for name, cell in results.items()
         if name.startswith(prefix)
     }
 
@@ -57,21 +57,21 @@ def mean_and_half_width(values: Losses) -> MeanAndSpread:
 def online(results: Results, method: str, size: int, rule: str) -> Losses:
     """Losses of an online method; without votes it has one loss under any rule."""
     return losses(
-        results, "perceptrons", size, lambda of: of[method].get(rule, of[method].get("one"))
+        results, "perceptrons", size, lambda cell: cell[method].get(rule, cell[method].get("one"))
     )
 
 
 def tree(results: Results, criterion: str, size: int, depth: int | None = None) -> Losses:
     """Losses of a tree; its depth is chosen by cross-validation if none is given."""
     if depth is None:
-        return losses(results, "trees", size, lambda of: of[criterion]["chosen"])
+        return losses(results, "trees", size, lambda cell: cell[criterion]["chosen"])
     place = DEPTHS.index(depth)
-    return losses(results, "trees", size, lambda of: of[criterion]["depths"][place])
+    return losses(results, "trees", size, lambda cell: cell[criterion]["depths"][place])
 
 
 def rule(results: Results, size: int) -> Losses:
     """Losses of the ranks without noise."""
-    return losses(results, "trees", size, lambda of: of["rule"])
+    return losses(results, "trees", size, lambda cell: cell["rule"])
 
 
 def _beside(values: Losses, published: Mapping[str, str], **labels: Any) -> Value:
@@ -234,7 +234,7 @@ def _depths(results: Results) -> ResultTable:
     for size in TABLE_SIZES:
         for criterion, label in LABELS.items():
             chosen = losses(
-                results, "trees", size, lambda of, key=criterion: float(of[key]["chosen depth"])
+                results, "trees", size, lambda cell, key=criterion: float(cell[key]["chosen depth"])
             )
             found = mean_and_half_width(chosen)
             column = f"{label}, {size:,}"

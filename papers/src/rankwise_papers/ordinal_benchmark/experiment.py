@@ -12,8 +12,8 @@ from rankwise_papers.ordinal_benchmark import tables
 from rankwise_papers.ordinal_benchmark.ours import BESIDE, OURS
 from rankwise_papers.ordinal_benchmark.peers import PEERS, missing_peer
 from rankwise_papers.ordinal_benchmark.sets import NOMINAL, SETS, BenchmarkSet, make_task
-from rankwise_papers.ordinal_benchmark.tuning import tuned
-from rankwise_papers.sources import fetched
+from rankwise_papers.ordinal_benchmark.tuning import tune_and_predict
+from rankwise_papers.sources import make_fetchers
 
 METHODS = {**OURS, **PEERS}
 QUICK_SETS = ("machinecpu 5", "tae", "lev")
@@ -24,7 +24,7 @@ class OrdinalBenchmark(Experiment):
     """Mean absolute and zero-one error of every ordinal estimator here and of its peers."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(known.source for known in SETS)
+        return make_fetchers(known.source for known in SETS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return [
@@ -41,7 +41,7 @@ class OrdinalBenchmark(Experiment):
         absolute, zero_one, chosen = [], [], []
         for split in range(cell.params["splits"]):
             task = make_task(known, split)
-            setting, predicted = tuned(method, task, seed=split)
+            setting, predicted = tune_and_predict(method, task, seed=split)
             error = np.abs(predicted - task.y[task.test])
             absolute.append(float(error.mean()))
             zero_one.append(float((error > 0).mean()))
@@ -49,7 +49,7 @@ class OrdinalBenchmark(Experiment):
         return {"absolute": absolute, "zero-one": zero_one, "chosen": chosen}
 
     def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
-        known = [one for one in SETS if not quick or one.key in QUICK_SETS]
+        known = [known_set for known_set in SETS if not quick or known_set.key in QUICK_SETS]
         return tables.make(results, known, list(METHODS), quick)
 
 

@@ -106,10 +106,10 @@ def _forest(task: Task, max_features: Any) -> RankingForest:
     )
 
 
-def _online(of: Any, **params: Any) -> Callable[..., Any]:
+def _online(estimator: Any, **params: Any) -> Callable[..., Any]:
     def make(task: Task, degree: int, n_passes: int) -> Any:
         known = {"degree": _affordable(task, degree), "n_epochs": n_passes}
-        return of(**known, shuffle=True, random_state=0, **params)
+        return estimator(**known, shuffle=True, random_state=0, **params)
 
     return make
 

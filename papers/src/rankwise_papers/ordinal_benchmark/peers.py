@@ -57,7 +57,7 @@ def mord_it(
 
 
 def _mord(
-    of: Any, task: Task, train: Int64Array, test: Int64Array, settings: Sequence[Any]
+    estimator: Any, task: Task, train: Int64Array, test: Int64Array, settings: Sequence[Any]
 ) -> Float64Array:
     present, codes = np.unique(task.y[train], return_inverse=True)
     lines = []
@@ -65,7 +65,7 @@ def _mord(
         # mord 0.7 passes an option that SciPy 1.18 will drop.
         warnings.filterwarnings("ignore", "scipy.optimize: The `disp`", DeprecationWarning)
         for alpha in settings:
-            model = of(alpha=alpha, max_iter=1000).fit(task.Z[train], codes)
+            model = estimator(alpha=alpha, max_iter=1000).fit(task.Z[train], codes)
             lines.append(present[model.predict(task.Z[test]).astype(int)])
     return np.array(lines, dtype=np.float64)
 
@@ -120,7 +120,7 @@ def lightgbm_regressor(
     """Class numbers as if they were quantities, rounded."""
     params = {"objective": "regression"}
     lines = _lightgbm(params, task.y[train].astype(np.float64), task, train, test, settings)
-    return np.array([np.clip(np.floor(of + 0.5), 0, task.n_classes - 1) for of in lines])
+    return np.array([np.clip(np.floor(line + 0.5), 0, task.n_classes - 1) for line in lines])
 
 
 def _lightgbm(
@@ -134,7 +134,7 @@ def _lightgbm(
     """Predictions for every (leaves, trees), from one fit for every number of leaves."""
     import lightgbm
 
-    most = {leaves: max(n for of, n in settings if of == leaves) for leaves, _ in settings}
+    most = {leaves: max(n for other, n in settings if other == leaves) for leaves, _ in settings}
     boosters = {}
     for leaves, n_trees in most.items():
         nominal = np.flatnonzero(task.categorical).tolist()

@@ -108,7 +108,7 @@ def _nominal(found: dict[tuple[str, str], Any], sets: Sequence[BenchmarkSet]) ->
     values = []
     for known in sets:
         cells = {name: found[known.key, name] for name in (TREE, ONE_HOT)}
-        columns = {name: np.array(of["absolute"]) for name, of in cells.items() if of}
+        columns = {name: np.array(cell["absolute"]) for name, cell in cells.items() if cell}
         named = {"as such": columns.get(TREE), "one-hot": columns.get(ONE_HOT)}
         if len(columns) == 2:
             named["one-hot minus as such"] = columns[ONE_HOT] - columns[TREE]

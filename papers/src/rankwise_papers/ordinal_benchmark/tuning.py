@@ -56,7 +56,7 @@ def held_out_errors(method: Method, task: Task, seed: int) -> Float64Array:
     return errors
 
 
-def tuned(method: Method, task: Task, seed: int) -> tuple[Any, Float64Array]:
+def tune_and_predict(method: Method, task: Task, seed: int) -> tuple[Any, Float64Array]:
     """The chosen setting and the class numbers it predicts for the test rows."""
     chosen = method.settings[0]
     if len(method.settings) > 1:

@@ -10,14 +10,14 @@ from rankwise_papers.pruned_ranksvm import plan
 from rankwise_papers.pruned_ranksvm.figures import figures
 from rankwise_papers.pruned_ranksvm.fits import compute
 from rankwise_papers.pruned_ranksvm.tables import make
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 
 class PrunedPairs(Experiment):
     """Rules that choose pairs against all pairs, random pairs and support vector regression."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(known.source for known in plan.SETS.values())
+        return make_fetchers(known.source for known in plan.SETS.values())
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

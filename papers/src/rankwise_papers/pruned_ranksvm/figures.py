@@ -43,8 +43,8 @@ def _series(results: Results, names: Sequence[str], kernel: str, quick: bool) ->
     if any(found is None for found in (*nearest, *twins, *flat.values())):
         return []
     lines = {
-        "nearest opponents": sorted((of.share, of.mean) for of in nearest if of),
-        "random pairs": sorted((of.share, of.mean) for of in twins if of),
+        "nearest opponents": sorted((point.share, point.mean) for point in nearest if point),
+        "random pairs": sorted((point.share, point.mean) for point in twins if point),
     }
     low = lines["random pairs"][0][0]
     for key, found in flat.items():

@@ -39,7 +39,7 @@ def columns(data: str, part: int, scaling: str, kernel: str) -> Fold:
     if kernel == "linear":
         return fold
     features = Nystroem(n_landmarks=N_LANDMARKS, random_state=part).fit(fold.train.X)
-    return _changed(fold, lambda of: features.transform(of.X))
+    return _changed(fold, lambda part: features.transform(part.X))
 
 
 @lru_cache(maxsize=1)
@@ -50,13 +50,15 @@ def _scaled(data: str, part: int, scaling: str) -> Fold:
         return fold
     scaler = QueryScaler("minmax").fit(fold.train.X, qid=fold.train.qid)
     return _changed(
-        fold, lambda of: scaler.transform(of.X, qid=of.qid if scaling == QUERY else None)
+        fold, lambda part: scaler.transform(part.X, qid=part.qid if scaling == QUERY else None)
     )
 
 
 def _changed(fold: Fold, change: Callable[[RankingData], Float64Array]) -> Fold:
     assert fold.vali is not None
-    train, vali, test = (replace(of, X=change(of)) for of in (fold.train, fold.vali, fold.test))
+    train, vali, test = (
+        replace(part, X=change(part)) for part in (fold.train, fold.vali, fold.test)
+    )
     return Fold(train, vali, test, fold.name)
 
 
@@ -79,11 +81,11 @@ def _films(part: int) -> Fold:
     drawn = users[(part - 1) * sum(USERS) :]
     made = []
     for n in USERS:
-        of = [ratings.of_user(user) for user in drawn[:n].tolist()]
+        lists = [ratings.of_user(user) for user in drawn[:n].tolist()]
         drawn = drawn[n:]
-        films = np.concatenate([items for items, _ in of])
-        grades = np.concatenate([values for _, values in of]) - ratings.scale[0]
-        qid = np.repeat(np.arange(n), [len(items) for items, _ in of])
+        films = np.concatenate([items for items, _ in lists])
+        grades = np.concatenate([values for _, values in lists]) - ratings.scale[0]
+        qid = np.repeat(np.arange(n), [len(items) for items, _ in lists])
         made.append(RankingData(panel[films], grades, qid))
     return Fold(made[0], made[1], made[2], f"draw{part}")
 
@@ -117,8 +119,10 @@ def _ordinal(data: str, part: int) -> Fold:
     X = _one_hot(known)
     rows = np.random.default_rng(part).permutation(len(known.y))[: sum(ROWS)]
     made = [
-        RankingData(X[of], known.y[of].astype(np.float64), np.zeros(len(of), dtype=np.int64))
-        for of in np.split(rows, np.cumsum(ROWS)[:-1])
+        RankingData(
+            X[block], known.y[block].astype(np.float64), np.zeros(len(block), dtype=np.int64)
+        )
+        for block in np.split(rows, np.cumsum(ROWS)[:-1])
     ]
     return Fold(made[0], made[1], made[2], f"draw{part}")
 

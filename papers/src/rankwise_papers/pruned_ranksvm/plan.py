@@ -63,7 +63,7 @@ SETS: dict[str, StudySet] = {
     "california": _ordinal("california", "california"),
     "census-house8l": _ordinal("census", "census-house8l"),
 }
-ORDINAL = tuple(name for name, of in SETS.items() if of.is_ordinal)
+ORDINAL = tuple(name for name, known in SETS.items() if known.is_ordinal)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from rankwise_papers.shared_tables import ABSENT, mean_and_half_interval
 
 # Sets that are shown together: those of ordinal regression are one table.
 SHOWN: dict[str, tuple[str, ...]] = {
-    **{of.title: (name,) for name, of in SETS.items() if not of.is_ordinal},
+    **{known.title: (name,) for name, known in SETS.items() if not known.is_ordinal},
     "ordinal regression": ORDINAL,
 }
 SCALING_TITLES = {QUERY: "within queries", GLOBAL: "global", NONE: "none"}
@@ -88,20 +88,20 @@ def find(
     for name in names:
         for part in parts(name, quick):
             key = cell_name(name, part, scaling or SETS[name].scalings[0], kernel, system)
-            of = results.get(key, {}).get(which)
-            if of is None:
+            cell = results.get(key, {}).get(which)
+            if cell is None:
                 return None
-            values = np.array(of["test"], dtype=np.float64)
-            cells.append((of, 1.0 - values if SETS[name].is_ordinal else values))
+            values = np.array(cell["test"], dtype=np.float64)
+            cells.append((cell, 1.0 - values if SETS[name].is_ordinal else values))
             strata.append(ORDER if SETS[name].is_ordinal else f"{name}/{part}")
     if not cells:
         return None
     return Found(
         np.concatenate([values for _, values in cells]),
         np.repeat(strata, [len(values) for _, values in cells]),
-        float(np.mean([of["share"] for of, _ in cells])),
-        float(np.mean([of["seconds"] for of, _ in cells])),
-        sum(of["unfinished"] for of, _ in cells),
+        float(np.mean([cell["share"] for cell, _ in cells])),
+        float(np.mean([cell["seconds"] for cell, _ in cells])),
+        sum(cell["unfinished"] for cell, _ in cells),
     )
 
 
@@ -185,7 +185,10 @@ def _scalings(results: Results) -> ResultTable:
         for kernel in KERNELS:
             for key in SCALED:
                 row = f"{title}, {kernel}, {SYSTEMS[key].title}"
-                by = {of: find(results, names, False, kernel, key, scaling=of) for of in scalings}
+                by = {
+                    scaling: find(results, names, False, kernel, key, scaling=scaling)
+                    for scaling in scalings
+                }
                 first = by[scalings[0]]
                 for scaling in (QUERY, GLOBAL, NONE):
                     found = by.get(scaling)

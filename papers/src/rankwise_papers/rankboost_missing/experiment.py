@@ -23,7 +23,7 @@ from rankwise_papers.elmrank_recommendation.reviewers import (
     draw_reviewers,
 )
 from rankwise_papers.rankboost_missing import tables
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 
 N_REVIEWERS, QUICK_REVIEWERS = 300, 8
 REPETITION = 0  # that of RankBoost in elmrank-recommendation
@@ -33,7 +33,7 @@ class MissingRatings(Experiment):
     """RankBoost with medians in place of missing ratings, and with missing ratings as NaN."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(LOAD)
+        return make_fetchers(LOAD)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         n_reviewers = QUICK_REVIEWERS if quick else N_REVIEWERS

@@ -65,7 +65,9 @@ def make(
 def _misranking(
     title: str, found: Mapping[str, Any], row: Mapping[str, str] | None, quick: bool
 ) -> list[Value]:
-    counted = {fill: None if of is None else counted_in_full(of) for fill, of in found.items()}
+    counted = {
+        fill: None if cell is None else counted_in_full(cell) for fill, cell in found.items()
+    }
     median, missing = counted["median"], counted["missing"]
     published: dict[str, Any] = {}
     if row is not None:

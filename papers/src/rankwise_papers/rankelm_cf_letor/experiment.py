@@ -16,7 +16,7 @@ from rankwise.selection import tune
 from rankwise.text import load_cf_letor
 from rankwise_papers.rankelm_cf_letor import tables
 from rankwise_papers.rankelm_cf_letor.tables import CUTOFFS, FOLDS, fit_name, seeds_of
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 from rankwise_papers.zong2013.methods import PAPER
 
 DATA, PRESET = "cystic-fibrosis-text", "letor3"
@@ -26,7 +26,7 @@ class RankELMOnCFLetor(Experiment):
     """All seven columns of Tables 1 and 3 on five folds."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([DATA])
+        return make_fetchers([DATA])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 from rankwise_papers.stacking import plan, tables
 from rankwise_papers.stacking.fits import compute
 
@@ -15,7 +15,7 @@ class Stacking(Experiment):
     """Rankers tuned on validation parts, and a ranker on their held-out scores."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(plan.FOLDS)
+        return make_fetchers(plan.FOLDS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

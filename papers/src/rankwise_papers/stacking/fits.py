@@ -54,21 +54,23 @@ class BaseScores:
 
 def base_scores(data: str, fold: int, key: str, settings: dict[str, Any]) -> BaseScores:
     """Kept for the cells that follow in the process."""
-    of = {name: settings[name] for name in ("params", "space")}
-    return _base_scores(data, fold, key, json.dumps(of, sort_keys=True))
+    search = {name: settings[name] for name in ("params", "space")}
+    return _base_scores(data, fold, key, json.dumps(search, sort_keys=True))
 
 
 @cache
 def _base_scores(data: str, number: int, key: str, settings: str) -> BaseScores:
     fold = the_fold(data, number)
-    of = json.loads(settings)
-    estimator = REGISTRY[key].load()(**of["params"])
+    search = json.loads(settings)
+    estimator = REGISTRY[key].load()(**search["params"])
     select = parse(SELECT)
     start = time.perf_counter()
-    tuned = tune(estimator, fold.train, vali_of(fold), select, space=of["space"], random_state=SEED)
+    tuned = tune(
+        estimator, fold.train, vali_of(fold), select, space=search["space"], random_state=SEED
+    )
     fitted = time.perf_counter()
     member = prepare(estimator, select, SEED)
-    member.set_params(**{name: tuned.chosen[name] for name in of["space"]})
+    member.set_params(**{name: tuned.chosen[name] for name in search["space"]})
     rows, vali = rows_of(fold.train), vali_of(fold)
     validation = {"X_val": vali.X, "y_val": vali.y, "qid_val": vali.qid}
     numbers = query_numbers(rows)
@@ -87,9 +89,9 @@ def compute(cell: Cell) -> Any:
     data, params = cell.data, cell.params
     fold = the_fold(data, params["fold"])
     if "key" in params:
-        of = base_scores(data, params["fold"], params["key"], params)
-        found = {"chosen": of.chosen, "seconds": list(of.seconds)}
-        return {**found, **measured(fold, of.vali, of.test)}
+        base = base_scores(data, params["fold"], params["key"], params)
+        found = {"chosen": base.chosen, "seconds": list(base.seconds)}
+        return {**found, **measured(fold, base.vali, base.test)}
     scores = {
         key: base_scores(data, params["fold"], key, settings)
         for key, settings in params["members"].items()
@@ -97,7 +99,7 @@ def compute(cell: Cell) -> Any:
     held = held_out_table(fold, scores)
     return {
         "blends": {name: measured(fold, *blend(fold, scores, name)) for name in BLENDS},
-        "stacks": {name: stack(fold, held, of) for name, of in params["stacks"].items()},
+        "stacks": {name: stack(fold, held, members) for name, members in params["stacks"].items()},
         "held": dict(zip(scores, held.values(parse(SELECT)).tolist(), strict=True)),
     }
 
@@ -181,7 +183,7 @@ def held_value(held: HeldOutScores, settings: Mapping[str, Any]) -> float:
 def held_out_table(fold: Fold, scores: dict[str, BaseScores]) -> HeldOutScores:
     """Held-out scores of all rankers for the training queries."""
     rows, queries = held_out_rows(_parts(fold.train), query_numbers(rows_of(fold.train)))
-    columns = np.column_stack([of.held for of in scores.values()])
+    columns = np.column_stack([member.held for member in scores.values()])
     return HeldOutScores(columns, fold.train.y[rows].astype(float), queries, [scores])
 
 
@@ -190,7 +192,7 @@ def blend(fold: Fold, scores: dict[str, BaseScores], key: str) -> tuple[Float64A
     blended = REGISTRY[key].load()(list(scores))
     found = []
     for part in ("vali", "test"):
-        table = np.column_stack([getattr(of, part) for of in scores.values()])
+        table = np.column_stack([getattr(member, part) for member in scores.values()])
         found.append(blended.of_scores(table, getattr(fold, part).qid))
     return found[0], found[1]
 

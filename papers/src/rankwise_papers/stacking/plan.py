@@ -93,9 +93,9 @@ def settings(key: str) -> dict[str, Any]:
 def cells(quick: bool) -> Iterator[Cell]:
     """A cell for every ranker of a fold, then one for everything made of them."""
     keys = members(quick)
-    of = {key: settings(key) for key in keys}
+    by_key = {key: settings(key) for key in keys}
     for data, fold in folds(quick):
         for key in keys:
-            yield Cell(cell_name(data, fold, key), {"fold": fold, "key": key, **of[key]}, data)
-        stacked = {"fold": fold, "members": of, "stacks": STACKS}
+            yield Cell(cell_name(data, fold, key), {"fold": fold, "key": key, **by_key[key]}, data)
+        stacked = {"fold": fold, "members": by_key, "stacks": STACKS}
         yield Cell(cell_name(data, fold, f"stack{len(keys)}"), stacked, data)

@@ -37,14 +37,14 @@ class System:
 
     def queries(self, measure: str) -> Float64Array:
         """Values of all test queries, fold by fold."""
-        return np.concatenate([np.array(of["test"][measure]) for of in self.found])
+        return np.concatenate([np.array(cell["test"][measure]) for cell in self.found])
 
 
 def make(results: Results, quick: bool) -> list[ResultTable]:
     """For every data set the table of measures, then what was chosen."""
     tables = []
     for data in dict.fromkeys(data for data, _ in folds(quick)):
-        numbers = [number for of, number in folds(quick) if of == data]
+        numbers = [number for other, number in folds(quick) if other == data]
         systems = _systems(results, data, numbers, members(quick))
         tables.append(_measures(data, numbers, systems, members(quick)))
         tables.append(_choices(results, data, numbers, members(quick)))
@@ -81,7 +81,7 @@ def _measures(
     data: str, numbers: Sequence[int], systems: dict[str, System | None], keys: Sequence[str]
 ) -> ResultTable:
     stack = systems[CHOSEN]
-    bases = [title for title, of in systems.items() if of is not None and of.is_base]
+    bases = [title for title, system in systems.items() if system is not None and system.is_base]
     p = _p_values(stack, [systems[title] for title in bases])
     corrected = dict(zip(bases, holm(p).tolist(), strict=True))
     values = []
@@ -89,7 +89,7 @@ def _measures(
         if system is None:
             values.append(Value(title, "nDCG@10", note=ABSENT))
             continue
-        strata = np.repeat(numbers, [len(of["test"]["nDCG@10"]) for of in system.found])
+        strata = np.repeat(numbers, [len(cell["test"]["nDCG@10"]) for cell in system.found])
         for measure in MEASURES:
             found = mean_and_half_interval(system.queries(measure), strata)
             values.append(Value(title, measure, *found))
@@ -128,9 +128,9 @@ def _choices(
             elif kind == "base":
                 values.append(Value(title, f"fold {n}", top["held"][name]))
             else:
-                of = top["stacks"][name]
-                mark = _said(n, of) if name == chosen(top) else ""
-                values.append(Value(title, f"fold {n}", of["held"], note=mark))
+                stack = top["stacks"][name]
+                mark = _said(n, stack) if name == chosen(top) else ""
+                values.append(Value(title, f"fold {n}", stack["held"], note=mark))
     return ResultTable(
         f"choices-{data}",
         f"{TITLES[data]}: nDCG@10 of held-out training queries, by which the stack was chosen",
@@ -141,10 +141,10 @@ def _choices(
     )
 
 
-def _said(number: int, of: Mapping[str, Any]) -> str:
+def _said(number: int, stack: Mapping[str, Any]) -> str:
     """The footnote of a chosen setting."""
-    names = ", ".join(BASES[key].title for key in of["members"])
-    strength = "" if of["C"] is None else f"; C = {of['C']:.2g}"
+    names = ", ".join(BASES[key].title for key in stack["members"])
+    strength = "" if stack["C"] is None else f"; C = {stack['C']:.2g}"
     return f"Chosen on fold {number}: of {names}{strength}."
 
 
@@ -153,6 +153,6 @@ def _p_values(stack: System | None, others: Sequence[System | None]) -> list[flo
         return [float("nan")] * len(others)
     values = stack.queries("nDCG@10")
     return [
-        float("nan") if of is None else paired_test(values, of.queries("nDCG@10")).p_value
-        for of in others
+        float("nan") if other is None else paired_test(values, other.queries("nDCG@10")).p_value
+        for other in others
     ]

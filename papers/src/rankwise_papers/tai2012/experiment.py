@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 from rankwise_papers.tai2012 import figures, plan, tables
-from rankwise_papers.tai2012.linear import compressed, ridge, statistics, subset, times
-from rankwise_papers.tai2012.piecewise import compressed_tree, tree
+from rankwise_papers.tai2012.linear import ridge, sense_labels, statistics, subset, times
+from rankwise_papers.tai2012.piecewise import sense_labels_by_tree, tree
 from rankwise_papers.tai2012.tuned import ours
 
 _WORK = {
     "statistics": statistics,
     "ridge": ridge,
-    "cs": compressed,
-    "cs-curve": compressed,
+    "cs": sense_labels,
+    "cs-curve": sense_labels,
     "subset": subset,
     "tree": tree,
-    "tree-cs": compressed_tree,
+    "tree-cs": sense_labels_by_tree,
     "times": times,
     "ours": ours,
 }
@@ -29,7 +29,7 @@ class LabelSpaces(Experiment):
     """Full and partial BR, PLST, CPLST and compressed sensing on Mulan's sets."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(f"mulan-{name}" for name in plan.SETS)
+        return make_fetchers(f"mulan-{name}" for name in plan.SETS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

@@ -38,8 +38,8 @@ def _ridge(name: str, title: str, linear: Any, results: Results, quick: bool) ->
     }  # fmt: skip
     series = [_curve(label, grid, linear[key]) for label, key in labels.items()]
     series.append(_curve("full BR", grid, [[loss] * len(grid) for loss in linear["BR"]]))
-    of = extent(name, quick)
-    sizes = [m for m in (of.cs_curve if of else ()) if f"{name}/cs-curve/{m}" in results]
+    limits = extent(name, quick)
+    sizes = [m for m in (limits.cs_curve if limits else ()) if f"{name}/cs-curve/{m}" in results]
     if sizes:
         losses = np.transpose([results[f"{name}/cs-curve/{m}"] for m in sizes])
         series.append(_curve("CS", sizes, losses))
@@ -54,14 +54,14 @@ def _tree(name: str, title: str, trees: Sequence[Any], linear: Any, results: Res
     grid, n = trees[0]["grid"], len(trees)
     among = [linear["grid"].index(m) for m in grid]
     series = [
-        _curve("PLST, model tree", grid, [of["PLST"] for of in trees]),
-        _curve("PBR, model tree", grid, [of["PBR"] for of in trees]),
+        _curve("PLST, model tree", grid, [tree["PLST"] for tree in trees]),
+        _curve("PBR, model tree", grid, [tree["PBR"] for tree in trees]),
         _curve("PLST, ridge", grid, np.array(linear["PLST curve"][:n])[:, among]),
         _curve("PBR, ridge", grid, np.array(linear["PBR curve"][:n])[:, among]),
     ]
     sensing = cells_of(results, f"{name}/tree-cs/")
     if sensing:
-        losses = [of["CS"] for of in sensing]
+        losses = [cell["CS"] for cell in sensing]
         series.append(_curve("CS, model tree", sensing[0]["grid"], losses))
     return Figure(
         f"tree-{name}", f"Model trees against ridge regression, {title}", "dimensions M",

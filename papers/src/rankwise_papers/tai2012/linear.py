@@ -81,7 +81,7 @@ def ridge(cell: Cell) -> dict[str, Any]:
     return {"grid": grid, **found}
 
 
-def compressed(cell: Cell) -> list[float]:
+def sense_labels(cell: Cell) -> list[float]:
     """Loss of every split for one draw of the rows."""
     data, params = rows_of(cell.data), cell.params
     model = CompressedSensing(params["n_axes"], params["sparsity"], params["draw"], alpha=ALPHA)
@@ -131,10 +131,10 @@ def times(cell: Cell) -> dict[str, float]:
     for name, model in methods.items():
         fitted: Any = model.fit(X, Y)
         predicted = X_test @ fitted.coef_.T + fitted.intercept_
-        whole = _median(lambda of=fitted: of.fit(X, Y))
-        encoding = _median(lambda of=fitted: of.encode_labels(Y))
-        decoding = _median(lambda of=fitted, r=predicted: of.decode_scores(r))
-        code = _median(lambda of=fitted: _axes(of, X, Y)) if name == "PLST" else 0.0
+        whole = _median(lambda model=fitted: model.fit(X, Y))
+        encoding = _median(lambda model=fitted: model.encode_labels(Y))
+        decoding = _median(lambda model=fitted, r=predicted: model.decode_scores(r))
+        code = _median(lambda model=fitted: _axes(model, X, Y)) if name == "PLST" else 0.0
         found[f"{name} regression"] = max(whole - encoding - code, 0.0)
         found[f"{name} codec"] = encoding + decoding + code
     return found

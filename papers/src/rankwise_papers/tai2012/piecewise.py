@@ -29,7 +29,7 @@ def tree(cell: Cell) -> dict[str, Any]:
     truth, labels = dense_labels(data.Y[test]), dense_labels(data.Y[train])
     most = max(grid)
     model = PLST(most, estimator=ModelTree()).fit(X[train], data.Y[train])
-    codes = np.column_stack([of.predict(X[test]) for of in model.regressors_])
+    codes = np.column_stack([regressor.predict(X[test]) for regressor in model.regressors_])
     order = np.random.default_rng(params["split"]).permutation(data.n_labels)
     absent = truth.sum(axis=0)
     wrong = absent.copy()
@@ -42,12 +42,12 @@ def tree(cell: Cell) -> dict[str, Any]:
         "grid": grid,
         "PLST": prefix_losses(codes, model.components_, model.offset_, truth, grid),
         "PBR": partial_losses(wrong, absent, order, len(test), grid),
-        "leaves": float(np.mean([of.n_leaves_ for of in model.regressors_])),
+        "leaves": float(np.mean([regressor.n_leaves_ for regressor in model.regressors_])),
     }
     return found | ({"BR": hamming(scores, truth)} if most == data.n_labels else {})
 
 
-def compressed_tree(cell: Cell) -> dict[str, Any]:
+def sense_labels_by_tree(cell: Cell) -> dict[str, Any]:
     """Losses of compressed sensing on one split for every M of the grid.
 
     The projections of a draw for M are the first M of those for more, but for their scale, which
@@ -59,7 +59,7 @@ def compressed_tree(cell: Cell) -> dict[str, Any]:
     X = densify(data.X)
     model = CompressedSensing(max(grid), sparsity, params["draw"], estimator=ModelTree())
     model.fit(X[train], data.Y[train])
-    codes = np.column_stack([of.predict(X[test]) for of in model.regressors_])
+    codes = np.column_stack([regressor.predict(X[test]) for regressor in model.regressors_])
     truth = dense_labels(data.Y[test])
     losses = [
         hamming(cosamp(model.components_[:n], codes[:, :n], sparsity, model.max_steps), truth)

@@ -115,35 +115,35 @@ def extent(name: str, quick: bool) -> Extent | None:
 def cells(quick: bool) -> Iterator[Cell]:
     """All cells, the cheap ones of every set first."""
     for name, known in SETS.items():
-        of = extent(name, quick)
-        if of is not None:
-            for kind, params in _work(known, of):
+        limits = extent(name, quick)
+        if limits is not None:
+            for kind, params in _work(known, limits):
                 yield Cell(
                     f"{name}/{kind}", {"kind": kind.partition("/")[0], **params}, f"mulan-{name}"
                 )
 
 
-def _work(known: Labelled, of: Extent) -> Iterator[tuple[str, dict[str, Any]]]:
+def _work(known: Labelled, limits: Extent) -> Iterator[tuple[str, dict[str, Any]]]:
     grid, every = list(known.grid), list(known.curve)
     size = {"n_axes": known.n_axes, "sparsity": known.sparsity}
     yield "statistics", {}
-    yield "ridge", {"n_splits": of.n_splits, "n_axes": known.n_axes, "grid": every}
-    for draw in range(of.cs[0]):
-        yield f"cs/{draw}", {"draw": draw, "n_splits": of.cs[1], **size}
-    for n_axes in of.cs_curve:
-        curve = {"draw": 0, "n_splits": min(5, of.cs[1])}
+    yield "ridge", {"n_splits": limits.n_splits, "n_axes": known.n_axes, "grid": every}
+    for draw in range(limits.cs[0]):
+        yield f"cs/{draw}", {"draw": draw, "n_splits": limits.cs[1], **size}
+    for n_axes in limits.cs_curve:
+        curve = {"draw": 0, "n_splits": min(5, limits.cs[1])}
         yield f"cs-curve/{n_axes}", {**curve, "n_axes": n_axes, "sparsity": known.sparsity}
-    for n_rows in of.subsets:
-        subset = {"n_rows": n_rows, "n_splits": N_SUBSET_SPLITS, "n_draws": of.cs[0]}
+    for n_rows in limits.subsets:
+        subset = {"n_rows": n_rows, "n_splits": N_SUBSET_SPLITS, "n_draws": limits.cs[0]}
         yield f"subset/{n_rows}", {**subset, **size}
-    for split in range(of.tree[0]):
-        yield f"tree/{split}", {"split": split, "grid": [m for m in every if m <= of.tree[1]]}
-    for split in range(of.tree_cs[0]):
-        wanted = [m for m in every if m <= of.tree_cs[1]]
+    for split in range(limits.tree[0]):
+        yield f"tree/{split}", {"split": split, "grid": [m for m in every if m <= limits.tree[1]]}
+    for split in range(limits.tree_cs[0]):
+        wanted = [m for m in every if m <= limits.tree_cs[1]]
         yield (
             f"tree-cs/{split}",
             {"split": split, "draw": 0, "grid": wanted, "sparsity": known.sparsity},
         )
     yield "times", size
-    for split in range(of.ours):
+    for split in range(limits.ours):
         yield f"ours/{split}", {"split": split, "grid": grid}

@@ -54,7 +54,7 @@ def paper_row(published: Published, name: str) -> Mapping[str, str]:
 def cells_of(results: Results, prefix: str) -> list[Any]:
     """Values of the cells of a name, a number at its end, by that number."""
     found = [name for name in results if name.startswith(prefix)]
-    return [results[name] for name in sorted(found, key=lambda of: int(of.rpartition("/")[2]))]
+    return [results[name] for name in sorted(found, key=lambda name: int(name.rpartition("/")[2]))]
 
 
 def _statistics(results: Results, published: Published, names: Sequence[str]) -> ResultTable:
@@ -97,7 +97,7 @@ def _losses(results: Results, published: Published, names: Sequence[str]) -> Res
         ]
         draws = cells_of(results, f"{name}/cs/")
         values.append(_beside(name, "CS", draws[0] if draws else [], row, "hl_cs"))
-        chosen = [of["loss"] for of in cells_of(results, f"{name}/ours/")]
+        chosen = [cell["loss"] for cell in cells_of(results, f"{name}/ours/")]
         values.append(_beside(name, "ours, tuned", chosen, row, ""))
     return ResultTable(
         "hamming-loss", "Table 2: Hamming loss at the paper's M", values,
@@ -132,8 +132,8 @@ def _subsets(
     """For every set with subsets the losses by their size; the fitted size beside the paper's."""
     found = []
     for name in names:
-        known, of = SETS[name], extent(name, quick)
-        sizes = of.subsets if of else ()
+        known, limits = SETS[name], extent(name, quick)
+        sizes = limits.subsets if limits else ()
         if sizes:
             row = paper_row(published, name)
             found.append(_subset_table(results, name, known.title, sizes, row))
@@ -158,7 +158,7 @@ def _subset_table(
         }
         if size == FITTED_SIZE:
             label += ": fitted size"
-            values += [_fitted(label, column, *of, row) for column, of in columns.items()]
+            values += [_fitted(label, column, *source, row) for column, source in columns.items()]
         else:
             for column, (losses, _) in columns.items():
                 values.append(Value(label, column, *mean_and_error(losses)))
@@ -199,7 +199,7 @@ def _order(results: Results, published: Published, names: Sequence[str]) -> Resu
             values.append(Value(title, "CS minus PLST, mean of draws", note=ABSENT))
             continue
         differences = [np.subtract(draw, found["PLST"][: len(draw)]) for draw in draws]
-        by_draw = [float(of.mean()) for of in differences]
+        by_draw = [float(difference.mean()) for difference in differences]
         paper = float(row["hl_cs"]) - float(row["hl_plst"])
         mean, error = mean_and_error(by_draw if len(draws) > 1 else differences[0])
         values += [
@@ -257,14 +257,16 @@ def _trees(results: Results, names: Sequence[str]) -> ResultTable:
         place, among = grid.index(size), linear["grid"].index(size)
         values.append(Value(title, "M", float(size)))
         for key, label in (("PLST", "PLST"), ("PBR", "PBR")):
-            of_trees = [of[key][place] for of in found]
+            of_trees = [tree[key][place] for tree in found]
             values.append(Value(title, f"{label}, model tree", *mean_and_error(of_trees)))
-            of_ridge = [of[among] for of in linear[f"{key} curve"][: len(found)]]
+            of_ridge = [losses[among] for losses in linear[f"{key} curve"][: len(found)]]
             values.append(Value(title, f"{label}, ridge", *mean_and_error(of_ridge)))
-        full = [of["BR"] for of in found if "BR" in of]
+        full = [tree["BR"] for tree in found if "BR" in tree]
         mean, error = mean_and_error(full)
         values += [Value(title, "full BR, model tree", mean, error)] if full else []
-        values.append(Value(title, "leaves a tree", float(np.mean([of["leaves"] for of in found]))))
+        values.append(
+            Value(title, "leaves a tree", float(np.mean([tree["leaves"] for tree in found])))
+        )
         values.append(Value(title, "splits", float(len(found))))
     return ResultTable(
         "model-tree", "Hamming loss with model trees, and with ridge on the same splits", values,
@@ -286,20 +288,20 @@ def _tree_curves(results: Results, names: Sequence[str]) -> ResultTable:
             row, place = f"{title}, M = {m}", every.index(m)
             for key in ("PLST", "PBR"):
                 among = linear["grid"].index(m)
-                ridge = [of[among] for of in linear[f"{key} curve"][: len(trees)]]
+                ridge = [losses[among] for losses in linear[f"{key} curve"][: len(trees)]]
                 for label, losses in (
-                    ("model tree", [of[key][place] for of in trees]), ("ridge", ridge),
+                    ("model tree", [tree[key][place] for tree in trees]), ("ridge", ridge),
                 ):  # fmt: skip
                     values.append(Value(row, f"{key}, {label}", *mean_and_error(losses)))
             if sensing and m in sensing[0]["grid"]:
                 at = sensing[0]["grid"].index(m)
-                losses = [of["CS"][at] for of in sensing]
+                losses = [cell["CS"][at] for cell in sensing]
                 values.append(Value(row, "CS, model tree", *mean_and_error(losses)))
                 curve = results.get(f"{name}/cs-curve/{m}")
                 if curve is not None:
                     among_same = mean_and_error(curve[: len(sensing)])
                     values.append(Value(row, "CS, ridge", *among_same))
-        means = np.mean([of["PLST"] for of in trees], axis=0)
+        means = np.mean([tree["PLST"] for tree in trees], axis=0)
         best = int(means.argmin())
         least.append(f"{title}: {means[best]:.5f} at M = {every[best]}")
     found = f" Least of PLST's whole curve: {'; '.join(least)}." if least else ""
@@ -321,16 +323,20 @@ def _ours(results: Results, published: Published, names: Sequence[str]) -> Resul
         if not found or not linear:
             values.append(Value(title, "Hamming loss", note=ABSENT))
             continue
-        losses = [of["loss"] for of in found]
+        losses = [cell["loss"] for cell in found]
         values.append(Value(title, "Hamming loss", *mean_and_error(losses)))
         for key, label in (("BR", "full BR"), ("PLST", "PLST")):
             difference = np.subtract(losses, linear[key][: len(losses)]).tolist()
             values.append(Value(title, f"minus {label}, same splits", *mean_and_error(difference)))
         values.append(Value(title, "splits", float(len(losses))))
-        share = float(np.mean([of["features"] != "columns" for of in found]))
+        share = float(np.mean([cell["features"] != "columns" for cell in found]))
         values.append(Value(title, "share of splits with Fourier features", share))
-        values.append(Value(title, "median alpha", float(np.median([of["alpha"] for of in found]))))
-        values.append(Value(title, "median M", float(np.median([of["n_axes"] for of in found]))))
+        values.append(
+            Value(title, "median alpha", float(np.median([cell["alpha"] for cell in found])))
+        )
+        values.append(
+            Value(title, "median M", float(np.median([cell["n_axes"] for cell in found])))
+        )
     return ResultTable(
         "ours", "Our best method: ridge on the features, penalty and axes chosen by validation",
         values,

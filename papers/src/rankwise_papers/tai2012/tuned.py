@@ -32,7 +32,7 @@ def ours(cell: Cell) -> dict[str, Any]:
     sizes = sorted({*params["grid"][-AXES * 2 :: 2], data.n_labels})
     maps = _maps(data.n_features, dense=not is_sparse(data.X))
     folds = _folds(train, params["split"])
-    losses = {name: _inner(data, folds, of, sizes) for name, of in maps.items()}
+    losses = {name: _inner(data, folds, transform, sizes) for name, transform in maps.items()}
     name = min(losses, key=lambda key: losses[key].min())
     best = np.unravel_index(losses[name].argmin(), losses[name].shape)
     alpha, size = ALPHAS[best[0]], sizes[best[1]]
@@ -40,13 +40,15 @@ def ours(cell: Cell) -> dict[str, Any]:
     return {"loss": float(loss), "features": name, "alpha": alpha, "n_axes": size}
 
 
-def _inner(data: Any, folds: Any, of: Map, sizes: list[int]) -> Any:
+def _inner(data: Any, folds: Any, transform: Map, sizes: list[int]) -> Any:
     """Mean loss over the folds, shape (n_alphas, n_sizes)."""
-    return np.mean([_path(data, a, b, of, ALPHAS, sizes) for a, b in folds], axis=0)
+    return np.mean([_path(data, a, b, transform, ALPHAS, sizes) for a, b in folds], axis=0)
 
 
-def _path(data: Any, train: Any, test: Any, of: Map, alphas: list[float], sizes: list[int]) -> Any:
-    X_train, X_test = of(data.X[train], data.X[test])
+def _path(
+    data: Any, train: Any, test: Any, transform: Map, alphas: list[float], sizes: list[int]
+) -> Any:
+    X_train, X_test = transform(data.X[train], data.X[test])
     path = plst_path(
         X_train, data.Y[train], X_test, data.Y[test], alphas=alphas, n_components=sizes
     )

@@ -12,7 +12,7 @@ from rankwise import LSRRank, RankSVM, evaluate
 from rankwise.datasets import Qrels, Run, judge
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.text import TextCollection, TextIndex, TextRanker, load_text
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 from rankwise_papers.text_collections import tables
 from rankwise_papers.text_collections.tables import RERANKERS
 
@@ -33,15 +33,17 @@ class TextCollections(Experiment):
     """Means and tests of BM25 and of its reranked lists."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(SETS)
+        return make_fetchers(SETS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
-        methods = {name: {"bm25": of} for name, of in BM25.items()}
+        methods = {name: {"bm25": bm25} for name, bm25 in BM25.items()}
         for ranker in () if quick else RERANKERS:
-            of = {"ranker": ranker, "n_candidates": 300, "folds": N_FOLDS, "seed": SEED}
-            methods[ranker] = of
+            params = {"ranker": ranker, "n_candidates": 300, "folds": N_FOLDS, "seed": SEED}
+            methods[ranker] = params
         return [
-            Cell(f"{name}/{method}", of, name) for name in SETS for method, of in methods.items()
+            Cell(f"{name}/{method}", params, name)
+            for name in SETS
+            for method, params in methods.items()
         ]
 
     def run(self, cell: Cell) -> Any:
@@ -49,14 +51,14 @@ class TextCollections(Experiment):
         _, train, test = SETS[cell.data]
         queries, qrels = collection.judged_queries(test), collection.qrels[test]
         if "bm25" in cell.params:
-            return measured(index.search(queries, **cell.params["bm25"]), qrels)
+            return measure_judged(index.search(queries, **cell.params["bm25"]), qrels)
         ranker = _ranker(cell.params["ranker"])
         text_ranker = TextRanker(index, ranker, n_candidates=cell.params["n_candidates"])
         if train != test:
             asked = dict(list(collection.judged_queries(train).items())[:MOST_TRAINING])
             text_ranker.fit(asked, collection.qrels[train])
-            return measured(text_ranker.rank(queries, 300), qrels)
-        return measured(folded(text_ranker, queries, qrels, cell.params["seed"]), qrels)
+            return measure_judged(text_ranker.rank(queries, 300), qrels)
+        return measure_judged(folded(text_ranker, queries, qrels, cell.params["seed"]), qrels)
 
     def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
         return tables.make(results, list(SETS))
@@ -93,7 +95,7 @@ def folded(ranker: TextRanker, queries: Mapping[str, str], qrels: Qrels, seed: i
     )
 
 
-def measured(run: Run, qrels: Qrels) -> dict[str, list[float]]:
+def measure_judged(run: Run, qrels: Qrels) -> dict[str, list[float]]:
     """The measures of every judged query."""
     rows = judge(run, qrels, all_queries=True)
     result = evaluate(rows, list(MEASURES.values()), preset="trec_eval")

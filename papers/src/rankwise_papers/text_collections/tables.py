@@ -36,15 +36,15 @@ def _table(results: Results, names: Sequence[str], measure: str, key: str) -> Re
     values = []
     for name in names:
         found = {method: results.get(f"{name}/{method}") for method in METHODS}
-        for method, of in found.items():
+        for method, per_query in found.items():
             published: dict[str, Any] = {}
             if key == "ndcg" and (name, method) in PUBLISHED:
                 paper, source = PUBLISHED[name, method]
                 published = {"paper": paper, "source": source, "tolerance": TOLERANCE}
-            if of is None:
+            if per_query is None:
                 values.append(Value(TITLES[name], method, note=ABSENT, **published))
                 continue
-            array = np.array(of[measure], float)
+            array = np.array(per_query[measure], float)
             error = array.std(ddof=1) / np.sqrt(len(array))
             values.append(Value(TITLES[name], method, array.mean(), error, **published))
         plain = found["BM25"]

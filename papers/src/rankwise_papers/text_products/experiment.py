@@ -15,7 +15,7 @@ from rankwise.datasets import RankingData, fetch
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.text import QueryDocumentFeatures, TextIndex
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 from rankwise_papers.text_products import tables
 from rankwise_papers.text_products.tables import COLUMNS, FOLDS, METHODS
 
@@ -32,13 +32,13 @@ class TextProducts(Experiment):
     """nDCG@10 of BM25 and of rankers, all products of a query in one list."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched(COLUMNS)
+        return make_fetchers(COLUMNS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         methods = METHODS[:1] if quick else METHODS
         return [
-            Cell(f"{name}/{method}", {"method": method, "columns": of, "seed": SEED}, name)
-            for name, of in COLUMNS.items()
+            Cell(f"{name}/{method}", {"method": method, "columns": columns, "seed": SEED}, name)
+            for name, columns in COLUMNS.items()
             for method in methods
         ]
 
@@ -91,7 +91,7 @@ def table(name: str) -> RankingData:
 def _counts(data: RankingData) -> Any:
     """Queries whose products differ in their grades."""
     grades = (data.y[data.groups.rows([query])] for query in range(data.n_queries))
-    return np.array([of.min() < of.max() for of in grades])
+    return np.array([judged.min() < judged.max() for judged in grades])
 
 
 def _scores(method: str, train: RankingData, vali: RankingData, test: RankingData) -> Any:

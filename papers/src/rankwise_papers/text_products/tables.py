@@ -30,12 +30,12 @@ def make(results: Results) -> list[ResultTable]:
     values = []
     for name, title in TITLES.items():
         found = {method: results.get(f"{name}/{method}") for method in METHODS}
-        for method, of in found.items():
-            if of is None:
+        for method, per_query in found.items():
+            if per_query is None:
                 values.append(Value(title, method, note=ABSENT))
                 continue
-            error = np.std(of, ddof=1) / np.sqrt(len(of))
-            values.append(Value(title, method, float(np.mean(of)), float(error)))
+            error = np.std(per_query, ddof=1) / np.sqrt(len(per_query))
+            values.append(Value(title, method, float(np.mean(per_query)), float(error)))
         for method in METHODS[1:]:
             if found[method] is not None and found["BM25"] is not None:
                 p = paired_test(list(found[method] or ()), list(found["BM25"] or ())).p_value

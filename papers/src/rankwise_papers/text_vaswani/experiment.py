@@ -15,10 +15,10 @@ from rankwise import LambdaMART, RankSVM, RidgeRanker
 from rankwise.datasets import Qrels, RankingData, Run
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
 from rankwise.text import QueryDocumentFeatures, TextCollection, TextIndex, TextRanker, load_text
-from rankwise_papers.sources import fetched
-from rankwise_papers.text_collections.experiment import measured
+from rankwise_papers.sources import make_fetchers
+from rankwise_papers.text_collections.experiment import measure_judged
 from rankwise_papers.text_vaswani import tables
-from rankwise_papers.text_vaswani.feedback import with_feedback
+from rankwise_papers.text_vaswani.feedback import add_feedback_columns
 from rankwise_papers.text_vaswani.tables import FOLDS, MODELS, SETTINGS
 
 DATA = "vaswani"
@@ -44,7 +44,7 @@ class TextVaswani(Experiment):
     """AP of models and of rerankers, all of which validation topics choose."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([DATA])
+        return make_fetchers([DATA])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = [Cell("models", {"models": MODELS}, DATA)]
@@ -61,9 +61,9 @@ class TextVaswani(Experiment):
             return _compared(_split(cell.params["split"], cell.params["seed"]))
         index, collection = _loaded()
         found: dict[str, Any] = {"topics": list(collection.queries)}
-        for name, of in cell.params["models"].items():
-            run = index.search(collection.queries, DEPTH, **of)
-            found[name] = measured(run, collection.qrels["all"])
+        for name, model in cell.params["models"].items():
+            run = index.search(collection.queries, DEPTH, **model)
+            found[name] = measure_judged(run, collection.qrels["all"])
         return found
 
     def tables(self, results: Results, quick: bool) -> Sequence[ResultTable]:
@@ -79,10 +79,12 @@ def _split(name: str, seed: int) -> Split:
     test = int(name.removeprefix("fold")) - 1
     vali = (test + 1) % len(FOLDS)
 
-    def of(kept: Any) -> list[str]:
+    def select(kept: Any) -> list[str]:
         return [topic for topic, is_in in zip(topics, kept, strict=True) if is_in]
 
-    return Split(of((part != test) & (part != vali)), of(part == vali), of(part == test))
+    return Split(
+        select((part != test) & (part != vali)), select(part == vali), select(part == test)
+    )
 
 
 @cache
@@ -98,7 +100,9 @@ def _latent() -> QueryDocumentFeatures:
     analyzer: Any = index.analyzer
     tf_idf = TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
     embedding = make_pipeline(tf_idf, TruncatedSVD(DIMENSIONS, random_state=0))
-    vectors = embedding.fit_transform([of["text"] for of in collection.documents.values()])
+    vectors = embedding.fit_transform(
+        [document["text"] for document in collection.documents.values()]
+    )
     return QueryDocumentFeatures(index, vectors=vectors, embed=embedding.transform)
 
 
@@ -109,7 +113,7 @@ def _table(n_candidates: int, latent: bool | str) -> RankingData:
     features = _latent() if latent is True else None
     ranker = TextRanker(index, n_candidates=n_candidates, features=features)
     table = ranker.table(collection.queries, collection.qrels["all"])
-    return with_feedback(table, index, collection) if latent == "feedback" else table
+    return add_feedback_columns(table, index, collection) if latent == "feedback" else table
 
 
 def _rows(data: RankingData, topics: list[str]) -> RankingData:
@@ -153,7 +157,7 @@ def _chosen(kind: str, fitted: Any) -> Any:
     if kind == "RankSVM":
         return RankSVM(C=fitted.C_, measure="AP")
     if kind == "LambdaMART":
-        trees = {name: of for name, of in TREES.items() if name != "early_stopping_rounds"}
+        trees = {name: value for name, value in TREES.items() if name != "early_stopping_rounds"}
         return LambdaMART(fitted.best_iteration_, measure="AP", **trees)
     return RidgeRanker(alpha=fitted.alpha_, measure="AP")
 
@@ -163,7 +167,7 @@ def _ap(ranker: Any, rows: RankingData, topics: list[str]) -> dict[str, list[flo
     qrels = _loaded()[1].qrels["all"]
     kept = np.isin(qrels.qid, topics)
     judged = Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
-    return measured(
+    return measure_judged(
         Run(np.asarray(rows.qid), np.asarray(rows.doc_ids), np.asarray(ranker.predict(rows.X))),
         judged,
     )

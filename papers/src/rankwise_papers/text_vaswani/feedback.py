@@ -29,7 +29,9 @@ EXPANSIONS = ((5, 1.0), (10, 1.0), (20, 2.0))
 LATENT_EXPANSION = (10, 1.0)
 
 
-def with_feedback(data: RankingData, index: TextIndex, collection: TextCollection) -> RankingData:
+def add_feedback_columns(
+    data: RankingData, index: TextIndex, collection: TextCollection
+) -> RankingData:
     """The table with nine more features, standardised within each topic."""
     names = list(collection.queries)
     number = {name: place for place, name in enumerate(names)}
@@ -51,7 +53,7 @@ def _vectors(
     analyzer: Any = index.analyzer
     tf_idf: Any = TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
     documents: Any = sparse.csr_array(
-        tf_idf.fit_transform([of["text"] for of in collection.documents.values()])
+        tf_idf.fit_transform([document["text"] for document in collection.documents.values()])
     )
     topics = tf_idf.transform([collection.queries[name] for name in names]).toarray()
     run = index.search(collection.queries, max(n for n, _ in EXPANSIONS))

@@ -87,8 +87,8 @@ def _folds(results: Results) -> ResultTable:
         }
     for name in MODELS:
         for measure in ("AP", "nDCG@10"):
-            of = None if models is None else models[name][measure]
-            values.append(_mean(name, of, measure))
+            per_query = None if models is None else models[name][measure]
+            values.append(_mean(name, per_query, measure))
     for measure in ("AP", "nDCG@10"):
         values.append(_mean(CHOSEN, None if learnt is None else learnt[measure], measure))
     if learnt is not None and models is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
-from rankwise_papers.sources import fetched
+from rankwise_papers.sources import make_fetchers
 from rankwise_papers.zong2013 import plan
 from rankwise_papers.zong2013.figures import figures
 from rankwise_papers.zong2013.fits import compute
@@ -17,7 +17,7 @@ class RankELM(Experiment):
     """Tables 1 to 3 and Figure 2 of the paper, and the same columns on MQ2008."""
 
     def data(self) -> dict[str, FindFiles]:
-        return fetched([*plan.PRESETS, plan.RAW])
+        return make_fetchers([*plan.PRESETS, plan.RAW])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

@@ -39,8 +39,8 @@ def figures(results: Results, quick: bool) -> Sequence[Figure]:
             found[n_nodes] = np.array([results[name] for name in names])  # (seeds, grid)
     if not found:
         return ()
-    mean = {n: of.mean(axis=0) for n, of in found.items()}
-    spread = {n: of.std(axis=0, ddof=1) for n, of in found.items()}
+    mean = {n: folds.mean(axis=0) for n, folds in found.items()}
+    spread = {n: folds.std(axis=0, ddof=1) for n, folds in found.items()}
     against_c = [
         Series(f"{n} nodes", [2.0**k for k in _GRID], mean[n].tolist(), spread[n].tolist())
         for n in found

@@ -13,13 +13,13 @@ from rankwise.experiments import Cell
 from rankwise.metrics import evaluate, parse
 from rankwise.selection import tune
 from rankwise_papers.zong2013.plan import CUTOFFS, EXPONENTS, PRESETS, RAW
-from rankwise_papers.zong2013.rank_svm_paths import hinge, stopped
+from rankwise_papers.zong2013.rank_svm_paths import hinge, stop_early
 
 
 def compute(cell: Cell) -> Any:
     """The value of a cell of any kind."""
     fold = _folds(cell.data)[cell.params["fold"] - 1]
-    work = {"fit": _fit, "path": _path, "hinge": hinge, "stopped": stopped, "nodes": _nodes}
+    work = {"fit": _fit, "path": _path, "hinge": hinge, "stopped": stop_early, "nodes": _nodes}
     preset = PRESETS["ohsumed" if cell.data == RAW else cell.data]
     return work[cell.params["kind"]](fold, cell.params, preset)
 

@@ -106,7 +106,7 @@ def hinge_name(path: HingePath, fold: int) -> str:
     return f"ohsumed/fold{fold}/rank-svm/{path.name}"
 
 
-def stopped_name(fold: int) -> str:
+def early_stop_name(fold: int) -> str:
     """Name of the cell of solutions that are stopped early."""
     return f"ohsumed/fold{fold}/rank-svm/stopped"
 
@@ -137,7 +137,7 @@ def cells(quick: bool) -> Iterator[Cell]:
             yield Cell(hinge_name(path, fold), params, path.data)
     for fold in () if quick else FOLDS:
         params = {"kind": "stopped", "fold": fold, "C": STOPPED_C, "passes": PASSES}
-        yield Cell(stopped_name(fold), params, "ohsumed")
+        yield Cell(early_stop_name(fold), params, "ohsumed")
     for n_nodes in QUICK_NODES if quick else NODES:
         for seed in QUICK_NODE_SEEDS if quick else NODE_SEEDS:
             params = {"kind": "nodes", "fold": 1, "n_nodes": n_nodes, "seed": seed}

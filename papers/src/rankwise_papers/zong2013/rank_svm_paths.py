@@ -50,7 +50,7 @@ def hinge(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
     }
 
 
-def stopped(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
+def stop_early(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
     """Dual coordinate descent over the pairs (LIBLINEAR's), stopped after some passes.
 
     For every C and number of passes the AP on the test part and the objective over its minimum.
@@ -74,7 +74,7 @@ def stopped(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
                 coefs.append(model.fit(pairs, sign).coef_[0])
         found["test"].append(_average_precision(fold.test, np.array(coefs), preset))
         values = [0.5 * float(w @ w) + C * _slack(X @ w, upper, lower).sum() for w in coefs]
-        found["excess"].append([float(of) / least.objective_ - 1.0 for of in values])
+        found["excess"].append([float(objective) / least.objective_ - 1.0 for objective in values])
     return found
 
 

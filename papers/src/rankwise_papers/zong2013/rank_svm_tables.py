@@ -15,8 +15,8 @@ from rankwise_papers.zong2013.plan import (
     PASSES,
     SQUARED,
     STOPPED_C,
+    early_stop_name,
     hinge_name,
-    stopped_name,
 )
 
 PLAIN = (SQUARED, HINGE)
@@ -69,16 +69,18 @@ def _explained(results: Results, folds: Sequence[str], mean: str) -> ResultTable
         values += _row(path.title, cells, _chosen)
     for path in PLAIN:
         cells = [results.get(hinge_name(path, fold)) for fold in FOLDS]
-        values += _row(f"{path.title}, best C for the test part", cells, lambda of: max(of["test"]))
         values += _row(
-            f"{path.title}, worst C for the test part", cells, lambda of: min(of["test"])
+            f"{path.title}, best C for the test part", cells, lambda cell: max(cell["test"])
         )
-    cells = [results.get(stopped_name(fold)) for fold in FOLDS]
+        values += _row(
+            f"{path.title}, worst C for the test part", cells, lambda cell: min(cell["test"])
+        )
+    cells = [results.get(early_stop_name(fold)) for fold in FOLDS]
     for i, C in enumerate(STOPPED_C):
         for j, n in enumerate(PASSES):
             row = f"hinge, C = {C:g}, stopped after {n} pass{'' if n == 1 else 'es'}"
-            values += _row(row, cells, lambda of, i=i, j=j: of["test"][i][j])
-            excess = [of["excess"][i][j] for of in cells if of is not None]
+            values += _row(row, cells, lambda cell, i=i, j=j: cell["test"][i][j])
+            excess = [cell["excess"][i][j] for cell in cells if cell is not None]
             if excess:
                 values.append(Value(row, "objective over its minimum", float(np.mean(excess))))
     return ResultTable(
@@ -97,10 +99,10 @@ def _row(row: str, cells: Sequence[Mapping[str, Any] | None], pick: _Pick) -> li
     """A value per fold, and their mean if all are available."""
     found = [None if cell is None else pick(cell) for cell in cells]
     values = [
-        Value(row, f"fold {fold}", of, note="" if of is not None else ABSENT)
-        for fold, of in zip(FOLDS, found, strict=True)
+        Value(row, f"fold {fold}", value, note="" if value is not None else ABSENT)
+        for fold, value in zip(FOLDS, found, strict=True)
     ]
-    known = [of for of in found if of is not None]
+    known = [value for value in found if value is not None]
     mean = float(np.mean(known)) if len(known) == len(found) else None
     return [*values, Value(row, "mean", mean)]
 

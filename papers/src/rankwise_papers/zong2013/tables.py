@@ -105,13 +105,13 @@ def _ap_table(data: str, rows: Rows, results: Results, quick: bool) -> ResultTab
     values = []
     fits = [_Fits(data, method, results, quick) for method in PAPER]
     for row in rows:
-        for of in fits:
+        for fit in fits:
             if row["fold"] == "mean":
-                values.append(_value("mean", of.method, row, of.mean("AP"), _MEAN, "Table 1"))
+                values.append(_value("mean", fit.method, row, fit.mean("AP"), _MEAN, "Table 1"))
                 continue
-            ours = of.fold("AP", int(row["fold"]))
-            value = _value(f"fold {row['fold']}", of.method, row, ours, _FOLD, "Table 1")
-            note = fold_note(of.method, row, results) if data == "ohsumed" else ""
+            ours = fit.fold("AP", int(row["fold"]))
+            value = _value(f"fold {row['fold']}", fit.method, row, ours, _FOLD, "Table 1")
+            note = fold_note(fit.method, row, results) if data == "ohsumed" else ""
             is_told = note and value.verdict in _EXPLAINED
             values.append(replace(value, note=note) if is_told else value)
     title = f"Table 1, {_TITLES[data]}: AP"
@@ -126,7 +126,7 @@ def _top_table(
     values = []
     for row in rows:
         name = f"{measure}@{row['k']}"
-        values += [_value(name, of.method, row, of.mean(name), 1 / n, source) for of in fits]
+        values += [_value(name, fit.method, row, fit.mean(name), 1 / n, source) for fit in fits]
     title = f"{source}, {_TITLES[data]}: {measure}@k, mean of the folds"
     caption = _CAPTION.format(rule=_TOP_RULE.format(n=n))
     return ResultTable(f"{measure.lower()}-{data}", title, values, caption, _ERROR)
@@ -158,11 +158,11 @@ def _own_table(data: str, methods: Sequence[Method], preset: str, results: Resul
     values = []
     fits = [_Fits(data, method, results, quick=False) for method in methods]
     for measure in ("AP", *(f"nDCG@{k}" for k in CUTOFFS)):
-        for of in fits:
-            mean, spread = of.mean(measure)
+        for fit in fits:
+            mean, spread = fit.mean(measure)
             values.append(
                 Value(
-                    measure, of.method.column, mean, spread,
+                    measure, fit.method.column, mean, spread,
                     note=ABSENT if mean is None else "",
                 )
             )  # fmt: skip

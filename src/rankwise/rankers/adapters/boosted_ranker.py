@@ -161,11 +161,11 @@ class BoostedRanker(CategoricalInput, Ranker):
         rows = self.columns_.encode(X)
         data = check_fit(self, rows, y, qid, sample_weight, allow_nan=True)
         self._check_start(init_model, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        places = None if position is None else check_positions(position, data)
+        positions = None if position is None else check_positions(position, data)
         X_val, y_val, qid_val = validation
         if X_val is not None:
             X_val = self._encode(X_val)
-        return self._train(data, (X_val, y_val, qid_val), position=places, start=start)
+        return self._train(data, (X_val, y_val, qid_val), position=positions, start=start)
 
     def fit_share(
         self,

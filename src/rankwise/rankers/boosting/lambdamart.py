@@ -7,7 +7,6 @@ References
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,15 +25,15 @@ from rankwise.losses.measure_changes import check_objective
 from rankwise.losses.position_bias import PositionBias
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.rankers.boosting.earlier_trees import EarlierTrees
 from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
 from rankwise.rankers.boosting.tree_scores import TreeScores
 from rankwise.rows.merged_rows import distinct_rows_of_queries
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.dropout import Dropout
-from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
 from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
-from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats, integers
+from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats, forget, integers
 from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.growth_rules import (
     Growth,
@@ -284,8 +283,6 @@ class LambdaMART(TreeScores):
     }  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETERS
 
-    growth: Growth
-
     def __init__(
         self,
         n_estimators: int = 100,
@@ -340,7 +337,7 @@ class LambdaMART(TreeScores):
         self.reg_lambda: float | Literal["auto"] = reg_lambda
         self.reg_alpha = reg_alpha
         self.min_split_gain = min_split_gain
-        self.growth = growth
+        self.growth: Growth = growth
         self.max_bins = max_bins
         self.normalize = normalize
         self.query_weight: QueryWeight = query_weight
@@ -413,62 +410,55 @@ class LambdaMART(TreeScores):
             check_objective(measure, "LambdaMART")
         validation_measure = parse(self.validation_measure or self.measure)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        n_threads = threads_asked(self.n_jobs)
+        boosting, n_threads = self._boosting(seed), threads_asked(self.n_jobs)
 
-        # A copy, because the checks overwrite the number of features of the earlier fit.
-        earlier = copy(self) if self.warm_start and hasattr(self, "n_estimators_") else None
-        self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
-        if earlier is not None:
-            self.columns_ = self.columns_.continue_codes(earlier.columns_, "warm_start")
+        earlier = EarlierTrees.of(self) if self.warm_start else EarlierTrees()
+        forget(self)
+        columns = ColumnTable.of(X, self.categorical_features, sample_weight)
+        self.columns_ = earlier.continue_codes(columns)
         data = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
-        trees, n_rounds, biases = TreeEnsemble.of([]), 0, {}
-        has_missing = np.zeros(self.n_features_in_, dtype=bool)
-        if earlier is not None:
-            n_features = earlier.n_features_in_, self.n_features_in_
-            n_rounds = getattr(earlier, "n_rounds_", earlier.n_estimators_)
-            check_warm_start(*n_features, n_rounds, self.n_estimators)
-            trees, has_missing = earlier.trees_, earlier.has_missing_
-            biases = earlier._position_biases()
+        earlier.check(self.n_features_in_, self.n_estimators)
         X_val = None if X_val is None else self._encode(X_val)
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
-        places = None if position is None else check_positions(position, data)
-        validation = None
-        if held_out is not None:
-            validation = Validation.of(held_out, validation_measure, trees)
+        positions = None if position is None else check_positions(position, data)
         self._set_score_name(data.y)
-        boosting = self._boosting(seed)
 
         # Distinct rows of each query, in an order that their content determines.
-        table = canonicalise(data.X)
+        matrix = canonicalise(data.X)
         order, indptr, weight = distinct_rows_of_queries(
-            table, data.y, data.groups, data.sample_weight, places, n_threads=n_threads
+            matrix, data.y, data.groups, data.sample_weight, positions, n_threads=n_threads
         )
-        rows = OrderedRows(table, order)
+        rows = OrderedRows(matrix, order)
         judged = JudgedRows(data.y[order], indptr, weight, self.query_weight)
-        loss, bias = self._loss(judged, measure, seed, n_threads), None
-        if places is not None:
+        loss = self._loss(judged, measure, seed, n_threads)
+        bias = None
+        if positions is not None:
             rate, penalty = self.learning_rate, self.position_bias_regularization
-            bias = PositionBias(loss, places[order], biases, rate, penalty)
+            bias = PositionBias(loss, positions[order], earlier.biases, rate, penalty)
         # The rules read n_features_in_, feature_names_in_ and columns_, which are set above.
         rules = self._growth_rules(rows.n_rows, loss.n_queries_with_pairs)
+        validation = None
+        if held_out is not None:
+            validation = Validation.of(held_out, validation_measure, earlier.trees)
         # The loss holds what it needs of the labels. The matrix is freed with `rows` below, before
         # the grower takes its memory, unless dropout scores it again.
-        del table, data, judged
+        del matrix, data, judged
 
+        trees, n_rounds = earlier.trees, earlier.n_rounds
+        has_missing = np.zeros(self.n_features_in_, dtype=bool) | earlier.has_missing
         if loss.has_pairs:
             n_categories = self.columns_.n_categories(self.n_features_in_)
             check_category_numbers(n_categories, getattr(self, "feature_names_in_", None))
             binned = bin_rows(rows, self.max_bins, n_threads, weight, n_categories)
-            has_missing = has_missing | binned.has_missing
+            has_missing |= binned.has_missing
             start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)
             del rows
             grower = TreeGrower(binned, rules, n_threads, weight)
+            # The bias of positions wraps the loss.
             trees, n_rounds = boosting.fit(bias or loss, grower, start, validation)
 
-        for name in ("validation_scores_", "positions_", "position_bias_"):
-            vars(self).pop(name, None)  # of an earlier fit
         if bias is not None:
-            self.positions_, self.position_bias_ = bias.places, bias.bias
+            self.positions_, self.position_bias_ = bias.positions, bias.biases
         return self._publish(trees, n_rounds, has_missing, validation)
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
@@ -510,12 +500,6 @@ class LambdaMART(TreeScores):
             self.n_estimators, self.learning_rate, self.early_stopping_rounds, sampling,
             self.colsample_bytree, Dropout(self.drop_rate, self.skip_drop), seed,
         )  # fmt: skip
-
-    def _position_biases(self) -> dict[int, float]:
-        """Bias of every position in training, if the fit had positions."""
-        if not hasattr(self, "positions_"):
-            return {}
-        return dict(zip(self.positions_.tolist(), self.position_bias_.tolist(), strict=True))
 
     def _publish(
         self,

@@ -99,7 +99,7 @@ class NodeParameters(KernelParameters, Protocol):
     random_state: Any
 
 
-def elm(ranker: NodeParameters, loss: SquaredLoss) -> Equation:
+def build_elm(ranker: NodeParameters, loss: SquaredLoss) -> Equation:
     """Equation of an extreme learning machine: nodes or kernel x this loss x the path."""
     if ranker.kernel is not None:
         features = KernelFeatures.of(

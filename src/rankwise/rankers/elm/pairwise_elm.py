@@ -22,7 +22,7 @@ from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, elm
+from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, build_elm
 from rankwise.rankers.partial_fit import PartialFit
 
 
@@ -162,4 +162,4 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         self.max_bytes = max_bytes
 
     def _equation(self) -> Equation:
-        return elm(self, SquaredLoss(self.graph, self.query_weight))
+        return build_elm(self, SquaredLoss(self.graph, self.query_weight))

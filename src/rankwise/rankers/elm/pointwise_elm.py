@@ -20,7 +20,7 @@ from rankwise.equation import Equation
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, elm
+from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, build_elm
 from rankwise.rankers.partial_fit import PartialFit
 
 
@@ -139,4 +139,4 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         self.max_bytes = max_bytes
 
     def _equation(self) -> Equation:
-        return elm(self, SquaredLoss("pointwise"))
+        return build_elm(self, SquaredLoss("pointwise"))

@@ -176,8 +176,9 @@ class KernelFeatures(StreamedFeatures):
             yield {}, LinearDesign(ShiftedColumns(shift, ones=False))
             return
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
-            found = {} if self.searched == (None,) else {"gamma": gamma}
-            yield found, self._design(rows, gamma)
+            # A single width is no column of cv_results_.
+            parameters = {} if self.searched == (None,) else {"gamma": gamma}
+            yield parameters, self._design(rows, gamma)
 
     def check_stream(self, name: str, rows: RowStream) -> None:
         """Raise if the model would grow with the stream, or if landmarks need to read it twice."""

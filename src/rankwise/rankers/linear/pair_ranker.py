@@ -23,7 +23,7 @@ from rankwise.losses.pairwise_logistic import PairwiseLogistic
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import KERNEL_CONSTRAINTS, KernelFeatures
 from rankwise.rankers.linear.rank_lr import LogisticFeatures
-from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, pair_equation
+from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, build_pair_equation
 from rankwise.solvers.newton.hinge_newton import HingeNewton
 from rankwise.solvers.newton.pair_descent import PairDescent
 from rankwise.solvers.newton.score_newton import ScoreNewton
@@ -212,7 +212,7 @@ class PairRanker(BasisExpansionRanker):
             loss = partial(ListedPairs.of, loss=self.loss, **weights)
         solver_name = self.solver if isinstance(self.solver, str) else ""
         features = LogisticFeatures(KernelFeatures.of(self, conditioned=True), 1, solver_name)
-        return pair_equation(features, loss, solver, "losses of pairs")
+        return build_pair_equation(features, loss, solver, "losses of pairs")
 
     def _score_solver(self) -> ScoreSolver[Any]:
         """The solver; raises ValueError for a loss that lacks what it needs."""

@@ -29,7 +29,7 @@ from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, pair_equation
+from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, build_pair_equation
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.least_squares.kernel_design import AnyDesign
@@ -276,4 +276,4 @@ class RankLR(BasisExpansionRanker):
             seed = int(check_random_state(self.random_state).randint(2**31))
             solver = PairDescent(self.n_steps, seed)
         features = LogisticFeatures(kernel_features, self.degree, self.solver)
-        return pair_equation(features, loss, solver, "logistic losses")
+        return build_pair_equation(features, loss, solver, "logistic losses")

@@ -117,8 +117,8 @@ def list_net(
 
     Equals the cross entropy of [2]_ minus the constant entropy of the gains, so the minimum is 0.
     """
-    target = torch.log_softmax(segments.padded(gain(labels), indptr, _BELOW_ALL), 1)
-    told = torch.log_softmax(segments.padded(scores, indptr, _BELOW_ALL), 1)
+    target = torch.log_softmax(segments.pad(gain(labels), indptr, _BELOW_ALL), 1)
+    told = torch.log_softmax(segments.pad(scores, indptr, _BELOW_ALL), 1)
     return (target.exp() * (target - told)).sum(1)
 
 
@@ -134,8 +134,8 @@ def list_mle(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
     query = segments.query_of_rows(indptr, scores)
     by_label = torch.argsort(labels, descending=True, stable=True)
     order = by_label[torch.argsort(query[by_label], stable=True)]
-    y = segments.padded(labels[order], indptr, -torch.inf)
-    s = segments.padded(scores[order], indptr, _BELOW_ALL)
+    y = segments.pad(labels[order], indptr, -torch.inf)
+    s = segments.pad(scores[order], indptr, _BELOW_ALL)
     tails = torch.logcumsumexp(s.flip(1), 1).flip(1)
     first_of_label = torch.searchsorted(-y, -y)
     lowest = torch.where(torch.isinf(y), torch.inf, y).amin(1, keepdim=True)

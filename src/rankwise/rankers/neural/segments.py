@@ -25,7 +25,7 @@ def sums(values: Tensor, query: Tensor, n_queries: int) -> Tensor:
     return values.new_zeros(n_queries).index_add(0, query, values)
 
 
-def padded(values: Tensor, indptr: Int64Array, fill: float) -> Tensor:
+def pad(values: Tensor, indptr: Int64Array, fill: float) -> Tensor:
     """One row per query, padded to the longest query, shape (n_queries, longest)."""
     sizes = np.diff(indptr)
     steps = np.arange(sizes.max(initial=0))

@@ -20,7 +20,7 @@ from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import KernelFeatures
-from rankwise.rankers.pair_equation import SOLVER_STRUCTURE, pair_equation
+from rankwise.rankers.pair_equation import SOLVER_STRUCTURE, build_pair_equation
 from rankwise.rankers.svm.rank_svm import SOLVERS, RankSVM
 from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, PrunedHinge
 from rankwise.solvers.newton.score_path import ScoreFit
@@ -221,7 +221,8 @@ class PrunedRankSVM(BasisExpansionRanker):
         )
         features = KernelFeatures.with_landmarks(self, conditioned=True)
         solver = SOLVERS[self.loss](self.tol, self.max_iter)
-        return replace(pair_equation(features, loss, solver, "hinges"), describe=_count_kept_pairs)
+        equation = build_pair_equation(features, loss, solver, "hinges")
+        return replace(equation, describe=_count_kept_pairs)
 
 
 def _count_kept_pairs(solutions: ScoreFit[PrunedHinge]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, pair_equation
+from rankwise.rankers.pair_equation import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, build_pair_equation
 from rankwise.solvers.newton.hinge_newton import HingeNewton
 from rankwise.solvers.newton.score_newton import ScoreNewton
 from rankwise.structure.rules import Rule
@@ -205,4 +205,5 @@ class RankSVM(BasisExpansionRanker):
             query_weight=self.query_weight,
         )
         features = KernelFeatures.with_landmarks(self, conditioned=True)
-        return pair_equation(features, loss, SOLVERS[self.loss](self.tol, self.max_iter), "hinges")
+        solver = SOLVERS[self.loss](self.tol, self.max_iter)
+        return build_pair_equation(features, loss, solver, "hinges")

@@ -129,26 +129,26 @@ class TreeBoosting:
             # One generator a tree: a fit that continues draws what a single fit would have drawn.
             rng = np.random.default_rng([self.seed, number])
             dropped = self.dropout.drop(rng, len(grown))
-            left = scores
+            remaining = scores
             if dropped:
                 assert start.rows is not None
-                left = score_without(grown, dropped, start.rows, scores)
+                remaining = score_without(grown, dropped, start.rows, scores)
             # Into the buffers of the grower, which packs them in place.
-            loss.write(left, gradients, hessians, number)
-            inside, others = self._rows(rng, number, loss.indptr, gradients, hessians)
+            loss.write(remaining, gradients, hessians, number)
+            followed, others = self._draw_rows(rng, number, loss.indptr, gradients, hessians)
             columns = draw_share(rng, self.colsample, n_features) if self.colsample < 1 else None
             shrinkage = self.learning_rate / (len(dropped) + 1)
-            tree = grower.grow(gradients, hessians, shrinkage, inside, columns, rng)
+            tree = grower.grow(gradients, hessians, shrinkage, followed, columns, rng)
             if len(tree.leaf_values) < 2:
                 # Without draws, the next tree would see the same gradients and find no split
                 # either.
-                if self._may_find_one(loss, grower):
+                if self._may_find_split(loss, grower):
                     continue
                 n_rounds = number
                 break
             if dropped:
-                # scores - left is the part of the dropped trees, of which they keep k / (k + 1).
-                scores -= (scores - left) / (len(dropped) + 1)
+                # The difference is the part of the dropped trees, which keep k / (k + 1) of it.
+                scores -= (scores - remaining) / (len(dropped) + 1)
             tree.add_to(scores)
             if others is not None:
                 # Rows that the tree was not grown on find their leaf by their codes.
@@ -174,7 +174,7 @@ class TreeBoosting:
             best, best_rounds = grown, n_rounds
         return TreeEnsemble.of(best), best_rounds
 
-    def _rows(
+    def _draw_rows(
         self,
         rng: np.random.Generator,
         number: int,
@@ -188,7 +188,7 @@ class TreeBoosting:
         follows = self.sampling.draw_and_rescale(rng, indptr, gradients, hessians)
         return np.flatnonzero(follows).astype(np.int32), np.flatnonzero(~follows).astype(np.int32)
 
-    def _may_find_one(self, loss: BoostedLoss, grower: TreeGrower) -> bool:
+    def _may_find_split(self, loss: BoostedLoss, grower: TreeGrower) -> bool:
         """Whether random sampling may give the next tree a split although this one has none."""
         draws = self.sampling.draws(self.n_estimators) or self.colsample < 1
         return draws or loss.draws or grower.draws or self.dropout.rate > 0

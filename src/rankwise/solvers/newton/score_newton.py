@@ -153,6 +153,7 @@ class ScoreNewton:
             diagonal = 1.0 + C * rows.diagonal()
             step, score_step, solved = _direction(rows, C, gradient, diagonal)
             slope = float(gradient @ step)
+            # Differences of values would be rounding: the slope at the end judges the step.
             by_slope = -slope <= FINE * value
             length, stalled = 1.0, True
             next_w, next_scores, next_value = w, scores, value
@@ -161,8 +162,8 @@ class ScoreNewton:
                 loss, slopes = rows.value_grad(next_scores)
                 next_value = 0.5 * float(next_w @ next_w) + C * loss
                 if by_slope:
-                    ahead = float(next_w @ step) + C * float(slopes @ score_step)
-                    enough = ahead <= -FLATTER * slope
+                    next_slope = float(next_w @ step) + C * float(slopes @ score_step)
+                    enough = next_slope <= -FLATTER * slope
                 else:
                     enough = next_value <= value + SUFFICIENT * length * slope
                 if enough:
@@ -172,11 +173,11 @@ class ScoreNewton:
             if stalled:  # rounding: no step of the line gains any more
                 loss, slopes = rows.value_grad(scores)
                 continue
-            last = float(gradient @ gradient)
+            last_square = float(gradient @ gradient)
             w, scores, value = next_w, next_scores, next_value
             gradient = w + C * rows.transposed(slopes)
-            least = solved and -slope <= ROUNDING * value
-            exhausted = least and float(gradient @ gradient) > SHRUNK * last
+            gains_rounding = solved and -slope <= ROUNDING * value
+            exhausted = gains_rounding and float(gradient @ gradient) > SHRUNK * last_square
         raise AssertionError("counting never ends")
 
 

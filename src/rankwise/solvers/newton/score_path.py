@@ -105,8 +105,8 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
         Checked rows. Their X, not the design, determines which rows are equal.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
-    loss : callable
-        Maps rows to their loss.
+    make_loss : callable
+        Maps rows of whole queries to their loss.
     penalties : Penalties
         Values of C.
     solver : ScoreSolver
@@ -114,7 +114,7 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
 
     rows: FitData
     design: AnyDesign
-    loss: Callable[[GroupedRows], AnyLoss]
+    make_loss: Callable[[GroupedRows], AnyLoss]
     penalties: Penalties
     solver: ScoreSolver[AnyLoss]
 
@@ -138,21 +138,26 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
 
     def _solve(self, rows: Int64Array) -> ScoreFit[AnyLoss]:
         merged, Cs = self._merge(rows), self.penalties.values
-        taken, values = rows[merged.rows], self._values
-        if isinstance(self.design, KernelDesign):
+        taken, values, design = rows[merged.rows], self._values, self.design
+        if isinstance(design, KernelDesign):
+            # A kernel becomes columns, so that the solvers need to know columns only.
             values = kernel_factor(centre_kernel(densify(values), merged.indptr, taken))
         else:
+            # All rows in their own order need no copy.
             if len(taken) < len(self.rows.y) or not (np.diff(taken) == 1).all():
                 values = values[taken]
             values = centre_far_columns(values, merged.indptr)
-        loss = self.loss(GroupedRows(values, self.rows.y[taken], merged.indptr, merged.weight))
+        loss = self.make_loss(GroupedRows(values, self.rows.y[taken], merged.indptr, merged.weight))
         results = self.solver.path(LinearRows(values, loss), Cs)
-        design, coefs = self.design, np.stack([result.x for result in results])
         if isinstance(design, KernelDesign):
+            # Weights of columns of the factor mean nothing to new rows: coefficients of rows do.
+            # Equal rows share that of their merged row.
             dual = np.stack([result.dual for result in results])
             coefs = np.zeros((len(Cs), len(self.rows.y)))
             coefs[:, rows] = dual[:, merged.position] * merged.share
             design = replace(design, K=None)
+        else:
+            coefs = np.stack([result.x for result in results])
         return ScoreFit(design, coefs, results, loss, self.solver.tol)
 
     def _merge(self, rows: Int64Array) -> MergedRows:

@@ -17,9 +17,9 @@ from .scope import Rule as Rule
 from .scope import Scope as Scope
 from .scope import Size as Size
 from .scope import StructureError as StructureError
-from .scope import broken as broken
 from .scope import check_shape as check_shape
 from .scope import run as run
+from .scope import violation as violation
 from .values import TRAINED_ON as TRAINED_ON
 from .values import Bytes as Bytes
 from .values import Dictionary as Dictionary

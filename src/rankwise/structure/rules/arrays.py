@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.structure.rules.scope import Found, Rule, Scope, Size, broken, check_shape, run
+from rankwise.structure.rules.scope import Found, Rule, Scope, Size, check_shape, run, violation
 from rankwise.typing import is_sparse
 
 _KINDS = {"f": "floating-point numbers", "i": "integers", "u": "unsigned integers", "b": "booleans"}
@@ -46,7 +46,7 @@ class Array(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) is not np.ndarray:
-            raise broken(where, "be an array", value)
+            raise violation(where, "be an array", value)
         self._check_type(value.dtype, where)
         check_shape(value.shape, self.shape, where, scope)
         self.check_entries(value, where, scope)
@@ -59,28 +59,28 @@ class Array(Rule):
             good = np.isfinite(value) if is_finite else ~np.isnan(value)
             if not good.all():
                 what = "finite numbers" if is_finite else "no NaN"
-                raise broken(where, f"hold {what}", value[~good][0])
+                raise violation(where, f"hold {what}", value[~good][0])
         if not value.size:
             return
         low, high = value.min(), value.max()
         if self.low is not None and low < self.low:
-            raise broken(where, f"hold numbers >= {self.low:g}", low)
+            raise violation(where, f"hold numbers >= {self.low:g}", low)
         if self.high is not None and high > self.high:
-            raise broken(where, f"hold numbers <= {self.high:g}", high)
+            raise violation(where, f"hold numbers <= {self.high:g}", high)
         limit = None if self.below is None else scope.value(self.below)
         if limit is not None and high >= limit:
-            raise broken(where, f"hold numbers below {self.below} = {limit}", high)
+            raise violation(where, f"hold numbers below {self.below} = {limit}", high)
         if self.ascending and (value[..., 1:] < value[..., :-1]).any():
-            raise broken(where, "hold numbers in ascending order", value)
+            raise violation(where, "hold numbers in ascending order", value)
 
     def _check_type(self, dtype: np.dtype[Any], where: str) -> None:
         if self.dtype:
             if dtype != np.dtype(self.dtype):
-                raise broken(where, f"have dtype {np.dtype(self.dtype)}", dtype)
+                raise violation(where, f"have dtype {np.dtype(self.dtype)}", dtype)
         elif dtype.kind not in self.kind or not 1 <= dtype.itemsize <= 8 or not dtype.isnative:
-            raise broken(where, f"hold {' or '.join(_KINDS[kind] for kind in self.kind)}", dtype)
+            raise violation(where, f"hold {' or '.join(_KINDS[kind] for kind in self.kind)}", dtype)
         elif dtype.kind == "f" and dtype.itemsize < 4:
-            raise broken(where, "hold float32 or float64", dtype)
+            raise violation(where, "hold float32 or float64", dtype)
 
 
 def floats(*shape: Size, **rules: Any) -> Array:
@@ -111,7 +111,7 @@ class MatrixRows(Rule):
             return rule.check(value, where, scope)
         check_sparse(value, where)
         if value.format != "csr":
-            raise broken(where, "be an array or a CSR matrix", value.format)
+            raise violation(where, "be an array or a CSR matrix", value.format)
         check_shape(value.shape, rule.shape, where, scope)
         return Array(("n_entries",)).check(value.data, f"{where}.data", Scope())
 
@@ -124,15 +124,15 @@ class ClassLabels(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) is not np.ndarray or value.dtype.kind not in "biufOSUMm":
-            raise broken(where, "be an array of class labels", value)
+            raise violation(where, "be an array of class labels", value)
         check_shape(value.shape, (self.size,), where, scope)
         labels = value.tolist()
         if not all(isinstance(label, str | bytes | bool | int | float) for label in labels) and (
             value.dtype.kind == "O"
         ):
-            raise broken(where, "hold names or numbers", value)
+            raise violation(where, "hold names or numbers", value)
         if len(labels) < 1 or len(set(labels)) < len(labels) or any(x != x for x in labels):
-            raise broken(where, "hold distinct class labels", value)
+            raise violation(where, "hold distinct class labels", value)
         return iter(())
 
 
@@ -144,19 +144,19 @@ class Names(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) is not np.ndarray or value.dtype.kind not in "OU":
-            raise broken(where, "be an array of names", value)
+            raise violation(where, "be an array of names", value)
         check_shape(value.shape, (self.size,), where, scope)
         if not all(isinstance(name, str) for name in value.tolist()):
-            raise broken(where, "hold text", value)
+            raise violation(where, "hold text", value)
         return iter(())
 
 
 def check_sparse(value: Any, where: str) -> None:
     """Raise if the indices of a compressed sparse matrix leave its shape."""
     if value.format not in ("csr", "csc"):
-        raise broken(where, "be a CSR or CSC matrix", value.format)
+        raise violation(where, "be a CSR or CSC matrix", value.format)
     if value.data.dtype.kind not in "biuf" or not value.data.dtype.isnative:
-        raise broken(f"{where}.data", "hold numbers", value.data.dtype)
+        raise violation(f"{where}.data", "hold numbers", value.data.dtype)
     n_major, n_minor = value.shape if value.format == "csr" else value.shape[::-1]
     scope = Scope()
     scope.bind("n_major", n_major)
@@ -165,6 +165,6 @@ def check_sparse(value: Any, where: str) -> None:
     ends = integers("n_major + 1", low=0, high=len(value.indices), ascending=True)
     run(ends.check(value.indptr, f"{where}.indptr", scope))
     if value.indptr[0] != 0 or value.indptr[-1] != len(value.indices):
-        raise broken(f"{where}.indptr", f"go from 0 to {len(value.indices)}", value.indptr)
+        raise violation(f"{where}.indptr", f"go from 0 to {len(value.indices)}", value.indptr)
     entries = integers("n_entries", low=0, below="n_minor")
     run(entries.check(value.indices, f"{where}.indices", scope))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.structure.rules.scope import Found, Rule, Scope, StructureError, broken
+from rankwise.structure.rules.scope import Found, Rule, Scope, StructureError, violation
 
 
 @cache
@@ -122,7 +122,7 @@ def check_children(
 def require(condition: Any, name: str, rule: str, value: Any) -> None:
     """Raise if a relation between attributes does not hold; for ``_check_structure``."""
     if not condition:
-        raise broken(name, rule, value)
+        raise violation(name, rule, value)
 
 
 def require_attributes(obj: Any, *names: str) -> None:

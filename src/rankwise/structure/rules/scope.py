@@ -89,10 +89,12 @@ def check_shape(
         said = ", ".join(map(str, sizes)) + ("," if len(sizes) == 1 else "")
         known = {str(s): scope.value(s) for s in sizes if isinstance(s, str)}
         meaning = ", ".join(f"{name} = {size}" for name, size in known.items() if size is not None)
-        raise broken(where, f"have shape ({said})" + (f" with {meaning}" if meaning else ""), shape)
+        raise violation(
+            where, f"have shape ({said})" + (f" with {meaning}" if meaning else ""), shape
+        )
 
 
-def broken(where: str, rule: str, value: Any) -> StructureError:
+def violation(where: str, rule: str, value: Any) -> StructureError:
     """The error for a broken rule."""
     return StructureError(f"{where} must {rule}, got {_short(value)}")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.structure.rules.arrays import Names
 from rankwise.structure.rules.objects import check_attributes
-from rankwise.structure.rules.scope import Found, Rule, Scope, Size, StructureError, broken
+from rankwise.structure.rules.scope import Found, Rule, Scope, Size, StructureError, violation
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class Number(Rule):
         wanted = {"f": int | float, "i": int, "b": bool}[self.kind]
         if not isinstance(plain, wanted) or (isinstance(plain, bool) and self.kind != "b"):
             what = {"f": "a number", "i": "a whole number", "b": "True or False"}[self.kind]
-            raise broken(where, f"be {what}", value)
+            raise violation(where, f"be {what}", value)
         if self.finite and not -np.inf < plain < np.inf:
-            raise broken(where, "be finite", value)
+            raise violation(where, "be finite", value)
         if self.low is not None and plain < self.low:
-            raise broken(where, f"be at least {self.low:g}", value)
+            raise violation(where, f"be at least {self.low:g}", value)
         if self.high is not None and plain > self.high:
-            raise broken(where, f"be at most {self.high:g}", value)
+            raise violation(where, f"be at most {self.high:g}", value)
         if self.size and not scope.agrees(self.size, int(plain)):
-            raise broken(where, f"be {self.size} = {scope.value(self.size)}", value)
+            raise violation(where, f"be {self.size} = {scope.value(self.size)}", value)
         return iter(())
 
 
@@ -58,7 +58,9 @@ class Word(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not isinstance(value, str) or (self.words and value not in self.words):
-            raise broken(where, f"be one of {list(self.words)}" if self.words else "be text", value)
+            raise violation(
+                where, f"be one of {list(self.words)}" if self.words else "be text", value
+            )
         return iter(())
 
 
@@ -68,7 +70,7 @@ class Bytes(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not isinstance(value, bytes):
-            raise broken(where, "be bytes", value)
+            raise violation(where, "be bytes", value)
         return iter(())
 
 
@@ -120,9 +122,9 @@ class Many(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not isinstance(value, list | tuple):
-            raise broken(where, "be a list", value)
+            raise violation(where, "be a list", value)
         if self.size and not scope.agrees(self.size, len(value)):
-            raise broken(where, f"have {scope.value(self.size)} items", len(value))
+            raise violation(where, f"have {scope.value(self.size)} items", len(value))
         for number, item in enumerate(value):
             yield from self.rule.check(item, f"{where}[{number}]", scope)
 
@@ -140,7 +142,7 @@ class Dictionary(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) is not dict:
-            raise broken(where, "be a dict", value)
+            raise violation(where, "be a dict", value)
         for key, item in value.items():
             yield from self.keys.check(key, f"a key of {where}", scope)
             yield from self.values.check(item, f"{where}[{key!r}]", scope)
@@ -159,7 +161,7 @@ class Instance(Rule):
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) not in self.classes:
             names = " or ".join(cls.__name__ for cls in self.classes)
-            raise broken(where, f"be a {names}", value)
+            raise violation(where, f"be a {names}", value)
         return check_attributes(value, vars(value), where, Scope(scope), complete=True)
 
 
@@ -178,11 +180,11 @@ class Fitted(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not callable(getattr(type(value), "fit", None)):
-            raise broken(where, "be an estimator", value)
+            raise violation(where, "be an estimator", value)
         width = getattr(value, "n_features_in_", None)
         expected = scope.value(self.n_features) if self.n_features else None
         if expected is not None and width is not None and width != expected:
-            raise broken(f"{where}.n_features_in_", f"be {expected}", width)
+            raise violation(f"{where}.n_features_in_", f"be {expected}", width)
         yield where, value
 
 
@@ -222,7 +224,7 @@ class Fingerprint(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not isinstance(value, dict) or value.keys() != _FINGERPRINT.keys():
-            raise broken(where, f"be a dictionary of {', '.join(_FINGERPRINT)}", value)
+            raise violation(where, f"be a dictionary of {', '.join(_FINGERPRINT)}", value)
         for key, rule in _FINGERPRINT.items():
             yield from rule.check(value[key], f"{where}[{key!r}]", scope)
 

@@ -6,13 +6,10 @@ import pickle
 
 import numba
 import numpy as np
+import pytest
 
 from rankwise.kernels.tree_paths import find_leaves
-from rankwise.runtime.jit import Intrinsic, is_ready, njit, prefetch
-
-trailing_zeros = Intrinsic(
-    "numba.cpython.unsafe.numbers", "trailing_zeros", lambda word: (word & -word).bit_length() - 1
-)
+from rankwise.runtime.jit import is_ready, leading_zeros, njit, prefetch, trailing_zeros
 
 
 @njit
@@ -29,8 +26,8 @@ def sum_of_halves(values):
 
 
 @njit
-def lowest_bit(value):
-    return trailing_zeros(value)
+def count_zeros(word):
+    return leading_zeros(word), trailing_zeros(word)
 
 
 @njit
@@ -61,9 +58,12 @@ def test_kernels_call_kernels():
     assert sum_of_halves.__name__ == "sum_of_halves"
 
 
-def test_kernels_call_functions_of_numba():
-    assert lowest_bit(np.uint64(40)) == 3
-    assert trailing_zeros(40) == 3
+@pytest.mark.parametrize("number", [0, 1, 40, 2**31, 2**63, 2**64 - 1])
+def test_zeros_are_counted_alike_with_and_without_compilation(number):
+    bits = f"{number:064b}"
+    expected = (len(bits) - len(bits.lstrip("0")), len(bits) - len(bits.rstrip("0")))
+    word = np.uint64(number)
+    assert count_zeros(word) == count_zeros.py_func(word) == expected
 
 
 def test_a_pickled_kernel_is_the_same():

@@ -15,7 +15,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
-from importlib import import_module
 from typing import Any, ParamSpec, overload
 
 import numpy as np
@@ -53,6 +52,7 @@ class CompiledFunction:
     def dispatcher(self) -> Any:
         import numba
 
+        import rankwise.runtime.instructions  # noqa: F401  # tells Numba of them
         from rankwise.runtime.compiling import announce_compilation
 
         announce_compilation()
@@ -87,40 +87,23 @@ class CompiledFunction:
         return self.py_func.__qualname__
 
 
-class Intrinsic:
-    """A function of Numba that kernels call, imported with Numba.
+# One instruction each in compiled kernels, see rankwise.runtime.instructions.
+def leading_zeros(word: Any) -> Any:
+    """Number of zeros before the highest one of 64 bits."""
+    return np.uint64(64 - int(word).bit_length())
 
-    Parameters
-    ----------
-    module, name : str
-    py_func : callable
-        What it computes, for kernels that run as plain Python.
+
+def trailing_zeros(word: Any) -> Any:
+    """Number of zeros after the lowest one of 64 bits; 64 for 0."""
+    return np.uint64((int(word) & -int(word)).bit_length() - 1 if word else 64)
+
+
+def prefetch(address: Any) -> None:
+    """Fetch the line of memory at an address into the cache, without waiting for it.
+
+    A kernel that knows which rows it reads next, in any order but that of memory, would wait for
+    each of them in turn.
     """
-
-    def __init__(self, module: str, name: str, py_func: Callable[[Any], Any]) -> None:
-        self._module, self._name, self._py_func = module, name, py_func
-
-    @property
-    def _numba_type_(self) -> Any:
-        from numba.core.registry import cpu_target
-
-        function = getattr(import_module(self._module), self._name)
-        context: Any = cpu_target.typing_context
-        context.refresh()  # reads what the import has registered
-        return context.resolve_value_type(function)
-
-    def __call__(self, value: Any) -> Any:
-        return self._py_func(value)
-
-
-_NUMBERS = "numba.cpython.unsafe.numbers"
-leading_zeros = Intrinsic(
-    _NUMBERS, "leading_zeros", lambda word: np.uint64(64 - int(word).bit_length())
-)
-trailing_zeros = Intrinsic(
-    _NUMBERS, "trailing_zeros", lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1)
-)
-prefetch = Intrinsic("rankwise.runtime.prefetch", "prefetch", lambda address: None)
 
 
 @overload

@@ -137,7 +137,7 @@ class _Leaf:
         return 0.0 if self.split is None else float(self.split[GAIN])
 
 
-_Siblings = tuple[_Leaf, ...]  # or only the root
+_Family = tuple[_Leaf, ...]  # two siblings, or only the root
 # First row, end of the rows, slot, slot of the parent or -1.
 _HistogramTask = tuple[int, int, int, int]
 
@@ -235,32 +235,32 @@ class GrowingTree:
             )
             if best is None:
                 break
-            pairs = self._split([best])
+            families = self._split([best])
             leaves.remove(best)
-            leaves += pairs[0]
+            leaves += families[0]
             # The last two leaves are never split, so their histograms are not needed.
             if len(leaves) < self._rules.max_leaf_nodes:
-                self._search(pairs)
+                self._search(families)
         return leaves
 
     def _split_symmetric(self, root: _Leaf) -> list[_Leaf]:
         """Split all leaves of a level in the same way, except those with too small children."""
         ends: list[_Leaf] = []
-        level, pairs = [root], [(root,)]
+        level, families = [root], [(root,)]
         # A level is split as a whole or not at all, as if every leaf of it were split.
         while level and len(ends) + 2 * len(level) <= self._rules.max_leaf_nodes:
-            self._search(pairs)
-            asked = [leaf for leaf in level if leaf.gain > 0]
-            if not asked:
+            self._search(families)
+            worthwhile = [leaf for leaf in level if leaf.gain > 0]
+            if not worthwhile:
                 break
-            pairs = self._split(asked)
+            families = self._split(worthwhile)
             # Leaves that the common split would have left too little on a side; they are not tried
             # again.
             ends += [leaf for leaf in level if self._nodes.feature[leaf.node] < 0]
-            level = [leaf for pair in pairs for leaf in pair]
+            level = [leaf for family in families for leaf in family]
         return ends + level
 
-    def _search(self, families: list[_Siblings]) -> None:
+    def _search(self, families: list[_Family]) -> None:
         """Find the best splits of siblings, or of the root."""
         for leaf in (leaf for family in families for leaf in family):
             leaf.least = self._least(leaf)
@@ -271,21 +271,21 @@ class GrowingTree:
             return
         tasks = [_plan_histogram(*family) for family in families]
         leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
-        lines = _lines(leaves)
+        nodes = _describe_nodes(leaves)
         limits = np.array([leaf.limits for leaf in leaves])
         common = self._rules.growth == "symmetric"
         # A common split reads one draw of columns, and one threshold each, for the whole level.
-        asking = leaves[:1] if common else leaves
-        allowed = np.array([self._choice.of_node(leaf.depth, leaf.path) for leaf in asking])
+        drawing = leaves[:1] if common else leaves
+        allowed = np.array([self._choice.of_node(leaf.depth, leaf.path) for leaf in drawing])
         seeds = None
         if self._threshold_rng is not None:
-            seeds = self._threshold_rng.integers(1, 2**63, len(asking), dtype=np.uint64)
+            seeds = self._threshold_rng.integers(1, 2**63, len(drawing), dtype=np.uint64)
         self._fill_histograms(tasks)
         n_words, n_cells = -(-len(self._columns.features) // WORD), int(self._columns.starts[-1])
         n_parts = self._n_threads if len(leaves) * n_cells > WORD * SMALL else 1
         # Threads search separate words of eight columns, in the order of the columns.
         edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
-        found = np.zeros((len(edges) - 1, len(asking), N_FIELDS))
+        found = np.zeros((len(edges) - 1, len(drawing), N_FIELDS))
         # The results are compared in the order of the columns below, so the winner does not depend
         # on the number of threads.
         kernel = find_common_split if common else find_splits
@@ -293,7 +293,7 @@ class GrowingTree:
         def find(number: int) -> None:
             kernel(
                 self._columns.n_bins, self._nominal, self._signs, allowed, seeds, edges[number],
-                edges[number + 1], self._memory.histograms, self._columns.starts, lines, limits,
+                edges[number + 1], self._memory.histograms, self._columns.starts, nodes, limits,
                 self._unit, self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
@@ -371,7 +371,7 @@ class GrowingTree:
         # If even halves are too small, no histogram has to be built to know it.
         return least if 2 * least <= whole else -1
 
-    def _split(self, leaves: list[_Leaf]) -> list[_Siblings]:
+    def _split(self, leaves: list[_Leaf]) -> list[_Family]:
         """Partition the rows of the leaves to be split, and return the children.
 
         A leaf is not split if a child would be too small; it then has no children.
@@ -382,7 +382,7 @@ class GrowingTree:
         feature, sign = int(self._columns.features[column]), int(self._columns.signs[column])
         goes_left, lefts, threshold, members = self._sides(leaves, split)
         missing_left = bool(goes_left[self._columns.n_bins[column]])
-        families: list[_Siblings] = []
+        families: list[_Family] = []
         for leaf, left_sum in zip(leaves, lefts.tolist(), strict=True):
             right_sum = leaf.total - left_sum
             # Possible only if the split is shared: the search has checked a leaf that is split
@@ -409,53 +409,33 @@ class GrowingTree:
                 slots.reverse()
             limits = self._limits(leaf, left_sum, sign)
             depth, path = leaf.depth + 1, leaf.path | {feature}
-            left, right = self._nodes.left[node], self._nodes.right[node]
-            families.append(
-                (
-                    _Leaf(
-                        left,
-                        leaf.start,
-                        middle,
-                        left_sum,
-                        slots[0],
-                        limits[0],
-                        depth,
-                        path,
-                        sizes[0],
-                        counts[0],
-                    ),
-                    _Leaf(
-                        right,
-                        middle,
-                        leaf.end,
-                        right_sum,
-                        slots[1],
-                        limits[1],
-                        depth,
-                        path,
-                        sizes[1],
-                        counts[1],
-                    ),
-                )
-            )
+            left = _Leaf(
+                self._nodes.left[node], leaf.start, middle, left_sum, slots[0], limits[0],
+                depth, path, size=sizes[0], count=counts[0],
+            )  # fmt: skip
+            right = _Leaf(
+                self._nodes.right[node], middle, leaf.end, right_sum, slots[1], limits[1],
+                depth, path, size=sizes[1], count=counts[1],
+            )  # fmt: skip
+            families.append((left, right))
         return families
 
     def _sides(
         self, leaves: list[_Leaf], split: Float64Array
     ) -> tuple[NDArray[np.bool_], Int64Array, float, tuple[Float64Array, Float64Array] | None]:
         """Codes that go left, the packed sums on the left, and the threshold or categories."""
-        columns, histograms, lines = self._columns, self._memory.histograms, _lines(leaves)
+        columns, histograms, nodes = self._columns, self._memory.histograms, _describe_nodes(leaves)
         column, place = int(split[FEATURE]), int(split[PLACE])
         n = int(columns.n_bins[column])
         # The search keeps no order of categories; it is computed again for the winning column.
         order, n_ordered = np.empty(BINS, dtype=np.int64), -1
         if columns.nominal[column]:
             n_ordered = order_categories(
-                histograms, columns.starts, lines, column, n, self._unit, self._reg_lambda, order
+                histograms, columns.starts, nodes, column, n, self._unit, self._reg_lambda, order
             )
         goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
         part_codes(
-            histograms, columns.starts, lines, column, n, place, bool(split[MISSING_LEFT]), order,
+            histograms, columns.starts, nodes, column, n, place, bool(split[MISSING_LEFT]), order,
             n_ordered, goes_left, lefts,
         )  # fmt: skip
         if n_ordered >= 0:
@@ -488,7 +468,8 @@ class GrowingTree:
         return _LEAF_VALUE(g, h, limits.tolist())
 
 
-def _lines(leaves: list[_Leaf]) -> Int64Array:
+def _describe_nodes(leaves: list[_Leaf]) -> Int64Array:
+    """Nodes as the kernels read them, see :mod:`rankwise.kernels.boosted_splits`."""
     return np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
 
 

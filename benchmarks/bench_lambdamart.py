@@ -65,8 +65,8 @@ def both_times(sides: dict[str, Callable[[], Any]], repeats: int) -> dict[str, l
             side()
             seconds[name].append((time.perf_counter() - wall, time.process_time() - cpu))
     return {
-        name: [statistics.median(clock) for clock in zip(*of, strict=True)]
-        for name, of in seconds.items()
+        name: [statistics.median(clock) for clock in zip(*clocks, strict=True)]
+        for name, clocks in seconds.items()
     }
 
 
@@ -181,7 +181,7 @@ def quality() -> None:
             for key, ranker in rankers.items():
                 scores = ranker.fit(train.X, train.y, qid=train.qid).predict(test.X)
                 values[key].append(evaluate(test.y, scores, test.qid, ["nDCG@10"])["nDCG@10"])
-        print(name, *(f"{key} {np.mean(of):.4f}" for key, of in values.items()), flush=True)
+        print(name, *(f"{key} {np.mean(folds):.4f}" for key, folds in values.items()), flush=True)
 
 
 def main() -> None:

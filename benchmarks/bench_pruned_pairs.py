@@ -200,7 +200,7 @@ def main() -> None:
     with single_threaded_blas():
         for share in SHARES:
             draws = [tuned(share, draw) for draw in range(1 if share == 1.0 else N_DRAWS)]
-            C, accuracy = draws[0][0], np.array([of for _, of in draws])
+            C, accuracy = draws[0][0], np.array([correct for _, correct in draws])
             fixed: dict[str, Any] = {"C": C, "kernel": "precomputed", "tol": TOL}
             ranker = (
                 RankSVM(**fixed)
@@ -209,7 +209,7 @@ def main() -> None:
             )
             selector = PairSelector("random", 1, share, 0)
             upper, lower, _, _ = selector.select(K, indptr, y.astype(np.int64), None)
-            programs = {"scores": lambda of=ranker: fitted(of, K, y, one)}
+            programs = {"scores": lambda ranker=ranker: fitted(ranker, K, y, one)}
             programs["rows"] = lambda u=upper, v=lower, C=C: dual_of_rows(K, u, v, C)
             if len(upper) <= MOST_PAIRS:
                 programs["pairs"] = lambda u=upper, v=lower, C=C: dual_of_pairs(K, u, v, C)

@@ -51,7 +51,7 @@ def documents(n: int, longest: int) -> Iterator[dict[str, str]]:
 def queries(n: int) -> list[str]:
     """Four words each, none of the most frequent."""
     drawn = np.random.default_rng(1).integers(50, 5000, (n, 4))
-    return [" ".join(f"term{number}" for number in of) for of in drawn]
+    return [" ".join(f"term{number}" for number in numbers) for numbers in drawn]
 
 
 def index(n: int) -> None:
@@ -81,7 +81,7 @@ def beside_peers() -> None:
         _beside("Vaswani", texts, list(vaswani.queries.values()))
     except FileNotFoundError as error:
         print(f"not timed: {error}")
-    short = {of["doc_id"]: of["text"] for of in documents(N_SHORT, 25)}
+    short = {document["doc_id"]: document["text"] for document in documents(N_SHORT, 25)}
     _beside(f"{N_SHORT:,} short documents", short, queries(N_QUERIES))
 
 
@@ -89,9 +89,9 @@ def _beside(name: str, texts: dict[str, str], asked: list[str]) -> None:
     import bm25s
     from rank_bm25 import BM25Okapi
 
-    def words(of: list[str]) -> Any:
+    def words(texts: list[str]) -> Any:
         options = {"token_pattern": r"\w+", "stopwords": None, "show_progress": False}
-        return bm25s.tokenize(of, **options)
+        return bm25s.tokenize(texts, **options)
 
     def theirs() -> Any:
         made = bm25s.BM25(k1=1.5, b=0.75, backend="numba")

@@ -141,10 +141,10 @@ def main(repetitions: int = 2000) -> None:
     print(f"sampling error of .05: {np.sqrt(0.05 * 0.95 / repetitions):.4f}")
     print("rankers  test                all equal  of the best  unequal spread  half worse  power")
     for n_rankers in (2, 5, 9, 15, 25):
-        for name, of in rates(n_rankers, repetitions).items():
-            line = f"{n_rankers:7d}  {name:18s}  {of.equal:9.4f}  {of.equal_of_best:11.4f}"
+        for name, rate in rates(n_rankers, repetitions).items():
+            line = f"{n_rankers:7d}  {name:18s}  {rate.equal:9.4f}  {rate.equal_of_best:11.4f}"
             print(
-                f"{line}  {of.unequal_spread:14.4f}  {of.half_worse:10.4f}  {of.power:5.3f}",
+                f"{line}  {rate.unequal_spread:14.4f}  {rate.half_worse:10.4f}  {rate.power:5.3f}",
                 flush=True,
             )
 

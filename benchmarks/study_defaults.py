@@ -66,9 +66,9 @@ def orboost(sets: dict[str, StudySet]) -> None:
             for size in _sizes(data)
         }
         ratios = {}
-        for cell, of in errors.items():
-            best = min(error for rule, error in of.items() if isinstance(rule, int))
-            ratios[cell] = {str(rule): error / best for rule, error in of.items()}
+        for cell, by_rule in errors.items():
+            best = min(error for rule, error in by_rule.items() if isinstance(rule, int))
+            ratios[cell] = {str(rule): error / best for rule, error in by_rule.items()}
         title = f'ORBoost("{form}"): mean absolute error over that of the best fixed number'
         _print_ratios(title, "set and training rows", ratios)
 
@@ -223,7 +223,7 @@ def _misordered(n_classes: int, data: StudySet) -> float:
 # Printing -----------------------------------------------------------------------------------------
 
 
-def _print_ratios(title: str, of: str, ratios: dict[str, dict[str, float]]) -> None:
+def _print_ratios(title: str, unit: str, ratios: dict[str, dict[str, float]]) -> None:
     """A row for every rule: mean and worst over the sets, then every set."""
     names = list(ratios)
     print(f"\n{title}")
@@ -232,7 +232,7 @@ def _print_ratios(title: str, of: str, ratios: dict[str, dict[str, float]]) -> N
     rules: Iterable[str] = next(iter(ratios.values()))
     width = max(len(rule) for rule in rules)
     heads = "".join(f"{number:>6}" for number in range(1, len(names) + 1))
-    print(f"\n{'':{width}}   mean  worst{heads}   ({of})")
+    print(f"\n{'':{width}}   mean  worst{heads}   ({unit})")
     for rule in rules:
         row = [ratios[name][rule] for name in names]
         cells = "".join(f"{value:6.2f}" for value in row)

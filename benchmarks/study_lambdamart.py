@@ -67,13 +67,13 @@ def main() -> None:
             for key, make in RANKERS.items():
                 scores = make().fit(*train[:2], qid=train[2]).predict(X)
                 values[key].append(evaluate(y, scores, qid, ["nDCG@10"])["nDCG@10"])
-        means = "".join(f"  {np.mean(of):13.4f}" for of in values.values())
+        means = "".join(f"  {np.mean(by_fold):13.4f}" for by_fold in values.values())
         print(f"{name:10}{means}", flush=True)
         differences[name] = np.subtract(values["ours, nDCG"], values["LightGBM"])
     print("\nOurs, nDCG, less LightGBM, over the folds\n")
     print(" " * 10 + "           mean  standard error")
-    for name, of in differences.items():
-        print(f"{name:10}  {np.mean(of):13.4f}  {_standard_error(of):14.4f}")
+    for name, by_fold in differences.items():
+        print(f"{name:10}  {np.mean(by_fold):13.4f}  {_standard_error(by_fold):14.4f}")
 
 
 def _standard_error(values: np.ndarray) -> float:

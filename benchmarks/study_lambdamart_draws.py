@@ -63,10 +63,10 @@ def per_query(name: str, train: tuple, test: tuple) -> np.ndarray:
 def print_differences(values: dict[str, list[float]] | dict[str, np.ndarray]) -> None:
     """Print means over sets or queries, and those of the paired differences from LightGBM."""
     print("\n" + " " * 30 + f"{'mean':>8}{'less LightGBM':>16}{'standard error':>17}")
-    for name, of in values.items():
-        less = np.subtract(of, values[PEER])
+    for name, found in values.items():
+        less = np.subtract(found, values[PEER])
         error = np.nanstd(less, ddof=1) / np.sqrt((~np.isnan(less)).sum())
-        print(f"{name:30}{np.nanmean(of):8.4f}{np.nanmean(less):16.4f}{error:17.4f}", flush=True)
+        print(f"{name:30}{np.nanmean(found):8.4f}{np.nanmean(less):16.4f}{error:17.4f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -194,7 +194,12 @@ def _candidate(word: str, random_state: int) -> tuple[str, Any]:
         return name or _stem(path), found
     key, parenthesis, rest = entry.partition("(")
     if parenthesis and rest.endswith(")"):
-        return name or entry, make_ranker(key.strip(), split_list(rest[:-1]), random_state)
+        settings = split_list(rest[:-1])
+        if not all("=" in text for text in settings):
+            raise UsageError(
+                f"{entry!r} must be RANKER(NAME=VALUE,…), such as auto(time_budget=20)."
+            )
+        return name or entry, make_ranker(key.strip(), settings, random_state)
     if any(letter in entry for letter in "./\\"):
         raise UsageError(f"{entry!r} is not a file. Name a saved model, a TREC run or a ranker.")
     ranker_entry(entry)

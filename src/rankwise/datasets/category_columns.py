@@ -1,8 +1,8 @@
 """Columns of text as categories: codes among the numbers of rows, and frames with the text.
 
-Rows of a table are a matrix of numbers. A column of categories holds codes there, positions in a list
-of its categories. Estimators that take categories get a frame with the text, as they would from a
-user, so that a saved model knows its categories by their text.
+Rows of a table are a matrix of numbers. A column of categories holds codes there, positions in a
+list of its categories. Estimators that take categories get a frame with the text, as they would
+from a user, so that a saved model knows its categories by their text.
 """
 
 from __future__ import annotations

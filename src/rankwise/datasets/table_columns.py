@@ -237,9 +237,7 @@ class Columns:
             unread = {*LABEL_NAMES, *WEIGHT_NAMES}
             kinds = {name: kind for name, kind in kinds.items() if name.lower() not in unread}
         found = _choose_if_there("qid", qid, QUERY_NAMES, columns, QUERY_LAST)
-        return cls.of(
-            kinds, False, found or False, doc_id, False, features, categories=categories
-        )
+        return cls.of(kinds, False, found or False, doc_id, False, features, categories=categories)
 
     def names(self) -> list[str]:
         """Columns to read, each once."""

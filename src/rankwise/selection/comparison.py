@@ -20,8 +20,8 @@ from rankwise.metrics.tie_order import tie_rule
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
 from rankwise.runtime.vocabulary import setting
-from rankwise.selection.category_rows import takes_categories
 from rankwise.selection.candidates import Candidate, convert_to_candidates, score_columns
+from rankwise.selection.category_rows import takes_categories
 from rankwise.selection.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult

@@ -20,6 +20,7 @@ from rankwise.export import ExportError, to_onnx
 from rankwise.features.category_indicators import append_indicators, frequent_categories
 from rankwise.rankers.ensemble import auto, auto_trials
 from rankwise.rankers.ensemble.auto_budget import TimeBudget
+from rankwise.rankers.ensemble.auto_rows import fit_scaling
 from rankwise.rankers.ensemble.auto_trials import settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 2, "random_state": 0, "n_jobs": 1}
@@ -196,6 +197,46 @@ def test_progress_leaderboard_and_reasons(capsys):
     assert all(row["low"] < row["value"] < row["high"] for row in board)
 
 
+@pytest.mark.parametrize(
+    ("options", "choice"),
+    [
+        ({"n_trials": 2}, "The scores of 2 of 2 trials are blended, with nDCG@10 = 0."),
+        ({"n_trials": 2, "measure": "AP"}, "trials are blended, with AP = 0."),
+        ({"n_trials": 2, "measure": "Misranking"}, "trials are blended, with Misranking = 0."),
+        ({"n_trials": 1}, "Only ridge was tried, with nDCG@10 = 0."),
+    ],
+)
+def test_reports_name_the_measure_as_it_is(options, choice):
+    ranker = AutoRanker(None, cv=2, random_state=0, **options).fit(NUMBERS, Y, qid=QID)
+    text = ranker.report()
+    assert choice in text
+    assert "-0." not in text
+    assert ("No other trial was asked for." in text) == (options["n_trials"] == 1)
+
+
+def test_reports_say_if_time_passed_outside_of_trials(monkeypatch):
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.01
+        return now[0]
+
+    monkeypatch.setitem(auto.CLOCKS, "cpu", clock)
+    given = {"cv": 2, "random_state": 0, "clock": "cpu", "n_trials": 4}
+    monkeypatch.setattr(auto, "fit_scaling", lambda X: _late(now, X))
+    ranker = AutoRanker(2.0, **given).fit(NUMBERS, Y, qid=QID)
+    *_, note, choice = ranker.report().splitlines()
+    assert note.startswith("note: 3.")
+    assert "s passed outside of the trials. The first fit compiles kernels; fit again, or" in note
+    assert "Only ridge was tried" in choice
+    assert "time_budget was too short for 3 others." in choice
+
+
+def _late(now, X):
+    now[0] += 3.0
+    return fit_scaling(X)
+
+
 def test_explanations_take_categories_and_exports_refuse_them(tmp_path):
     X = _frame()
     ranker = AutoRanker(**SMALL).fit(X, Y, qid=QID)
@@ -258,7 +299,8 @@ def test_trials_are_not_started_if_they_must_take_longer(monkeypatch):
     ridge, svm, _, nodes = islice(settings("nDCG@10", True, 0, 1), 4)
     assert ridge.least_seconds([(10_000, 30_000), (20_000, 10_000)]) == pytest.approx(600)
     assert svm.least_seconds([(10_000, 30_000)]) == 0
-    assert nodes.least_seconds([(10, 20_000), (10, 20_000)]) == pytest.approx(4)
+    assert nodes.least_seconds([(10, 20_000), (10, 20_000)]) == pytest.approx(4, rel=1e-4)
+    assert nodes.least_seconds([(2000, 10), (2000, 10)]) == pytest.approx(0.202)
     monkeypatch.setattr(auto_trials, "_SECONDS_A_CUBE", 1e6)
     monkeypatch.setattr(auto_trials, "_SECONDS_A_WEIGHT", 1e6)
     given = {"cv": 2, "random_state": 0}

@@ -173,6 +173,15 @@ def test_drift_of_categories(rankwise, tmp_path):
     assert "1 new categories in colour: unheard of" in done.out
 
 
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_models_with_categories_warm_up(rankwise, tmp_path):
+    path = write(judged_frame(), tmp_path / "t.csv")
+    done = rankwise("fit", path, *words_for("lambdamart"), "--out", tmp_path / "m")
+    assert done.code == 0, done.err
+    done = rankwise("warm-up", tmp_path / "m")
+    assert done.code == 0, done.err
+
+
 @pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")
 def test_rankers_of_numbers_do_as_before(rankwise, tmp_path):
     path = write(judged_frame().drop(columns="day"), tmp_path / "t.csv")

@@ -138,20 +138,19 @@ def first_index_of_model(path: Path) -> int | None:
     return None if summary is None else summary.first_index
 
 
-def text_columns_of(model: Any) -> list[str]:
-    """Columns of text that a fitted model knows by their names."""
+def text_columns_of(model: Any) -> dict[str, Any]:
+    """Columns of text that a fitted model knows by their names, and their categories."""
     from rankwise.prediction import innermost
 
     table = getattr(innermost(model), "columns_", None)
     names = getattr(model, "feature_names_in_", None)
     if table is None or names is None:
-        return []
-    known = {**table.nominal, **table.ordered}
-    return [
-        str(names[j])
-        for j, values in sorted(known.items())
+        return {}
+    return {
+        str(names[j]): values
+        for j, values in {**table.nominal, **table.ordered}.items()
         if any(isinstance(value, str) for value in values.tolist())
-    ]
+    }
 
 
 def have_sizes(paths: Sequence[str]) -> bool:

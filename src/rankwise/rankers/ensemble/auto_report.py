@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankwise.metrics import parse
+from rankwise.metrics import Measure, parse
 from rankwise.metrics.statistics.stratified import t_intervals
 from rankwise.rankers.ensemble.auto_search import LEVEL, HeldOut, Member
 from rankwise.rankers.ensemble.auto_trials import N_TRIALS, Trial
@@ -97,7 +98,8 @@ def report_text(
     seconds : float
         Time of the fit.
     """
-    if measure is not None and not parse(measure).greater_is_better:
+    measured = None if measure is None else parse(measure)
+    if measured is not None and not measured.greater_is_better:
         # Values are negated measures; people know the measure as it is.
         history = [row | {"value": -row["value"]} for row in history]
         values = {name: -value for name, value in values.items()}
@@ -112,7 +114,7 @@ def report_text(
     lines.append(f"{'blend':<{width}} {values['blend']:>10.4f}   of {', '.join(families)}")
     lines += [f"{row['trial']:<{width}} not tried: {row['reason']}" for row in skipped]
     lines += _note_on_time(history, skipped, seconds)
-    lines.append(_explained(history, skipped, values["blend"], measure))
+    lines.append(_explained(history, skipped, values["blend"], measured))
     return "\n".join([line.rstrip() for line in lines])
 
 
@@ -128,12 +130,12 @@ def _note_on_time(history: Sequence[Row], skipped: Sequence[Row], seconds: float
 
 
 def _explained(
-    history: Sequence[Row], skipped: Sequence[Row], blend: float, measure: str | None
+    history: Sequence[Row], skipped: Sequence[Row], blend: float, measure: Measure | None
 ) -> str:
     """The choice in two sentences."""
-    is_larger_better = measure is None or parse(measure).greater_is_better
+    is_larger_better = measure is None or measure.greater_is_better
     best = (max if is_larger_better else min)(history, key=lambda row: row["value"])
-    value = f"{blend:.4f}" if measure is None else f"{measure} = {blend:.4f}"
+    value = f"{blend:.4f}" if measure is None else f"{_short_name(measure)} = {blend:.4f}"
     if len(history) == 1:
         late = sum(row["reason"] == TOO_SHORT for row in skipped)
         failed = len(skipped) - late
@@ -153,6 +155,11 @@ def _explained(
     return (
         f"{first} Left out: {', '.join(left)}, because scores without were clearly better {test}."
     )
+
+
+def _short_name(measure: Measure) -> str:
+    """Name and cut-off of a measure, without its convention."""
+    return re.sub(r"\(.*\)", "", str(measure))
 
 
 def _is_plain(value: Any) -> bool:

@@ -5,13 +5,17 @@ A new parameter fails here until it has a value in ``VALUES``, and then on each 
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from rankwise import AutoRanker, LambdaMART, load, save
 from rankwise._registry import REGISTRY
 from rankwise.cli._arguments import make_ranker
 from rankwise.cli._named_entries import read_candidates
+from rankwise.cli.main import app
 from rankwise.explain import explain_scores
 from rankwise.export import (
     to_elasticsearch,
@@ -137,6 +141,16 @@ def test_a_file_keeps_it(name, models, rows, tmp_path):  # noqa: F811
     again = load(tmp_path / "m")
     assert again.get_params() == models[name].get_params()
     np.testing.assert_array_equal(again.predict(rows[0]), models[name].predict(rows[0]))
+
+
+@pytest.mark.parametrize("key", ["lambdamart", "auto"])
+def test_the_command_line_lists_and_describes_it(key):
+    listed = CliRunner().invoke(app, ["list", "--ranker", key, "--json"])
+    told = json.loads(listed.stdout)["parameters"]
+    made = make_ranker(key, None, 0).get_params(deep=False)
+    assert {row["name"]: row["value"] for row in told} == made
+    undescribed = [row["name"] for row in told if not row["values"]]
+    assert not undescribed
 
 
 @pytest.mark.parametrize("name", WITH_EFFECT)

@@ -299,8 +299,8 @@ def test_trials_are_not_started_if_they_must_take_longer(monkeypatch):
     ridge, svm, _, nodes = islice(settings("nDCG@10", True, 0, 1), 4)
     assert ridge.least_seconds([(10_000, 30_000), (20_000, 10_000)]) == pytest.approx(600)
     assert svm.least_seconds([(10_000, 30_000)]) == 0
-    assert nodes.least_seconds([(10, 20_000), (10, 20_000)]) == pytest.approx(4, rel=1e-4)
-    assert nodes.least_seconds([(2000, 10), (2000, 10)]) == pytest.approx(0.202)
+    assert nodes.least_seconds([(10, 20_000), (10, 20_000)]) == pytest.approx(4, rel=1e-3)
+    assert nodes.least_seconds([(2000, 10), (2000, 10)]) == pytest.approx(0.302)
     monkeypatch.setattr(auto_trials, "_SECONDS_A_CUBE", 1e6)
     monkeypatch.setattr(auto_trials, "_SECONDS_A_WEIGHT", 1e6)
     given = {"cv": 2, "random_state": 0}

@@ -183,6 +183,14 @@ def test_list_shows_everything_that_other_commands_take(rankwise):
     assert list(rankwise("list", "presets", "--json").json) == ["presets"]
 
 
+def test_parameters_of_one_ranker_are_options(rankwise, letor_file, tmp_path):
+    words = ("--ranker", "auto(time_budget=5, n_trials=2)", "--out", tmp_path / "m")
+    assert rankwise("fit", letor_file, *words).err == (
+        "error: 'auto(time_budget=5, n_trials=2)' is not a ranker. Pass its parameters by --set: "
+        "auto --set time_budget=5 --set n_trials=2.\n"
+    )
+
+
 def test_parameters_of_a_ranker_are_listed(rankwise):
     shown = rankwise("list", "--ranker", "auto")
     assert shown.code == 0, shown.err

@@ -15,8 +15,8 @@ from sklearn.model_selection import GroupKFold
 import rankwise
 from rankwise import AutoRanker, RidgeRanker
 from rankwise.datasets import IgnoredColumnsWarning
-from rankwise.explain import explain_pair
-from rankwise.export import ExportError, to_onnx
+from rankwise.explain import explain_pair, explain_scores
+from rankwise.export import ExportError, to_onnx, verify
 from rankwise.features.category_indicators import append_indicators, frequent_categories
 from rankwise.rankers.ensemble import auto, auto_trials
 from rankwise.rankers.ensemble.auto_budget import TimeBudget
@@ -195,6 +195,38 @@ def test_progress_leaderboard_and_reasons(capsys):
     values = [row["value"] for row in board]
     assert values == sorted(values, reverse=True)
     assert all(row["low"] < row["value"] < row["high"] for row in board)
+
+
+# A value other than the default of each parameter; a new parameter fails here until it has one.
+OTHER_VALUES = {
+    "time_budget": None,
+    "measure": "AP",
+    "n_trials": 5,
+    "cv": 3,
+    "query_weight": "query",
+    "clock": "cpu",
+    "random_state": 7,
+    "n_jobs": 2,
+    "verbose": True,
+}
+
+
+@pytest.mark.parametrize("name", AutoRanker().get_params())
+def test_every_parameter_is_saved_exported_and_explained(name, tmp_path):
+    assert OTHER_VALUES[name] != AutoRanker().get_params()[name]
+    ranker = AutoRanker(**SMALL | {"n_trials": 4, name: OTHER_VALUES[name]})
+    ranker.fit(NUMBERS, Y, qid=QID)
+    rankwise.save(ranker, tmp_path / "m")
+    again = rankwise.load(tmp_path / "m")
+    assert again.get_params() == ranker.get_params()
+    assert again.report() == ranker.report()
+    np.testing.assert_array_equal(again.predict(NUMBERS), ranker.predict(NUMBERS))
+    to_onnx(ranker, tmp_path / "m.onnx")
+    certificate = verify(ranker, tmp_path / "m.onnx", NUMBERS, qid=QID)
+    assert certificate.largest_difference < 1e-4, str(certificate)
+    told = explain_scores(ranker, NUMBERS[:5], NUMBERS[5:15])
+    total = told.expected + told.values.sum(axis=1)
+    np.testing.assert_allclose(total, ranker.predict(NUMBERS[:5]), atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,9 @@ def test_a_baseline_may_be_one_of_the_rankers(rankwise, letor_file):
         (["--rankers", "ridge", "--baseline", "bm25"], "'bm25' is not a ranker"),
         (["--rankers", "rigde"], "Did you mean 'ridge'?"),
         (["--rankers", ","], "must name at least one ranker"),
+        (["--rankers", "ridge(alfa=1)"], "ridge has no parameter 'alfa'. Did you mean 'alpha'?"),
+        (["--rankers", "ridge(1)"], "'ridge(1)' must be RANKER(NAME=VALUE,…)"),
+        (["--rankers", "rigde(alpha=1)"], "Did you mean 'ridge'?"),
     ],
 )
 def test_wrong_candidates(rankwise, letor_file, words, told):
@@ -72,6 +75,21 @@ def test_six_rankers_without_a_word(rankwise, letor_file):
     assert result.code == 0, result.err
     assert len(result.json["rows"]) == 6
     assert {row["status"] for row in result.json["rows"]} == {"done"}
+
+
+def test_rankers_with_parameters_are_not_tuned(rankwise, letor_file):
+    named = "auto(time_budget=None, n_trials=1),strong=ridge(alpha=100.0),ridge"
+    result = rankwise("compare", letor_file, "--rankers", named, "--cv", "2", "--json")
+    assert result.code == 0, result.err
+    shown = result.json["rankers"]
+    assert set(shown) == {"auto(time_budget=None, n_trials=1)", "strong", "ridge"}
+    assert "n_trials=1" in shown["auto(time_budget=None, n_trials=1)"]
+    assert shown["strong"] == "RidgeRanker(alpha=100.0)"
+    rows = {row["ranker"]: row for row in result.json["rows"]}
+    assert not any(rows["strong"]["chosen"].values())
+    words = ("--rankers", named, "--baseline", "ridge(alpha=1.0)", "--cv", "2", "--json")
+    result = rankwise("compare", letor_file, *words)
+    assert result.json["settings"]["baseline"] == "ridge(alpha=1.0)"
 
 
 def test_a_run_against_judged_data(rankwise, letor_file, candidates, tmp_path):

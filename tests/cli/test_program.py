@@ -183,6 +183,27 @@ def test_list_shows_everything_that_other_commands_take(rankwise):
     assert list(rankwise("list", "presets", "--json").json) == ["presets"]
 
 
+def test_parameters_of_one_ranker_are_options(rankwise, letor_file, tmp_path):
+    words = ("--ranker", "auto(time_budget=5, n_trials=2)", "--out", tmp_path / "m")
+    assert rankwise("fit", letor_file, *words).err == (
+        "error: 'auto(time_budget=5, n_trials=2)' is not a ranker. Pass its parameters by --set: "
+        "auto --set time_budget=5 --set n_trials=2.\n"
+    )
+
+
+def test_parameters_of_a_ranker_are_listed(rankwise):
+    shown = rankwise("list", "--ranker", "auto")
+    assert shown.code == 0, shown.err
+    assert (
+        "n_trials=None: int >= 1, optional\n"
+        "    Largest number of trials, out of 10 settings and 12 bags.\n"
+    ) in shown.out
+    assert rankwise("list", "--ranker", "atuo").err.startswith("error: 'atuo' is not a ranker. Did")
+    both = rankwise("list", "rankers", "--ranker", "auto")
+    assert both.code == 2
+    assert both.err == "error: --ranker lists parameters, not rankers. Drop one of them.\n"
+
+
 def test_completion_offers_what_fits():
     assert sorted(completion.ranker("pair")) == ["pair_ranker", "pairwise_elm"]
     assert completion.rankers("ridge,lig") == ["ridge,lightgbm"]

@@ -49,6 +49,10 @@ def ranker_entry(key: str) -> Entry:
             f"{key!r} predicts labels and is not a ranker. Use {entry.path.rpartition(':')[2]} of "
             "rankwise.labels from Python, or choose a ranker of 'rankwise list rankers'."
         )
+    name, parenthesis, rest = key.partition("(")
+    if parenthesis and name in RANKING:  # as in compare
+        given = " ".join(f"--set {text}" for text in split_list(rest.removesuffix(")")))
+        raise UsageError(f"{key!r} is not a ranker. Pass its parameters by --set: {name} {given}.")
     if key not in RANKING:
         hint = did_you_mean(key, RANKING, f"Rankers: {', '.join(RANKING)}.")
         raise UsageError(f"{key!r} is not a ranker. {hint}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,12 +12,17 @@ from rankwise.cli._arguments import split_list
 from rankwise.cli._errors import UsageError
 from rankwise.cli._option_groups import add_options
 
+if TYPE_CHECKING:
+    from rankwise.datasets import RankingData
+
 
 @dataclass(frozen=True)
 class ColumnOptions:
     """Values of the column options; None if an option is not given.
 
     ``score_columns`` has no option: entries ``column:NAME`` among the rankers name these columns.
+    Nor has ``categories``: commands with a ranker that takes categories read columns of text, or
+    those that a model was fitted on.
     ``unjudged`` is an option of the commands that evaluate.
     """
 
@@ -30,6 +35,7 @@ class ColumnOptions:
     one_query: bool = False
     score_columns: tuple[str, ...] = ()
     unjudged: float | str | None = None
+    categories: bool | tuple[str, ...] = False
 
     @property
     def words(self) -> dict[str, Any]:
@@ -45,7 +51,14 @@ class ColumnOptions:
             given["score_columns"] = self.score_columns
         if self.unjudged is not None:
             given["unjudged"] = self.unjudged
+        if self.categories:
+            given["categories"] = self.categories
         return given
+
+    def as_in(self, table: RankingData) -> ColumnOptions:
+        """Options that read the same columns as categories as in a table that was read before."""
+        names, numbers = table.feature_names or [], table.categories or {}
+        return replace(self, categories=tuple(names[j] for j in numbers))
 
     @property
     def options(self) -> str:
@@ -85,7 +98,8 @@ _OPTIONS = {
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Feature columns of tables (default: all remaining columns of numbers).",
+            help="Feature columns of tables (default: all remaining columns of numbers; of text, "
+            "too, whose values repeat, if a ranker takes categories).",
         ),
     ],
     "doc_id": Annotated[

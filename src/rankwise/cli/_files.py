@@ -138,6 +138,21 @@ def first_index_of_model(path: Path) -> int | None:
     return None if summary is None else summary.first_index
 
 
+def text_columns_of(model: Any) -> dict[str, Any]:
+    """Columns of text that a fitted model knows by their names, and their categories."""
+    from rankwise.prediction import innermost
+
+    table = getattr(innermost(model), "columns_", None)
+    names = getattr(model, "feature_names_in_", None)
+    if table is None or names is None:
+        return {}
+    return {
+        str(names[j]): values
+        for j, values in {**table.nominal, **table.ordered}.items()
+        if any(isinstance(value, str) for value in values.tolist())
+    }
+
+
 def have_sizes(paths: Sequence[str]) -> bool:
     """Whether a file has a side file of group sizes."""
     from rankwise.datasets.readers.side_names import SIZES, side_file
@@ -251,6 +266,7 @@ def same_width(
     """
     first = read_files(paths[0], None, columns, None, layout.first_index)
     names = first.feature_names
+    columns = columns.as_in(first)
     rest = (read_files(files, None, columns, names, layout.first_index) for files in paths[1:])
     tables = [first, *rest]
     if names is not None:

@@ -95,14 +95,24 @@ def parts_of(
 ) -> list[Part]:
     """Files and rows of what :func:`rankwise.cli._data.load_folds` loaded; none of data sets."""
     if hasattr(loaded, "X"):
-        return [(data, loaded.X, False)]
+        return [(data, number_rows(loaded), False)]
     if test is not None:
-        parts: list[Part] = [(data, loaded.train.X, False), ([test], loaded.test.X, False)]
-        return parts if vali is None else [*parts, ([vali], loaded.vali.X, True)]
+        parts: list[Part] = [
+            (data, number_rows(loaded.train), False),
+            ([test], number_rows(loaded.test), False),
+        ]
+        return parts if vali is None else [*parts, ([vali], number_rows(loaded.vali), True)]
     files = expand_patterns(data)
     if all(Path(file).is_file() for file in files):  # cut into folds as LETOR does
-        return [(files, read_files(files, columns=columns).X, False)]
+        return [(files, number_rows(read_files(files, columns=columns)), False)]
     return []
+
+
+def number_rows(table: Any) -> Any:
+    """X without codes of categories: estimators that refuse missing values never see these."""
+    if not table.categories:
+        return table.X
+    return table.X[:, [j for j in range(table.n_features) if j not in table.categories]]
 
 
 def _first_bad_row(X: Any, kind: str, column: int | None) -> int | None:

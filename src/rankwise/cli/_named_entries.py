@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
-from rankwise.cli._arguments import ranker_entry, split_list
+from rankwise.cli._arguments import make_ranker, ranker_entry, split_list
 from rankwise.cli._errors import UsageError
 from rankwise.cli._files import LetorLayout, first_index_of, first_index_of_model
 
@@ -24,32 +24,40 @@ DEFAULT = (
 _COLUMN = "column:"
 
 
-def read_candidates(text: str | None, baseline: str | None) -> tuple[dict[str, Any], str | None]:
+def read_candidates(
+    text: str | None, baseline: str | None, random_state: int = 0
+) -> tuple[dict[str, Any], str | None]:
     """Parse the rankers to compare, by name, and the name of the baseline.
 
     Parameters
     ----------
     text : str, optional
-        Comma-separated entries: a key of the registry, "column:NAME", a file (a saved model or a
-        TREC run), or NAME=ENTRY. "all": all rankers without optional dependencies. Default:
-        ``DEFAULT``.
+        Comma-separated entries: a key of the registry, also with parameters as in
+        "auto(time_budget=20)", "column:NAME", a file (a saved model or a TREC run), or NAME=ENTRY.
+        "all": all rankers without optional dependencies. Default: ``DEFAULT``.
     baseline : str, optional
         Name or path of one of these entries, or a further entry.
+    random_state : int
+        Seed of rankers with parameters.
     """
+
+    def read(word: str) -> tuple[str, Any]:
+        return _candidate(word, random_state)
+
     if text is None:
-        return _put_baseline_first({key: key for key in DEFAULT}, {}, baseline, _candidate)
+        return _put_baseline_first({key: key for key in DEFAULT}, {}, baseline, read)
     words = split_list(text)
     if not words:
         raise UsageError("--rankers must name at least one ranker.")
     found: dict[str, Any] = {}
     names: dict[str, str] = {}
     for word in words:
-        for name, candidate in _every(word):
+        for name, candidate in _every(word, read):
             if name in found:
                 raise UsageError(f"--rankers names {name} twice: {text}. Rename one: NAME=ENTRY.")
             found[name] = candidate
             names[word] = name
-    return _put_baseline_first(found, names, baseline, _candidate)
+    return _put_baseline_first(found, names, baseline, read)
 
 
 def read_systems(
@@ -127,7 +135,7 @@ def number_columns(entries: Mapping[str, Any], data: Any, paths: Sequence[str]) 
     }
 
 
-def _every(word: str) -> list[tuple[str, Any]]:
+def _every(word: str, read: Callable[[str], tuple[str, Any]]) -> list[tuple[str, Any]]:
     from rankwise._registry import REGISTRY
 
     if word == ALL:
@@ -136,7 +144,7 @@ def _every(word: str) -> list[tuple[str, Any]]:
             for key, entry in REGISTRY.items()
             if entry.kind == "ranker" and not entry.extra
         ]
-    return [_candidate(word)]
+    return [read(word)]
 
 
 def _put_baseline_first(
@@ -171,7 +179,7 @@ def _place(word: str) -> str:
     return str(Path(entry).resolve()) if Path(entry).is_file() else entry
 
 
-def _candidate(word: str) -> tuple[str, Any]:
+def _candidate(word: str, random_state: int) -> tuple[str, Any]:
     """Name and ranker of one entry."""
     from rankwise.datasets import Run
 
@@ -184,6 +192,14 @@ def _candidate(word: str) -> tuple[str, Any]:
         if not (isinstance(found, Run) or hasattr(found, "predict")):
             raise UsageError(f"{str(path)!r} holds scores, which have no folds. Name a TREC run.")
         return name or _stem(path), found
+    key, parenthesis, rest = entry.partition("(")
+    if parenthesis and rest.endswith(")"):
+        settings = split_list(rest[:-1])
+        if not all("=" in text for text in settings):
+            raise UsageError(
+                f"{entry!r} must be RANKER(NAME=VALUE,…), such as auto(time_budget=20)."
+            )
+        return name or entry, make_ranker(key.strip(), settings, random_state)
     if any(letter in entry for letter in "./\\"):
         raise UsageError(f"{entry!r} is not a file. Name a saved model, a TREC run or a ranker.")
     ranker_entry(entry)
@@ -204,9 +220,10 @@ def _system(word: str) -> tuple[str, Any]:
 
 
 def _split_name(word: str) -> tuple[str, str]:
-    """Name (empty if missing) and entry in NAME=ENTRY."""
+    """Name (empty if missing) and entry in NAME=ENTRY; not in KEY(NAME=VALUE)."""
     name, equals, entry = word.partition("=")
-    return (name, entry) if equals and name and not Path(word).is_file() else ("", word)
+    is_named = equals and name and "(" not in name and not Path(word).is_file()
+    return (name, entry) if is_named else ("", word)
 
 
 def _stem(path: Path) -> str:

@@ -44,7 +44,11 @@ Ranker = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the ranker; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Parameter of the ranker; repeatable. 'rankwise list --ranker RANKER' lists them.",
+    ),
 ]
 SelectBy = Annotated[
     str | None,

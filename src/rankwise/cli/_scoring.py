@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from rankwise.cli._files import (
     exists,
     have_sizes,
     table_words,
+    text_columns_of,
 )
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.table_columns import Columns
@@ -55,6 +56,7 @@ def chunks_to_score(
     """
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
+    columns = replace(columns, categories=tuple(text_columns_of(estimator)))
     if len(data) == 1 and not exists(data[0]):
         return _slices(load_table(data, n_features, columns))
     if are_tables(data, columns):
@@ -111,6 +113,16 @@ def predict_rows(
             raise ValueError(f"{where}{error}") from None
         yield ChunkPrediction(values, chunk.qid, chunk.doc_ids, row)
         row += chunk.n_rows
+
+
+def join_chunk_rows(chunks: Sequence[Chunk]) -> Any:
+    """X of all chunks, as one matrix or frame."""
+    parts: Any = [chunk.X for chunk in chunks]
+    if hasattr(parts[0], "column_names"):
+        import pyarrow as pa
+
+        return pa.concat_tables(parts).unify_dictionaries()
+    return join_rows(parts)
 
 
 def _slices(table: Any) -> Iterator[Chunk]:

@@ -75,9 +75,9 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Comma-separated rankers: names of 'rankwise list rankers', saved models, TREC "
-            "runs, column:NAME, any of these as NAME=ENTRY, or 'all' "
-            f"(default: {', '.join(DEFAULT)}).",
+            help="Comma-separated rankers: names of 'rankwise list rankers', also with parameters "
+            "as in 'auto(time_budget=20)', which then are not tuned; saved models, TREC runs, "
+            f"column:NAME, any of these as NAME=ENTRY, or 'all' (default: {', '.join(DEFAULT)}).",
             autocompletion=complete.rankers,
         ),
     ] = None,
@@ -136,14 +136,17 @@ def compare(
         raise UsageError(
             "--correction max-t needs t statistics. Use --test t, or --correction holm."
         )
-    candidates, against = read_candidates(rankers, baseline)
+    candidates, against = read_candidates(rankers, baseline, random_state)
     wanted = read_measures(measures, preset)
     sizes = None if learning_curve is None else _read_sizes(learning_curve)
     if select_by is not None:
         read_measures(select_by, preset)
     check_outputs(report, table)
     columns = replace(
-        columns, score_columns=columns_of(candidates), unjudged=read_unjudged(unjudged)
+        columns,
+        score_columns=columns_of(candidates),
+        unjudged=read_unjudged(unjudged),
+        categories=any(map(_takes_categories, candidates.values())),
     )
     loaded, n_folds = load_folds(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
@@ -192,6 +195,21 @@ def compare(
             if path is not None:
                 typer.echo(f"\n{path}")
     exit_if_failed(board)
+
+
+def _takes_categories(candidate: Any) -> bool:
+    """Whether a ranker that is a key or an object takes columns of text."""
+    from rankwise._registry import RANKING
+    from rankwise.selection.category_rows import takes_categories
+
+    if not isinstance(candidate, str):
+        return takes_categories(candidate)
+    if candidate not in RANKING:
+        return False
+    try:
+        return takes_categories(RANKING[candidate].load()())
+    except ImportError:  # of an extra, and compare says so
+        return False
 
 
 def run(rankers: dict[str, Any], data: Any, **options: Any) -> Leaderboard:

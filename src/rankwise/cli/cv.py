@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli._arguments import compares_rows, make_ranker, read_measures
@@ -48,11 +49,13 @@ def cv(
     parameters; only open values (C=val, early stopping) are chosen on validation parts.
     """
     from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.selection.category_rows import takes_categories
 
     wanted = read_measures(measures, preset)
     if select_by is not None:
         read_measures(select_by, preset)
     estimator = make_ranker(ranker, set_, random_state)
+    columns = replace(columns, categories=takes_categories(estimator))
     loaded, n_folds = load_folds(data, cv, columns=columns)
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)

@@ -82,11 +82,13 @@ def fit(
     from rankwise.datasets import summarise_rows
     from rankwise.persistence import save
     from rankwise.selection import tune
+    from rankwise.selection.category_rows import rows_for, takes_categories
 
     estimator = make_ranker(ranker, set_, random_state)
     by = select_by or getattr(estimator, "measure", None)
     measures = {} if by is None else read_measures(by, preset)
     check_target(out, "--out")
+    columns = replace(columns, categories=takes_categories(estimator))
     train, validation = load_training(data, vali_data, columns)
     if by is None:
         by = GRADED if is_graded(train.y) else MISRANKING
@@ -104,11 +106,12 @@ def fit(
     by_measure = "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
+        X, names = rows_for(tuned.estimator, train)
         rows = summarise_rows(
-            train.X,
+            X,
             train.qid,
             model=tuned.estimator,
-            feature_names=train.feature_names,
+            feature_names=names,
             random_state=random_state,
         )
     save(tuned.estimator, out, rows=replace(rows, first_index=first_index_of(train, data)))

@@ -77,11 +77,10 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     """Report what moved in DATA since the training of a model, and exit with 1 if anything did."""
     import numpy as np
 
-    from rankwise.cli._scoring import chunks_to_score
+    from rankwise.cli._scoring import chunks_to_score, join_chunk_rows
     from rankwise.persistence import load
     from rankwise.selection import find_drift
     from rankwise.streams.cutter import join_ids
-    from rankwise.typing import join_rows
 
     check_model_file(path)
     summary = read_row_summary(path)
@@ -95,7 +94,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
         chunks = list(chunks_to_score(data, columns, model, summary.first_index))
         if not chunks:
             raise JobError(f"{', '.join(data)} has no rows to compare.")
-        X = join_rows([chunk.X for chunk in chunks])
+        X = join_chunk_rows(chunks)
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else np.arange(len(X))
         report = find_drift(summary, X, qid, model=model)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from rankwise.cli import _completion as complete
+from rankwise.cli._arguments import make_ranker
+from rankwise.cli._errors import UsageError
 from rankwise.cli._options import Json
-from rankwise.cli._output import print_json, print_table
+from rankwise.cli._output import print_json, print_table, terminal_width
+
+INDENT = "    "
 
 
 class What(StrEnum):
@@ -23,9 +31,24 @@ class What(StrEnum):
 
 def list_(
     what: Annotated[What | None, typer.Argument(help="Kind of entries (default: all).")] = None,
+    ranker: Annotated[
+        str | None,
+        typer.Option(
+            help="List the parameters of this ranker instead, for --set and --rankers.",
+            autocompletion=complete.ranker,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """List rankers, measures, presets, data sets, and estimators for labels and costs."""
+    """List rankers, measures, presets, data sets, and estimators for labels and costs.
+
+    With --ranker, list the parameters of one ranker, with the values that commands give them.
+    """
+    if ranker is not None:
+        if what is not None:
+            raise UsageError(f"--ranker lists parameters, not {what.value}. Drop one of them.")
+        _list_parameters(ranker, json)
+        return
     chosen = list(What) if what is None else [what]
     listed = {kind.value: _LISTS[kind]() for kind in chosen}
     if json:
@@ -40,6 +63,46 @@ def list_(
             title=f"{kind.value} {_HINTS[kind]}",
             right=("rows", "queries", "features", "folds"),
         )
+
+
+def _list_parameters(ranker: str, json: bool) -> None:
+    """Print the parameters of a ranker."""
+    estimator = make_ranker(ranker, None, 0)
+    described = _described_parameters(type(estimator))
+    rows = [
+        {"name": name, "value": value, "values": kind, "meaning": meaning}
+        for name, value in estimator.get_params(deep=False).items()
+        for kind, meaning in [described.get(name, ("", ""))]
+    ]
+    if json:
+        print_json({"parameters": rows})
+        return
+    typer.echo(f"parameters of {ranker} (for --set NAME=VALUE)\n")
+    width = terminal_width() or 100
+    for row in rows:
+        typer.echo(f"{row['name']}={row['value']}: {row['values']}")
+        if row["meaning"]:
+            typer.echo(
+                textwrap.fill(
+                    row["meaning"], width, initial_indent=INDENT, subsequent_indent=INDENT
+                )
+            )
+
+
+def _described_parameters(kind: type) -> dict[str, tuple[str, str]]:
+    """Values and the first sentence of the meaning of each parameter, by the class's docstring."""
+    _, _, rest = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
+    section = re.split(r"\n\n\w[\w ]*\n---", rest)[0]
+    found = {}
+    for entry in re.split(r"\n(?=\w)", section):
+        head, _, text = entry.partition("\n")
+        names, _, values = head.partition(" : ")
+        # Marks of the documentation's pages say nothing in a terminal.
+        plain = re.sub(r":\w+:|`|\s*\[\d+\]_", "", " ".join(text.split()))
+        first = re.split(r"(?<=\.)\s(?=[^a-z])", plain, maxsplit=1)[0]
+        for name in names.split(", "):
+            found[name] = (" ".join(re.sub(r",\s*default=.*", "", values).split()), first)
+    return found
 
 
 def _rankers() -> list[dict[str, Any]]:

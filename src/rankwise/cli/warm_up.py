@@ -59,14 +59,20 @@ def _score(path: str) -> None:
     import numpy as np
 
     from rankwise.checks.named_columns import frame_for
+    from rankwise.cli._files import text_columns_of
+    from rankwise.datasets.category_columns import category_frame
     from rankwise.persistence import load
     from rankwise.prediction import scores_of
 
     model = load(path)
-    names = getattr(model, "feature_names_in_", None)
+    known = getattr(model, "feature_names_in_", None)
+    names = None if known is None else [str(name) for name in known]
+    texts = text_columns_of(model)
     for n in _SIZES:
         X: Any = np.zeros((n, getattr(model, "n_features_in_", 1)))
-        rows = frame_for(model, X, None if names is None else [str(name) for name in names])
+        rows = frame_for(model, X, names)
+        if names is not None and texts:
+            rows = category_frame(X, names, {names.index(name): texts[name] for name in texts})
         with warnings.catch_warnings():
             # The columns of zeros are those of the model.
             warnings.filterwarnings("ignore", "X does not have valid feature names")

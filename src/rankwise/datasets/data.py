@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.checks.unjudged_label import check_unjudged
+from rankwise.datasets.category_columns import join_coded
 from rankwise.groups import QueryGroups
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
 from rankwise.typing import Float64Array, Matrix, join_rows
@@ -52,6 +53,10 @@ class RankingData:
         False for rows without a judgement, whose ``y`` becomes NaN. They are ranked and count as
         not relevant where scores are evaluated, and are left out where rankers are fitted
         (:func:`rankwise.compare`). None: every row is judged.
+    categories : dict of int to ndarray, or None
+        Categories of columns of text, by column. The column of X holds their places in this list,
+        NaN for missing ones. Estimators that take categories get a frame with the text; the others
+        get X without these columns (:func:`rankwise.compare`).
     """
 
     X: Matrix
@@ -66,6 +71,7 @@ class RankingData:
     score_columns: dict[str, Float64Array] | None = None
     missed: RankingData | None = None
     judged: np.ndarray[Any, Any] | None = None
+    categories: dict[int, np.ndarray[Any, Any]] | None = None
 
     def __post_init__(self) -> None:
         shape = getattr(self.X, "shape", None)
@@ -137,6 +143,7 @@ class RankingData:
         features: Sequence[str] | None = None,
         score_columns: Sequence[str] = (),
         unjudged: float | Literal["missing"] | None = None,
+        categories: bool | Sequence[str] = False,
         dtype: DTypeLike = np.float32,
         name: str = "",
     ) -> RankingData:
@@ -165,6 +172,10 @@ class RankingData:
         unjudged : number or "missing", optional
             Label of rows without a judgement, such as -1; "missing": an empty cell or NaN. See
             ``judged``. None: every row needs a label.
+        categories : bool or sequence of str
+            Columns of text that are features, see ``categories`` above. True: all that have at most
+            255 different values, in two rows or more on average, or that ``features`` names;
+            columns of dates are then left out with a warning. False: none.
         dtype : float32 or float64
             Type of X. Missing values become NaN; numbers that exceed the type are an error.
         name : str
@@ -199,7 +210,9 @@ class RankingData:
         """
         from rankwise.datasets.table_columns import Roles, read_frame  # loads narwhals
 
-        roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged)
+        roles = Roles(
+            label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories
+        )
         columns, rows = read_frame(frame, roles, dtype)
         return cls.from_rows(rows, columns.features, name, unjudged)
 
@@ -219,6 +232,7 @@ class RankingData:
             rows.sample_weight,
             name,
             score_columns=rows.score_columns or None,
+            categories=rows.categories or None,
         )
         return data if unjudged is None else data.mark_unjudged(unjudged)
 
@@ -305,6 +319,7 @@ class RankingData:
             else {name: column[rows] for name, column in self.score_columns.items()},
             self._take_missed(self.qid[rows]),
             pick(self.judged),
+            self.categories,
         )
 
     def _take_missed(self, qid: np.ndarray[Any, Any]) -> RankingData | None:
@@ -372,11 +387,15 @@ def join_data(parts: Sequence[RankingData], name: str) -> RankingData:
     if None not in scores:
         whole = {key: join_rows([columns[key] for columns in scores]) for key in scores[0]}
     names: dict[str, Any] = {"name": name, "score_columns": whole}
+    values = {what: joined(what) for what in columns}
+    if parts[0].categories:
+        coded: Any = [(part.X, part.categories) for part in parts]
+        values["X"], names["categories"] = join_coded(coded)
     if any(part.judged is not None for part in parts):
         names["judged"] = join_rows(
             [np.ones(len(p), bool) if p.judged is None else p.judged for p in parts]
         )
-    return replace(parts[0], **{what: joined(what) for what in columns}, **names)
+    return replace(parts[0], **values, **names)
 
 
 @dataclass(frozen=True, eq=False)

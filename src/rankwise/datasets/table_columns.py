@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankwise.checks.frames import (
+    TIMES,
     check_no_times,
     check_unique,
     kind_of,
@@ -25,6 +26,7 @@ from rankwise.checks.frames import (
 )
 from rankwise.checks.row_errors import RowError
 from rankwise.checks.unjudged_label import check_unjudged
+from rankwise.datasets.category_columns import are_categories, encode_texts, join_coded
 from rankwise.datasets.column_names import (
     DOCUMENT_LAST,
     DOCUMENT_NAMES,
@@ -48,6 +50,9 @@ from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 MOST_LISTED = 12
+TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
+# What columns hold that may be categories.
+_TEXTS = ("text", "categories")
 # Names that pandas makes up, for an index that was written as a column, in CSV without a name.
 _PANDAS_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 
@@ -55,6 +60,8 @@ _PANDAS_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 Role = str | Literal[False] | None
 # Name of each column, and the type of its values if they are not numbers.
 Kinds = Mapping[str, str | None]
+# Columns of text that are categories; True: those whose values repeat.
+CategoryRole = bool | Sequence[str]
 
 
 class IgnoredColumnsWarning(UserWarning):
@@ -71,10 +78,14 @@ class Roles(NamedTuple):
     features: Sequence[str] | None = None
     score_columns: tuple[str, ...] = ()
     unjudged: Any = None
+    categories: CategoryRole = False
 
 
 class TableRows(NamedTuple):
-    """Values of the columns of a table; None if there is no such column."""
+    """Values of the columns of a table; None if there is no such column.
+
+    ``categories`` are those of the columns of X that hold codes.
+    """
 
     X: NDArray[Any]
     y: Float64Array | None
@@ -82,6 +93,7 @@ class TableRows(NamedTuple):
     sample_weight: Float64Array | None
     doc_ids: NDArray[Any] | None
     score_columns: dict[str, Float64Array]
+    categories: dict[int, NDArray[Any]]
 
     @classmethod
     def join(cls, parts: Sequence[TableRows]) -> TableRows:
@@ -91,10 +103,11 @@ class TableRows(NamedTuple):
         if parts[0].qid is not None and len({part.qid.dtype.kind for part in parts}) > 1:  # type: ignore[union-attr]
             # Signed and unsigned integers together would become floats.
             parts = [part._replace(qid=part.qid.astype(object)) for part in parts]  # type: ignore[union-attr]
-        *columns, scores = zip(*parts, strict=True)
+        X, categories = join_coded([(part.X, part.categories) for part in parts])
+        _, *columns, scores, _ = zip(*parts, strict=True)
         joined: Any = [None if c[0] is None else np.concatenate(c) for c in columns]
         named = {name: np.concatenate([part[name] for part in scores]) for name in scores[0]}
-        return cls._make([*joined, named])
+        return cls._make([X, *joined, named, categories])
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,8 @@ class Columns:
     """Columns of a table by role; None if there is no such column.
 
     ``flags`` are features written as true and false in a text file. ``may_miss_labels``: whether
-    missing labels are NaN instead of an error.
+    missing labels are NaN instead of an error. ``categories`` are features that hold text, which
+    become codes.
     """
 
     label: str | None
@@ -113,6 +127,7 @@ class Columns:
     score_columns: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
     may_miss_labels: bool = False
+    categories: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -125,8 +140,11 @@ class Columns:
         features: Sequence[str] | None = None,
         score_columns: Sequence[str] = (),
         unjudged: Any = None,
+        categories: CategoryRole = False,
     ) -> Columns:
         """Assign columns by name; None: the usual name; False: no such column.
+
+        ``categories``: features that are categories; True: features that hold text.
 
         Raises
         ------
@@ -165,10 +183,17 @@ class Columns:
                     IgnoredColumnsWarning,
                     stacklevel=callers_level(),
                 )
-            features = choose_features({name: kinds[name] for name in left if name not in index})
+            kept = {name: kinds[name] for name in left if name not in index}
+            features = choose_features(kept, with_text=categories is True)
         _check_columns("features", features, columns)
         may_miss = unjudged is not None and check_unjudged(unjudged) is None
-        return cls(*roles, list(features), tuple(score_columns), may_miss_labels=may_miss)
+        if isinstance(categories, bool):
+            texts = [name for name in features if kinds[name] in _TEXTS]
+            categories = texts if categories else ()
+        return cls(
+            *roles, list(features), tuple(score_columns), may_miss_labels=may_miss,
+            categories=frozenset(categories) & {*features},
+        )  # fmt: skip
 
     @classmethod
     def unjudged(
@@ -178,6 +203,7 @@ class Columns:
         doc_id: str | None = None,
         features: Sequence[str] | None = None,
         *,
+        categories: Sequence[str] = (),
         fitted: bool = False,
     ) -> Columns:
         """Columns of rows to score; the query is optional, and labels and weights are not read.
@@ -190,6 +216,8 @@ class Columns:
             Columns of queries and document ids.
         features : sequence of str, optional
             Feature columns.
+        categories : sequence of str
+            Features that hold text.
         fitted : bool
             Whether the features are those of a fitted model; only used in messages.
 
@@ -209,7 +237,7 @@ class Columns:
             unread = {*LABEL_NAMES, *WEIGHT_NAMES}
             kinds = {name: kind for name, kind in kinds.items() if name.lower() not in unread}
         found = _choose_if_there("qid", qid, QUERY_NAMES, columns, QUERY_LAST)
-        return cls.of(kinds, False, found or False, doc_id, False, features)
+        return cls.of(kinds, False, found or False, doc_id, False, features, categories=categories)
 
     def names(self) -> list[str]:
         """Columns to read, each once."""
@@ -231,7 +259,11 @@ class Columns:
             return table.get_column(original[named])
 
         X = np.empty((len(table), len(self.features)), dtype=check_float_type(dtype))
+        categories = {}
         for j, feature in enumerate(self.features):
+            if feature in self.categories:
+                X[:, j], categories[j] = encode_texts(column(feature))
+                continue
             values = read_numbers("features", feature, column(feature))
             with np.errstate(over="ignore"):  # checked below
                 X[:, j] = values
@@ -244,7 +276,32 @@ class Columns:
             None if weight is None else read_finite("sample_weight", weight, column(weight)),
             None if self.doc_id is None else read_document_ids(self.doc_id, column(self.doc_id)),
             {name: read_finite("scores", name, column(name)) for name in self.score_columns},
+            categories,
         )
+
+    def without_free_text(self, rows: TableRows) -> tuple[Columns, TableRows]:
+        """The columns and rows without text that repeats too little for categories; it warns."""
+        free = [
+            j for j, known in rows.categories.items() if not are_categories(rows.X[:, j], known)
+        ]
+        if not free:
+            return self, rows
+        names = [self.features[j] for j in free]
+        chosen = setting("features", self.features if len(self.features) <= MOST_LISTED else ...)
+        warnings.warn(
+            "columns of text whose values hardly repeat are not used as features: "
+            f"{list_names(names)}. Name the columns to use them as categories: {chosen}.",
+            IgnoredColumnsWarning,
+            stacklevel=callers_level(),
+        )
+        kept = [j for j in range(len(self.features)) if j not in free]
+        categories = {kept.index(j): known for j, known in rows.categories.items() if j in kept}
+        columns = replace(
+            self,
+            features=[self.features[j] for j in kept],
+            categories=self.categories - {*names},
+        )
+        return columns, rows._replace(X=rows.X[:, kept], categories=categories)
 
     def _labels(self, name: str, column: nw.Series[Any]) -> Float64Array:
         """Labels, NaN where one may be missing."""
@@ -275,7 +332,8 @@ def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, Tab
     columns = Columns.of(frame_kinds(table), *roles)
     if isinstance(table, nw.LazyFrame):
         table = table.select(columns.names()).collect()
-    return columns, columns.read(table, dtype)
+    rows = columns.read(table, dtype)
+    return columns.without_free_text(rows) if roles.features is None else (columns, rows)
 
 
 def is_frame(data: Any) -> bool:
@@ -296,24 +354,31 @@ def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str |
     return {str(name): kind for name, kind in kinds.items()}
 
 
-def choose_features(kinds: Kinds) -> list[str]:
-    """Columns that hold numbers; a warning names the others.
+def choose_features(kinds: Kinds, *, with_text: bool = False) -> list[str]:
+    """Columns that hold numbers and, with ``with_text``, text; a warning names the others.
 
     Raises
     ------
     ValueError
-        If a column holds dates or the like, or numbers with few exceptions.
+        If a column holds numbers with few exceptions, or without ``with_text``, dates or the like.
     """
-    numbers = [name for name, kind in kinds.items() if kind is None]
-    chosen = setting("features", numbers if len(numbers) <= MOST_LISTED else ...)
+    texts = _TEXTS if with_text else ()
+    chosen_names = [name for name, kind in kinds.items() if kind is None or kind in texts]
+    chosen = setting("features", chosen_names if len(chosen_names) <= MOST_LISTED else ...)
+    if with_text:  # for estimators that leave out dates in frames, too
+        times = {name: kind for name, kind in kinds.items() if kind in TIMES}
+        warn_of_ignored({name: str(kind) for name, kind in times.items()}, TIMES_FIX)
+        kinds = {name: kind for name, kind in kinds.items() if name not in times}
     check_no_times(kinds, f": {chosen}")
     for name, kind in kinds.items():
         if kind is not None and ", but " in kind:
             raise ValueError(
                 f"column {name!r} holds {kind}. Correct it, or leave the column out: {chosen}."
             )
-    warn_of_ignored({name: kind for name, kind in kinds.items() if kind is not None})
-    return numbers
+    warn_of_ignored(
+        {name: kind for name, kind in kinds.items() if kind is not None and kind not in texts}
+    )
+    return chosen_names
 
 
 def warn_of_ignored(kinds: Mapping[str, str], fix: str | None = None) -> None:

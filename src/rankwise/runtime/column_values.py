@@ -54,6 +54,10 @@ def convert_to_array(values: Any) -> NDArray[Any]:
     """Read any column as an array, also those that NumPy refuses; masked values become None."""
     if isinstance(values, np.ma.MaskedArray):
         return np.asarray(_unmask(values))
+    if hasattr(getattr(values, "type", None), "index_type") and hasattr(values, "chunks"):
+        # Of all chunks at once, Arrow gives the last entry of a dictionary for missing values.
+        chunks = [np.asarray(chunk) for chunk in values.chunks]
+        return np.concatenate(chunks) if chunks else np.empty(0, object)
     if str(getattr(values, "dtype", "")) not in _NOT_IN_NUMPY:
         return np.asarray(values)
     listed = values.to_list()

@@ -21,6 +21,7 @@ from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.candidates import Candidate, convert_to_candidates, score_columns
+from rankwise.selection.category_rows import takes_categories
 from rankwise.selection.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
@@ -80,7 +81,9 @@ def compare(
     label, qid, doc_id : str, optional
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
-        Feature columns of a frame; None: all remaining columns of numbers.
+        Feature columns of a frame; None: all remaining columns of numbers. If a ranker takes
+        categories, columns of text are features too, as in :meth:`RankingData.from_frame` with
+        ``categories=True``; the other rankers do without them, with a note.
     unjudged : number or "missing", optional
         Label of rows without a judgement, such as -1; "missing": an empty label or NaN. None: every
         row needs a label, unless the data say which rows are judged (``RankingData.judged``).
@@ -202,6 +205,7 @@ def compare(
         doc_id=doc_id,
         unjudged=unjudged,
         score_columns=score_columns(candidates),
+        categories=any(takes_categories(candidate.estimator) for candidate in candidates),
     )
     folds = convert_to_folds(data, cv, random_state=random_state)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)

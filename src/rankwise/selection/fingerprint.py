@@ -55,6 +55,8 @@ def data_fingerprint(data: RankingData) -> str:
         parts += [data.missed.y, data.missed.qid]
     if data.judged is not None:
         parts.append(data.judged)
+    for column, known in sorted((data.categories or {}).items()):
+        parts += [np.array([column]), known]
     for part in parts:
         _update(hasher, part)
     return hasher.hexdigest()[:32]

@@ -19,6 +19,7 @@ from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.prediction import Predictions
 from rankwise.runtime.vocabulary import did_you_mean
+from rankwise.selection.category_rows import rows_for
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.measured import Measurement
 from rankwise.typing import Float64Array
@@ -123,7 +124,12 @@ class ColumnScores:
             raise ValueError(
                 f"{COLUMN}{self.name} must name a feature or a score column of the data. {hint}"
             )
-        values = data.X[:, [names.index(self.name)]]
+        number = names.index(self.name)
+        if number in (data.categories or ()):
+            raise ValueError(
+                f"{COLUMN}{self.name} must name a column of numbers, and this one holds text."
+            )
+        values = data.X[:, [number]]
         dense = values if isinstance(values, np.ndarray) else values.toarray()
         scores = dense[:, 0].astype(np.float64)
         if not np.isfinite(scores).all():
@@ -199,10 +205,12 @@ def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
     For a frozen model, columns are chosen by name if the data have all of them. Other models were
     fitted on the same columns. A pipeline that was fitted on a frame gets a frame.
     """
-    X, names = data.X, data.feature_names
+    X, names = rows_for(model, data)
     wanted = getattr(model, "feature_names_in_", None)
     if isinstance(model, FrozenEstimator) and names is not None and wanted is not None:
         wanted = [str(name) for name in wanted]
         if wanted != names and {*wanted} <= {*names}:
-            X, names = X[:, [names.index(name) for name in wanted]], wanted
+            places = [names.index(name) for name in wanted]
+            X = X.select(wanted) if hasattr(X, "column_names") else X[:, places]
+            names = wanted
     return frame_for(unfreeze(model), X, names), names

@@ -215,11 +215,17 @@ def _rows(part: Any) -> Int64Array:
 
 
 def convert_to_judged(
-    data: Any, *, score_columns: Sequence[str] = (), unjudged: Any = None, **columns: Any
+    data: Any,
+    *,
+    score_columns: Sequence[str] = (),
+    unjudged: Any = None,
+    categories: bool = False,
+    **columns: Any,
 ) -> Any:
     """Convert a frame with named columns to judged data; other data are returned unchanged.
 
-    ``unjudged`` is the label of rows without a judgement, also of a RankingData.
+    ``unjudged`` is the label of rows without a judgement, also of a RankingData. ``categories``:
+    whether columns of text are features.
 
     Raises
     ------
@@ -228,7 +234,11 @@ def convert_to_judged(
     """
     named = {name: column for name, column in columns.items() if column is not None}
     if is_frame(data):
-        words: dict[str, Any] = {"score_columns": score_columns, "unjudged": unjudged}
+        words: dict[str, Any] = {
+            "score_columns": score_columns,
+            "unjudged": unjudged,
+            "categories": categories,
+        }
         return RankingData.from_frame(data, **words, **named)
     if named:
         names, verb = " and ".join(named), "name" if len(named) > 1 else "names"

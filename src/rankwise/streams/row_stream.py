@@ -120,6 +120,11 @@ def stream(
     if isinstance(source, RowStream):
         return source
     if isinstance(source, RankingData):
+        if source.categories:
+            raise ValueError(
+                "streams hold columns of numbers, but the data have categories. Read the table "
+                "without categories, or encode them as numbers."
+            )
         return InMemory(source, chunk_rows)
     roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features)

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.checks.frames import collect_frame
 from rankwise.checks.row_errors import RowError
+from rankwise.datasets.category_columns import category_frame
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited_errors import name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
@@ -230,7 +231,8 @@ def chunks_of(batches: Iterable[Any], columns: Columns, dtype: DTypeLike) -> Ite
 
 
 def _chunk_of(rows: TableRows, columns: Columns) -> Chunk:
-    return Chunk(rows.X, rows.y, rows.qid, rows.sample_weight, columns.features, rows.doc_ids)
+    X = category_frame(rows.X, columns.features, rows.categories) if rows.categories else rows.X
+    return Chunk(X, rows.y, rows.qid, rows.sample_weight, columns.features, rows.doc_ids)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

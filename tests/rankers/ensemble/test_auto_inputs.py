@@ -15,11 +15,12 @@ from sklearn.model_selection import GroupKFold
 import rankwise
 from rankwise import AutoRanker, RidgeRanker
 from rankwise.datasets import IgnoredColumnsWarning
-from rankwise.explain import explain_pair
-from rankwise.export import ExportError, to_onnx
+from rankwise.explain import explain_pair, explain_scores
+from rankwise.export import ExportError, to_onnx, verify
 from rankwise.features.category_indicators import append_indicators, frequent_categories
 from rankwise.rankers.ensemble import auto, auto_trials
 from rankwise.rankers.ensemble.auto_budget import TimeBudget
+from rankwise.rankers.ensemble.auto_rows import fit_scaling
 from rankwise.rankers.ensemble.auto_trials import settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 2, "random_state": 0, "n_jobs": 1}
@@ -196,6 +197,78 @@ def test_progress_leaderboard_and_reasons(capsys):
     assert all(row["low"] < row["value"] < row["high"] for row in board)
 
 
+# A value other than the default of each parameter; a new parameter fails here until it has one.
+OTHER_VALUES = {
+    "time_budget": None,
+    "measure": "AP",
+    "n_trials": 5,
+    "cv": 3,
+    "query_weight": "query",
+    "clock": "cpu",
+    "random_state": 7,
+    "n_jobs": 2,
+    "verbose": True,
+}
+
+
+@pytest.mark.parametrize("name", AutoRanker().get_params())
+def test_every_parameter_is_saved_exported_and_explained(name, tmp_path):
+    assert OTHER_VALUES[name] != AutoRanker().get_params()[name]
+    ranker = AutoRanker(**SMALL | {"n_trials": 4, name: OTHER_VALUES[name]})
+    ranker.fit(NUMBERS, Y, qid=QID)
+    rankwise.save(ranker, tmp_path / "m")
+    again = rankwise.load(tmp_path / "m")
+    assert again.get_params() == ranker.get_params()
+    assert again.report() == ranker.report()
+    np.testing.assert_array_equal(again.predict(NUMBERS), ranker.predict(NUMBERS))
+    to_onnx(ranker, tmp_path / "m.onnx")
+    certificate = verify(ranker, tmp_path / "m.onnx", NUMBERS, qid=QID)
+    assert certificate.largest_difference < 1e-4, str(certificate)
+    told = explain_scores(ranker, NUMBERS[:5], NUMBERS[5:15])
+    total = told.expected + told.values.sum(axis=1)
+    np.testing.assert_allclose(total, ranker.predict(NUMBERS[:5]), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "choice"),
+    [
+        ({"n_trials": 2}, "The scores of 2 of 2 trials are blended, with nDCG@10 = 0."),
+        ({"n_trials": 2, "measure": "AP"}, "trials are blended, with AP = 0."),
+        ({"n_trials": 2, "measure": "Misranking"}, "trials are blended, with Misranking = 0."),
+        ({"n_trials": 1}, "Only ridge was tried, with nDCG@10 = 0."),
+    ],
+)
+def test_reports_name_the_measure_as_it_is(options, choice):
+    ranker = AutoRanker(None, cv=2, random_state=0, **options).fit(NUMBERS, Y, qid=QID)
+    text = ranker.report()
+    assert choice in text
+    assert "-0." not in text
+    assert ("No other trial was asked for." in text) == (options["n_trials"] == 1)
+
+
+def test_reports_say_if_time_passed_outside_of_trials(monkeypatch):
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.01
+        return now[0]
+
+    monkeypatch.setitem(auto.CLOCKS, "cpu", clock)
+    given = {"cv": 2, "random_state": 0, "clock": "cpu", "n_trials": 4}
+    monkeypatch.setattr(auto, "fit_scaling", lambda X: _late(now, X))
+    ranker = AutoRanker(2.0, **given).fit(NUMBERS, Y, qid=QID)
+    *_, note, choice = ranker.report().splitlines()
+    assert note.startswith("note: 3.")
+    assert "s passed outside of the trials. The first fit compiles kernels; fit again, or" in note
+    assert "Only ridge was tried" in choice
+    assert "time_budget was too short for 3 others." in choice
+
+
+def _late(now, X):
+    now[0] += 3.0
+    return fit_scaling(X)
+
+
 def test_explanations_take_categories_and_exports_refuse_them(tmp_path):
     X = _frame()
     ranker = AutoRanker(**SMALL).fit(X, Y, qid=QID)
@@ -258,7 +331,8 @@ def test_trials_are_not_started_if_they_must_take_longer(monkeypatch):
     ridge, svm, _, nodes = islice(settings("nDCG@10", True, 0, 1), 4)
     assert ridge.least_seconds([(10_000, 30_000), (20_000, 10_000)]) == pytest.approx(600)
     assert svm.least_seconds([(10_000, 30_000)]) == 0
-    assert nodes.least_seconds([(10, 20_000), (10, 20_000)]) == pytest.approx(4)
+    assert nodes.least_seconds([(10, 20_000), (10, 20_000)]) == pytest.approx(4, rel=1e-3)
+    assert nodes.least_seconds([(2000, 10), (2000, 10)]) == pytest.approx(0.302)
     monkeypatch.setattr(auto_trials, "_SECONDS_A_CUBE", 1e6)
     monkeypatch.setattr(auto_trials, "_SECONDS_A_WEIGHT", 1e6)
     given = {"cv": 2, "random_state": 0}

@@ -271,7 +271,9 @@ def read_delimited(
                 file.text  # noqa: B018 (raises if the text itself is invalid)
             tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
-        layouts = refine_by_cells(files, columns, may_ignore=roles.features is None)
+        layouts = refine_by_cells(
+            files, columns, may_ignore=roles.features is None, with_text=roles.categories is True
+        )
         columns = replace(layouts[0], flags=frozenset())
         tables = []
         for file, layout in zip(files, layouts, strict=True):
@@ -362,8 +364,8 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
 
 
 def arrow_types(columns: Columns) -> dict[str, Any]:
-    """Types for reading: text for ids, booleans for flags, numbers for all other columns."""
-    ids = dict.fromkeys((columns.qid, columns.doc_id), pa.string())
+    """Types for reading: text for ids and categories, booleans for flags, else numbers."""
+    ids = dict.fromkeys((columns.qid, columns.doc_id, *columns.categories), pa.string())
     kinds = dict.fromkeys(columns.flags, pa.bool_()) | ids
     return {name: kinds.get(name, pa.float64()) for name in columns.names()}
 
@@ -373,9 +375,12 @@ def refine_by_cells(
     columns: Columns,
     *,
     may_ignore: bool,
+    with_text: bool = False,
     most_batches: int | None = None,
 ) -> list[Columns]:
     """Refine columns by their cells: flags are true or false, and text is not a feature.
+
+    With ``with_text``, text is a category.
 
     A label that is not a number is an error.
 
@@ -399,12 +404,13 @@ def refine_by_cells(
         If a column has decimal commas or dates.
     """
     label = columns.label
-    names = [*columns.features, *([] if label is None else [label])]
+    numbers = [name for name in columns.features if name not in columns.categories]
+    names = [*numbers, *([] if label is None else [label])]
     if not names:
         return [columns] * len(files)
     counted = []
     for file in files:
-        counts = {name: _Cells() for name in columns.features}
+        counts = {name: _Cells() for name in numbers}
         row = 0
         with file.name_in_errors():
             for batch in islice(file.texts(names), most_batches):
@@ -419,16 +425,21 @@ def refine_by_cells(
                         f"column {name!r} has decimal commas. Write its numbers with decimal points"
                     )
         counted.append(counts)
-    left = columns.features
-    if may_ignore:
-        kinds = {name: _kind_of([counts[name] for counts in counted]) for name in left}
-        with name_file_in_errors(files[0].path):
-            left = choose_features(kinds)
+    left, categories = columns.features, columns.categories
+    if may_ignore or with_text:
+        kinds = {name: "text" if name in categories else None for name in left}
+        kinds |= {name: _kind_of([counts[name] for counts in counted]) for name in numbers}
+        if with_text:
+            categories |= {name for name, kind in kinds.items() if kind == "text"}
+        if may_ignore:
+            with name_file_in_errors(files[0].path):
+                left = choose_features(kinds, with_text=with_text)
     return [
         replace(
             columns,
             features=left,
-            flags=frozenset(name for name in left if counts[name].are_flags),
+            flags=frozenset(n for n in left if n in counts and counts[n].are_flags) - categories,
+            categories=categories & {*left},
         )
         for counts in counted
     ]

@@ -50,6 +50,7 @@ def read_table(
     features: Sequence[str] | None = None,
     score_columns: Sequence[str] = (),
     unjudged: float | Literal["missing"] | None = None,
+    categories: bool | Sequence[str] = False,
     sep: str | None = None,
     dtype: DTypeLike = np.float32,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
@@ -80,6 +81,10 @@ def read_table(
     unjudged : number or "missing", optional
         Label of rows without a judgement, such as -1; "missing": an empty cell. See
         ``RankingData.judged``. None: every row needs a label.
+    categories : bool or sequence of str
+        Columns of text that are features, see ``RankingData.categories``. True: all that have at
+        most 255 different values, in two rows or more on average, or that ``features`` names;
+        columns of dates are then left out with a warning. False: none.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix). If given, files with any other
         suffix are read as text too.
@@ -111,13 +116,17 @@ def read_table(
         If a side file of group sizes or weights stands beside a table: it is not read.
     """
     paths = table_files(path, other=sep is not None)
-    roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged)
+    roles = Roles(
+        label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories
+    )
     if is_parquet(paths[0]):
         columns, rows = _read_parquet(paths, roles, dtype, max_decompressed_bytes)
     else:
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns, rows = read_delimited(files, roles, dtype)
+    if features is None:
+        columns, rows = columns.without_free_text(rows)
     warn_of_unread(paths)
     return RankingData.from_rows(rows, columns.features, _name(path, paths), unjudged)
 

@@ -62,7 +62,8 @@ def write_letor(
     TypeError
         If labels and queries are missing, or given twice.
     ValueError
-        If lengths differ, a row is unjudged, or an id or comment would break the line.
+        If lengths differ, a row is unjudged, a column holds categories, or an id or comment would
+        break the line.
     OSError
         If the file cannot be written; an old file of this name is then unchanged.
 
@@ -87,6 +88,13 @@ def letor_text(
         raise ValueError(
             f"{int((~data.judged).sum())} rows have no judgement to write. Write "
             "data.only_judged(), or labels of your own for them."
+        )
+    if data.categories:
+        names = data.feature_names or [str(j) for j in range(data.n_features)]
+        texts = ", ".join(names[j] for j in sorted(data.categories))
+        raise ValueError(
+            f"LETOR text holds numbers, but columns {texts} hold categories. Encode them first, or "
+            "read the table without categories."
         )
     notes = _notes(data, comments)
     labels = _numbers(data.y)

@@ -324,9 +324,14 @@ class AutoRanker(CategoricalInput, Ranker):
         return sorted(self.history_, key=lambda row: -row["value"])
 
     def report(self) -> str:
-        """Table of the models tried, their held-out scores, the models kept, and why."""
+        """Table of the models tried, their held-out scores, the models kept, and why.
+
+        Measures of which smaller is better are shown as they are, without the sign of ``history_``.
+        """
         check_is_fitted(self)
-        known = self.history_, getattr(self, "skipped_", []), self.families_, self.values_
+        skipped = getattr(self, "skipped_", [])
+        measure = self.measure or getattr(self, "score_name_", None)
+        known = self.history_, skipped, self.families_, self.values_, measure, self.seconds_
         return auto_report.report_text(*known)
 
     def _check_structure(self) -> None:

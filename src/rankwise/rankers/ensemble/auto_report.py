@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rankwise.metrics import Measure, parse
 from rankwise.metrics.statistics.stratified import t_intervals
 from rankwise.rankers.ensemble.auto_search import LEVEL, HeldOut, Member
 from rankwise.rankers.ensemble.auto_trials import N_TRIALS, Trial
@@ -78,8 +80,29 @@ def report_text(
     skipped: Sequence[Row],
     families: Sequence[str],
     values: Mapping[str, float],
+    measure: str | None,
+    seconds: float,
 ) -> str:
-    """Table of the trials, the reasons of those without a value, and two sentences of choice."""
+    """Table of the trials, the reasons of those without a value, and two sentences of choice.
+
+    Parameters
+    ----------
+    history, skipped : sequence of dict
+        Records of the trials.
+    families : sequence of str
+        Families that are kept.
+    values : mapping
+        Values of the families and of the blend, larger is better.
+    measure : str, optional
+        Measure of the values. None: unknown, as of models of 0.1.0.
+    seconds : float
+        Time of the fit.
+    """
+    measured = None if measure is None else parse(measure)
+    if measured is not None and not measured.greater_is_better:
+        # Values are negated measures; people know the measure as it is.
+        history = [row | {"value": -row["value"]} for row in history]
+        values = {name: -value for name, value in values.items()}
     width = max(len("trial"), *(len(row["trial"]) for row in [*history, *skipped]))
     lines = [f"{'trial':<{width}}   held out   seconds"]
     for row in history:
@@ -90,18 +113,41 @@ def report_text(
         )
     lines.append(f"{'blend':<{width}} {values['blend']:>10.4f}   of {', '.join(families)}")
     lines += [f"{row['trial']:<{width}} not tried: {row['reason']}" for row in skipped]
-    lines.append(_explained(history, values["blend"]))
+    lines += _note_on_time(history, skipped, seconds)
+    lines.append(_explained(history, skipped, values["blend"], measured))
     return "\n".join([line.rstrip() for line in lines])
 
 
-def _explained(history: Sequence[Row], blend: float) -> str:
+def _note_on_time(history: Sequence[Row], skipped: Sequence[Row], seconds: float) -> list[str]:
+    """A line if trials were not started while most of the time passed outside of all trials."""
+    outside = seconds - sum(row["seconds"] for row in history)
+    if outside < 0.5 * seconds or not any(row["reason"] == TOO_SHORT for row in skipped):
+        return []
+    return [
+        f"note: {outside:.1f} of {seconds:.1f} s passed outside of the trials. The first fit "
+        "compiles kernels; fit again, or raise time_budget."
+    ]
+
+
+def _explained(
+    history: Sequence[Row], skipped: Sequence[Row], blend: float, measure: Measure | None
+) -> str:
     """The choice in two sentences."""
-    best = max(history, key=lambda row: row["value"])
+    is_larger_better = measure is None or measure.greater_is_better
+    best = (max if is_larger_better else min)(history, key=lambda row: row["value"])
+    value = f"{blend:.4f}" if measure is None else f"{_short_name(measure)} = {blend:.4f}"
+    if len(history) == 1:
+        late = sum(row["reason"] == TOO_SHORT for row in skipped)
+        failed = len(skipped) - late
+        others = [f"time_budget was too short for {late} others"] if late else []
+        others += [f"{failed} others failed"] if failed else []
+        second = " and ".join(others) or "No other trial was asked for"
+        return f"Only {best['trial']} was tried, with {value} on held-out queries. {second}."
     kept = sum(row["kept"] for row in history)
     left = [row["trial"] for row in history if not row["kept"]]
     test = f"(one-sided paired t test by query, {LEVEL:.0%})"
     first = (
-        f"The scores of {kept} of {len(history)} trials are blended, with {blend:.4f} on held-out "
+        f"The scores of {kept} of {len(history)} trials are blended, with {value} on held-out "
         f"queries; the best trial alone, {best['trial']}, has {best['value']:.4f}."
     )
     if not left:
@@ -109,6 +155,11 @@ def _explained(history: Sequence[Row], blend: float) -> str:
     return (
         f"{first} Left out: {', '.join(left)}, because scores without were clearly better {test}."
     )
+
+
+def _short_name(measure: Measure) -> str:
+    """Name and cut-off of a measure, without its convention."""
+    return re.sub(r"\(.*\)", "", str(measure))
 
 
 def _is_plain(value: Any) -> bool:

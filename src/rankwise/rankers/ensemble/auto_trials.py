@@ -31,6 +31,8 @@ _TREE_SETTINGS: tuple[dict[str, Any], ...] = (
 N_TRIALS = 5 + len(_TREE_SETTINGS) + N_NODE_BAGS + N_TREE_BAGS
 # Seconds of an eigendecomposition of a matrix of n rows, by n^3, and of a weight of a random node.
 _SECONDS_A_CUBE, _SECONDS_A_WEIGHT = 3e-10, 1e-7
+# Seconds of a node's value for a row, of a product of two, and of a solution with n nodes, by n^3.
+_SECONDS_A_VALUE, _SECONDS_A_PRODUCT, _SECONDS_A_SOLUTION = 2e-8, 3e-11, 5e-11
 _BAGGED = {"subsample": 0.7, "colsample_bytree": 0.7}
 
 
@@ -56,14 +58,19 @@ class Trial:
         """Seconds that a trial takes at least, by the shapes of the rows of each part.
 
         Ridge decomposes a matrix of the smaller side, which takes hours for many rows of many
-        columns, and every node has a weight for each column. All other trials are linear in the
-        values of the rows: 0.
+        columns. Every node has a weight for each column, a value for each row, and a place in the
+        matrix of products of all nodes.
+        All other trials are linear in the values of the rows: 0.
         """
         if isinstance(self.estimator, RidgeRanker):
             return _SECONDS_A_CUBE * float(sum(min(shape) ** 3 for shape in shapes))
         if isinstance(self.estimator, PairwiseELM):
-            n_nodes = self.estimator.n_nodes
-            return _SECONDS_A_WEIGHT * n_nodes * float(sum(n_columns for _, n_columns in shapes))
+            n_nodes, sizes = self.estimator.n_nodes, list(shapes)
+            weights = n_nodes * float(sum(n_columns for _, n_columns in sizes))
+            values = n_nodes * float(sum(n_rows for n_rows, _ in sizes))
+            cubes = float(sum(min(n_rows, n_nodes) ** 3 for n_rows, _ in sizes))
+            of_values = (_SECONDS_A_VALUE + _SECONDS_A_PRODUCT * n_nodes) * values
+            return _SECONDS_A_WEIGHT * weights + of_values + _SECONDS_A_SOLUTION * cubes
         return 0.0
 
     def again(self, name: str, **params: Any) -> Trial:

@@ -1,0 +1,83 @@
+"""Columns of text as categories: codes among the numbers of rows, and frames with the text.
+
+Rows of a table are a matrix of numbers. A column of categories holds codes there, positions in a
+list of its categories. Estimators that take categories get a frame with the text, as they would
+from a user, so that a saved model knows its categories by their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.runtime.column_values import convert_to_array, is_missing
+from rankwise.typing import Float64Array
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+# Columns of text with more different values than trees can tell apart are no categories by default.
+MOST_CATEGORIES = 255
+# Categories of each nominal column, by its number.
+Categories = Mapping[int, NDArray[Any]]
+
+
+def encode_texts(column: nw.Series[Any]) -> tuple[Float64Array, NDArray[Any]]:
+    """Codes of a column of text, and its distinct values, ascending.
+
+    Missing values and empty text are NaN. Numbers among the values come before text.
+    """
+    values = convert_to_array(column.to_native()).tolist()
+    distinct = {value for value in values if not (is_missing(value) or value == "")}
+    known = sorted(distinct, key=lambda value: (isinstance(value, str), value))
+    code_of = {value: float(code) for code, value in enumerate(known)}
+    codes = np.fromiter((code_of.get(value, np.nan) for value in values), float, len(values))
+    return codes, np.array(known, dtype=object)
+
+
+def are_categories(codes: NDArray[Any], known: NDArray[Any]) -> bool:
+    """Whether text repeats enough to be categories: few values, each in two rows on average."""
+    n_filled = len(codes) - int(np.isnan(codes).sum())
+    return len(known) <= MOST_CATEGORIES and 2 * len(known) <= n_filled
+
+
+def join_coded(
+    parts: Sequence[tuple[NDArray[Any], Categories]],
+) -> tuple[NDArray[Any], dict[int, NDArray[Any]]]:
+    """Rows of several tables with the same columns, and their categories together."""
+    joined = np.concatenate([X for X, _ in parts])
+    together: dict[int, NDArray[Any]] = {}
+    for j in parts[0][1]:
+        values = {value for _, categories in parts for value in categories[j].tolist()}
+        known = sorted(values, key=lambda value: (isinstance(value, str), value))
+        place_of = {value: place for place, value in enumerate(known)}
+        start = 0
+        for X, categories in parts:
+            # The last entry is the code of missing values, which have no place.
+            places = [*(float(place_of[value]) for value in categories[j].tolist()), np.nan]
+            codes = np.nan_to_num(X[:, j], nan=len(places) - 1).astype(np.int64)
+            joined[start : start + len(X), j] = np.array(places)[codes]
+            start += len(X)
+        together[j] = np.array(known, dtype=object)
+    return joined, together
+
+
+def category_frame(X: NDArray[Any], names: Sequence[str], categories: Categories) -> Any:
+    """Arrow table of rows, with the text of the categories in place of codes."""
+    import pyarrow as pa
+
+    columns = []
+    for j in range(len(names)):
+        values = np.ascontiguousarray(X[:, j])
+        if j not in categories:
+            columns.append(pa.array(values))
+            continue
+        missing = np.isnan(values)
+        codes = pa.array(np.where(missing, 0, values).astype(np.int32), mask=missing)
+        known = categories[j].tolist()
+        dictionary = pa.array(known) if known else pa.array(known, pa.string())
+        columns.append(pa.DictionaryArray.from_arrays(codes, dictionary))
+    return pa.table(columns, names=list(names))

@@ -1,0 +1,206 @@
+"""Columns of text as categories, in every command that fits, scores or evaluates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise import LambdaMART, load
+from rankwise.prediction import scores_of
+
+TREES = ("lambdamart", "lightgbm", "xgboost", "catboost", "ranking_forest")
+FEW_TREES = {"lightgbm", "xgboost", "catboost", "lambdamart"}
+
+
+def judged_frame(seed=0, n_queries=30, colours=("blue", "green", "red", "teal")):
+    """Rows whose labels follow the colour; some cells are empty, titles never repeat."""
+    rng = np.random.default_rng(seed)
+    n = 8 * n_queries
+    colour = rng.choice(np.array(colours), n)
+    worth = {"green": 2, "teal": 1}
+    y = [worth.get(name, 0) for name in colour]
+    frame = pd.DataFrame({
+        "label": y,
+        "qid": np.repeat(np.arange(n_queries), 8),
+        "bm25": rng.random(n).round(3),
+        "colour": np.where(rng.random(n) < 0.05, None, colour),
+        "code": rng.choice(["1", "x", "y"], n),
+        "day": pd.date_range("2024-01-01", periods=n).strftime("%Y-%m-%d"),
+        "title": [f"hat number {seed} {i}" for i in range(n)],
+    })  # fmt: skip
+    return frame
+
+
+def write(frame, path):
+    if path.suffix == ".parquet":
+        frame.assign(colour=frame.colour.astype("category")).to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
+    return path
+
+
+@pytest.fixture(params=[".csv", ".tsv", ".parquet"])
+def table(request, tmp_path):
+    return write(judged_frame(), tmp_path / f"train{request.param}")
+
+
+def words_for(ranker):
+    set_ = ["--set", "n_estimators=10"] if ranker in FEW_TREES else []
+    return ["--ranker", ranker, *set_]
+
+
+@pytest.mark.parametrize("ranker", TREES)
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_a_fit_knows_the_categories(rankwise, table, tmp_path, ranker):
+    pytest.importorskip(ranker if ranker in FEW_TREES - {"lambdamart"} else "rankwise")
+    model = tmp_path / "m.rankwise"
+    done = rankwise("fit", table, *words_for(ranker), "--out", model)
+    assert done.code == 0, done.err
+    fitted = load(model)
+    assert fitted.feature_names_in_.tolist() == ["bm25", "colour", "code"]
+    assert fitted.columns_.nominal[1].tolist() == ["blue", "green", "red", "teal"]
+    assert fitted.columns_.nominal[2].tolist() == ["1", "x", "y"]  # as written, not as numbers
+
+    new = judged_frame(1, colours=("blue", "green", "red", "unheard of"))
+    new["code"] = "1"  # a column that looks like numbers stays one of text
+    path = write(new, tmp_path / f"new{table.suffix}")
+    done = rankwise("predict", model, path, "--json")
+    assert done.code == 0, done.err
+    scores = np.array(done.json["scores"])
+    X = new[["bm25", "colour", "code"]].copy()
+    X["colour"] = X.colour.where(X.colour.notna(), None)
+    X["bm25"] = X.bm25.astype(np.float32)
+    np.testing.assert_allclose(scores, scores_of(fitted, X, new.qid.to_numpy()), rtol=1e-6)
+    if ranker != "lightgbm":  # its rules for categories ask for more rows
+        assert scores[new.colour == "green"].mean() > scores[new.colour == "blue"].max()
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_a_blend_fits_and_scores_them(rankwise, table, tmp_path):
+    model = tmp_path / "m.rankwise"
+    words = ("--set", "n_trials=1", "--set", "time_budget=None")
+    done = rankwise("fit", table, *words, "--out", model, "--json")
+    assert done.code == 0, done.err
+    done = rankwise("evaluate", model, table, "--measures", "nDCG@10", "--json")
+    assert done.code == 0, done.err
+    assert done.json["measures"]["nDCG@10"]["mean"] > 0.95
+
+
+@pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")
+def test_dates_and_free_text_are_left_out_with_notes(rankwise, tmp_path):
+    path = write(judged_frame(), tmp_path / "t.csv")
+    done = rankwise("fit", path, *words_for("lambdamart"), "--out", tmp_path / "m")
+    assert done.code == 0, done.err
+    assert "note: columns that hold no numbers are not used as features: day (dates)" in done.err
+    assert (
+        "note: columns of text whose values hardly repeat are not used as features: 'title'. Name "
+        "the columns to use them as categories: --features bm25,colour,code,title."
+    ) in done.err
+
+
+@pytest.mark.parametrize("command", ["cv", "compare"])
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_comparisons_use_them(rankwise, table, command):
+    rankers = ("--ranker", "lambdamart", "--set", "n_estimators=10")
+    if command == "compare":
+        rankers = ("--rankers", "lambdamart(n_estimators=10),ridge")
+    done = rankwise(command, table, *rankers, "--cv", "2", "--json")
+    assert done.code == 0, done.err
+    rows = {row["ranker"].partition("(")[0]: row for row in done.json["rows"]}
+    assert rows["lambdamart"]["mean"] > 0.95
+    if command == "compare":  # a ranker of numbers alone takes part, without the text
+        assert rows["ridge"]["mean"] < 0.9
+        assert (
+            "RidgeRanker takes columns of numbers, and leaves out those of text: 'colour', 'code'. "
+            "Encode them as numbers to use them, or use LambdaMART, AutoRanker or a booster."
+        ) in rows["ridge"]["notes"]
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_parts_in_files_share_the_categories(rankwise, tmp_path):
+    paths = [
+        write(judged_frame(seed, 20, colours), tmp_path / f"{seed}.csv")
+        for seed, colours in enumerate([("green", "red"), ("blue", "green"), ("teal", "red")])
+    ]
+    done = rankwise(
+        "compare", paths[0], "--vali-data", paths[1], "--test-data", paths[2],
+        "--rankers", "lambdamart", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    done = rankwise("compare", *paths, "--cv", "letor", "--rankers", "lambdamart", "--json")
+    assert done.code == 0, done.err
+    model = tmp_path / "m"
+    done = rankwise(
+        "fit", paths[0], "--vali-data", paths[1], *words_for("lambdamart"), "--out", model
+    )
+    assert done.code == 0, done.err
+    assert load(model).columns_.nominal[1].tolist() == ["green", "red"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_folder_is_one_table(rankwise, tmp_path, suffix):
+    (tmp_path / "all").mkdir()
+    parts = [("green", "red"), ("blue", "teal")]
+    for seed, colours in enumerate(parts):
+        frame = judged_frame(seed, 20, colours).drop(columns=["day", "title"])
+        frame["qid"] += 100 * seed
+        write(frame, tmp_path / "all" / f"part-{seed}{suffix}")
+    done = rankwise("fit", tmp_path / "all", *words_for("lambdamart"), "--out", tmp_path / "m")
+    assert done.code == 0, done.err
+    fitted = load(tmp_path / "m")
+    assert fitted.columns_.nominal[1].tolist() == ["blue", "green", "red", "teal"]
+    frames = [pd.read_csv if suffix == ".csv" else pd.read_parquet] * 2
+    frame = pd.concat([
+        read(tmp_path / "all" / f"part-{seed}{suffix}").astype({"colour": object})
+        for seed, read in enumerate(frames)
+    ])  # fmt: skip
+    X = frame[["bm25", "colour", "code"]].astype({"bm25": np.float32})
+    again = LambdaMART(fitted.n_estimators, random_state=0).fit(X, frame.label, qid=frame.qid)
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_drift_of_categories(rankwise, tmp_path):
+    model = tmp_path / "m"
+    path = write(judged_frame(), tmp_path / "t.csv")
+    assert rankwise("fit", path, *words_for("lambdamart"), "--out", model).code == 0
+    done = rankwise("lint", path, "--against", model, "--json")
+    assert done.code == 0, done.err
+    moved = write(judged_frame(1, colours=("blue", "unheard of")), tmp_path / "new.csv")
+    done = rankwise("lint", moved, "--against", model)
+    assert done.code == 1
+    assert "1 new categories in colour: unheard of" in done.out
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_models_with_categories_warm_up(rankwise, tmp_path):
+    path = write(judged_frame(), tmp_path / "t.csv")
+    done = rankwise("fit", path, *words_for("lambdamart"), "--out", tmp_path / "m")
+    assert done.code == 0, done.err
+    done = rankwise("warm-up", tmp_path / "m")
+    assert done.code == 0, done.err
+
+
+@pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")
+def test_rankers_of_numbers_do_as_before(rankwise, tmp_path):
+    path = write(judged_frame().drop(columns="day"), tmp_path / "t.csv")
+    done = rankwise("fit", path, "--ranker", "ridge", "--out", tmp_path / "m")
+    assert done.code == 0, done.err
+    assert "not used as features: colour (text), code (text), title (text)" in done.err
+    words = ("--ranker", "ridge", "--features", "colour", "--out", tmp_path / "m")
+    done = rankwise("fit", path, *words)
+    assert done.code == 1
+    assert "column 'colour' has '" in done.err
+    assert "or choose the columns of numbers by --features A,B,…." in done.err
+
+
+def test_only_text_for_a_ranker_of_numbers(rankwise, tmp_path):
+    frame = judged_frame()[["label", "qid", "colour"]].dropna()
+    path = write(frame, tmp_path / "t.csv")
+    done = rankwise("compare", path, "--rankers", "ridge,lambdamart", "--cv", "2", "--json")
+    assert done.code == 1
+    assert (
+        "RidgeRanker takes columns of numbers, but all columns hold text: 'colour'. Encode them as "
+        "numbers, or use LambdaMART, AutoRanker or a booster."
+    ) in done.err

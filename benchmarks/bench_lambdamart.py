@@ -101,9 +101,10 @@ def training(name: str, given: argparse.Namespace) -> None:
     others = {side: OTHERS[side] for side in given.others}
     kind, n_rows, target = TRAINING[name]
     rows = rows_of(kind, n_rows)
-    trainer("LambdaMART", rows_of(kind, 12_000), 2, 2)()  # compile
+    symmetric = (SYMMETRIC,) if "CatBoost" in others else ()
+    for side in ("LambdaMART", *symmetric):
+        trainer(side, rows_of(kind, 12_000), 2, 2)()  # compile
     for threads in given.threads:
-        symmetric = (SYMMETRIC,) if "CatBoost" in others else ()
         sides = ("LambdaMART", *symmetric, *LIGHTGBM_MODES, *others)
         timed = both_times({side: trainer(side, rows, n_trees, threads) for side in sides}, repeats)
         timed = with_fastest_mode(timed)

@@ -29,6 +29,7 @@ from rankwise.typing import Float64Array, Int64Array
 # Less work than this stays on one thread.
 SMALL_NANOSECONDS = 2e6
 BLOCKS_PER_THREAD = 2
+ROWS_PER_BLOCK = 65_536  # of a search for ties
 # Cached properties that depend only on labels and sizes.
 _BY_LABELS = {"sizes", "largest", "lowest_grade", "highest_grade", "integral"}
 
@@ -269,9 +270,13 @@ class ScoredGroups:
 
     @cached_property
     def _row_order(self) -> Ranked:
-        """Row numbers by descending score, down to the depth of ties "mean"."""
-        rows = np.arange(len(self.y), dtype=np.float64)
-        return self._rank(self.scores, rows, self._depth.get("mean", 0))
+        """Row numbers by descending score, down to one rank below the depth of ties "mean".
+
+        The further row tells whether the last ties go on. Without it, every query would be scanned
+        for the rest of them.
+        """
+        rows, depth = np.arange(len(self.y), dtype=np.float64), self._depth.get("mean", 0)
+        return self._rank(self.scores, rows, depth + 1 if depth else 0)
 
     @cached_property
     def _last_first(self) -> tuple[Float64Array, Int64Array]:
@@ -372,6 +377,20 @@ def compute(
     if len(done) < len(parts):
         _raise_not_finite(y, scores)
     return [np.concatenate(columns) for columns in zip(*done, strict=True)]
+
+
+def have_ties(scores: Float64Array, groups: QueryGroups) -> bool:
+    """Whether two rows of a query have equal scores."""
+
+    def block(bounds: tuple[int, int]) -> bool:
+        first, last = bounds
+        start, stop = groups.indptr[first], groups.indptr[last]
+        rows = slice(start, stop) if groups.order is None else groups.order[start:stop]
+        part = np.require(scores[rows], np.float64, ["C", "W"])
+        scored = ScoredGroups(part, part, groups.indptr[first : last + 1] - start)
+        return len(scored.tie_starts) <= len(part)
+
+    return any(thread_map(block, query_chunks(groups.indptr, ROWS_PER_BLOCK)))
 
 
 def _reads_judged_only(measure: GroupMeasure) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,13 @@ class ScoredRows:
     may_miss: bool = False
     judged: NDArray[np.bool_] | None = None
     pooled: NDArray[np.bool_] | None = None
+
+    @cached_property
+    def have_ties(self) -> bool:
+        """Whether two rows of a query have equal scores; rows that were not retrieved have."""
+        from rankwise.metrics.scored import have_ties  # loads numba
+
+        return have_ties(self.scores, self.groups)
 
     def values(self, measures: Collection[Measure]) -> list[Float64Array]:
         """Values per query of every measure."""
@@ -108,7 +116,8 @@ def refuse_ties_without_ids(
 ) -> None:
     """Raise ValueError if a measure breaks ties by id, and their order could change its value."""
     for spec, measure in measures.items():
-        if tie_rule(measure) != "docid":
+        # Without ties no order is open, and ranking once is cheaper than all orders of ties.
+        if tie_rule(measure) != "docid" or not rows.have_ties:
             continue
         low, high = rows.bounds(measure)
         n_decided = int((high - low > _SAME).sum())
@@ -130,6 +139,8 @@ def order_by_row_decides(
     A value that equals the mean over all orders, by chance or not, needs none.
     """
     by_row = {spec: measure for spec, measure in measures.items() if tie_rule(measure) == "stable"}
+    if not by_row or not rows.have_ties:
+        return {}
     averages = rows.values([replace(measure, **{"ties": "mean"}) for measure in by_row.values()])
     notes = {}
     for (spec, measure), average in zip(by_row.items(), averages, strict=True):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from rankwise import LambdaMART, load
+from rankwise.cli._files import text_columns_of
 from rankwise.prediction import scores_of
 
 TREES = ("lambdamart", "lightgbm", "xgboost", "catboost", "ranking_forest")
@@ -180,6 +183,15 @@ def test_models_with_categories_warm_up(rankwise, tmp_path):
     assert done.code == 0, done.err
     done = rankwise("warm-up", tmp_path / "m")
     assert done.code == 0, done.err
+
+
+def test_a_pipeline_may_hand_on_other_columns():
+    frame = pd.DataFrame({"bm25": [0.5, 1.0], "size": [3.0, 4.0], "colour": ["red", "blue"]})
+    last = FunctionTransformer(lambda X: X[["colour", "bm25"]])
+    model = make_pipeline(last, LambdaMART(2)).fit(frame, [0, 1])
+    assert {name: known.tolist() for name, known in text_columns_of(model).items()} == {
+        "colour": ["blue", "red"]
+    }
 
 
 @pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")

@@ -177,6 +177,25 @@ def test_drift_of_categories(rankwise, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("command", "ranker"),
+    [("fit", "lambdamart"), ("cv", "lambdamart"), ("cv", "ridge"), ("compare", "lambdamart")],
+)
+def test_bad_values_beside_text_have_their_line(rankwise, tmp_path, command, ranker, suffix):
+    frame = judged_frame().drop(columns=["day", "title"])
+    frame["size"] = 1.0
+    frame.loc[7, "size"] = np.inf
+    path = write(frame, tmp_path / f"t{suffix}")
+    more = {"fit": ("--out", tmp_path / "m"), "compare": ("--cv", "2"), "cv": ("--cv", "2")}
+    named = (f"--ranker{'s' * (command == 'compare')}", ranker)
+    done = rankwise(command, path, *named, *more[command])
+    place = "row 7" if suffix == ".parquet" else "line 9"
+    assert f"{path.name}, {place}: Input X contains infinity" in done.err
+    assert "('size')" in done.err
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
 def test_models_with_categories_warm_up(rankwise, tmp_path):
     path = write(judged_frame(), tmp_path / "t.csv")
     done = rankwise("fit", path, *words_for("lambdamart"), "--out", tmp_path / "m")

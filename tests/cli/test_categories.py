@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from rankwise import LambdaMART, load
+from rankwise.cli._files import text_columns_of
 from rankwise.prediction import scores_of
 
 TREES = ("lambdamart", "lightgbm", "xgboost", "catboost", "ranking_forest")
@@ -174,12 +177,40 @@ def test_drift_of_categories(rankwise, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("command", "ranker"),
+    [("fit", "lambdamart"), ("cv", "lambdamart"), ("cv", "ridge"), ("compare", "lambdamart")],
+)
+def test_bad_values_beside_text_have_their_line(rankwise, tmp_path, command, ranker, suffix):
+    frame = judged_frame().drop(columns=["day", "title"])
+    frame["size"] = 1.0
+    frame.loc[7, "size"] = np.inf
+    path = write(frame, tmp_path / f"t{suffix}")
+    more = {"fit": ("--out", tmp_path / "m"), "compare": ("--cv", "2"), "cv": ("--cv", "2")}
+    named = (f"--ranker{'s' * (command == 'compare')}", ranker)
+    done = rankwise(command, path, *named, *more[command])
+    place = "row 7" if suffix == ".parquet" else "line 9"
+    assert f"{path.name}, {place}: Input X contains infinity" in done.err
+    assert "('size')" in done.err
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
 def test_models_with_categories_warm_up(rankwise, tmp_path):
     path = write(judged_frame(), tmp_path / "t.csv")
     done = rankwise("fit", path, *words_for("lambdamart"), "--out", tmp_path / "m")
     assert done.code == 0, done.err
     done = rankwise("warm-up", tmp_path / "m")
     assert done.code == 0, done.err
+
+
+def test_a_pipeline_may_hand_on_other_columns():
+    frame = pd.DataFrame({"bm25": [0.5, 1.0], "size": [3.0, 4.0], "colour": ["red", "blue"]})
+    last = FunctionTransformer(lambda X: X[["colour", "bm25"]])
+    model = make_pipeline(last, LambdaMART(2)).fit(frame, [0, 1])
+    assert {name: known.tolist() for name, known in text_columns_of(model).items()} == {
+        "colour": ["blue", "red"]
+    }
 
 
 @pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")

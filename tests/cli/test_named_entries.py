@@ -92,6 +92,13 @@ def test_rankers_with_parameters_are_not_tuned(rankwise, letor_file):
     assert result.json["settings"]["baseline"] == "ridge(alpha=1.0)"
 
 
+@pytest.mark.parametrize("entry", ["ridge(alpha=1.0", "ridge(1.0)", "ridge(alpha=1.0) x"])
+def test_parameters_need_names_and_parentheses(rankwise, letor_file, entry):
+    result = rankwise("compare", letor_file, "--rankers", entry)
+    assert result.code == 2
+    assert f"'{entry}' must be RANKER(NAME=VALUE,…), such as auto(time_budget=20)" in result.err
+
+
 def test_a_run_against_judged_data(rankwise, letor_file, candidates, tmp_path):
     run, _ = candidates
     data = read_letor(letor_file)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from rankwise import RankingData, stream
 from rankwise.datasets import IgnoredColumnsWarning, read_table, write_letor
@@ -95,6 +97,82 @@ def test_without_a_word_text_is_no_feature():
     with pytest.warns(IgnoredColumnsWarning, match=r"colour \(text\), title \(text\)"):
         data = RankingData.from_frame(FRAME)
     assert (data.feature_names, data.categories) == (["size"], None)
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+@pytest.mark.parametrize("suffix", [None, ".csv", ".parquet"])
+def test_named_columns_are_categories_whatever_they_hold(suffix, tmp_path):
+    frame = FRAME.assign(size=[10, 20, 10, 10, 20, 20], mixed=["1", "2", "x", "1", "2", "3"])
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif suffix:
+        frame.to_parquet(path)
+
+    def read(**options):
+        if suffix:
+            return read_table(path, **options)
+        return RankingData.from_frame(frame, **options)
+
+    data = read(categories=["title", "mixed"])  # also text that never repeats
+    assert data.feature_names == ["size", "title", "mixed"]
+    assert texts_of(data) == {"title": list("abcdef"), "mixed": frame["mixed"].tolist()}
+    (known,) = read(categories=["size"], features=["size"]).categories.values()
+    assert [int(value) for value in known] == [10, 20]
+    with pytest.raises(ValueError, match="categories must be columns, but 'colours' are not"):
+        read(categories=["colours"])
+    with pytest.raises(ValueError, match="categories must be a list of columns, got 'colour'"):
+        read(categories="colour")
+
+
+def test_dates_that_are_named_are_no_categories():
+    frame = FRAME.drop(columns="title").assign(day=pd.Timestamp("2024-01-01"))
+    with pytest.raises(ValueError, match=r"'day' .* dates"):
+        RankingData.from_frame(frame, categories=["day"])
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pd.Categorical([1, "a", 1, 1, "a", None]), ["1", "a", "1", "1", "a", None]),
+        (pd.Categorical([True, "a", "a", True, "a", "a"]), ["True", "a", "a", "True", "a", "a"]),
+        (pd.Categorical([7, 5, 7, 5, 7, None]), [7, 5, 7, 5, 7, None]),
+        (pd.cut([1, 3, 1, 3, 1, 3], [0, 2, 4]), ["(0, 2]", "(2, 4]"] * 3),
+    ],
+    ids=["numbers and text", "truth and text", "numbers", "intervals"],
+)
+def test_categories_of_any_type_become_one_type(column, expected):
+    data = RankingData.from_frame(FRAME.assign(colour=column), features=["colour"], categories=True)
+    assert texts_of(data)["colour"] == expected
+    frame = category_frame(data.X, ["colour"], data.categories)
+    assert frame["colour"].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("X", "names", "column", "message"),
+    [
+        (sparse.csr_array([[1.0], [0.0]]), ["c"], 0, "need feature_names and an array X"),
+        (np.array([[1.0], [0.0]]), None, 0, "need feature_names and an array X"),
+        (np.array([[1.0], [0.0]]), ["c"], 1, "below n_features=1, got 1"),
+        (
+            np.array([[1.0], [2.0]]),
+            ["c"],
+            0,
+            r"places in its 2 categories, or NaN, got 2\.0 at row 1",
+        ),
+        (np.array([[np.nan], [0.5]]), ["c"], 0, r"got 0\.5 at row 1"),
+    ],
+)
+def test_codes_must_be_places(X, names, column, message):
+    known = {column: np.array(["a", "b"], object)}
+    with pytest.raises(ValueError, match=message):
+        RankingData(X, np.zeros(2), np.zeros(2), feature_names=names, categories=known)
+
+
+def test_parts_with_other_categories_do_not_join():
+    data = RankingData.from_frame(FRAME, features=["size", "colour"], categories=True)
+    with pytest.raises(ValueError, match="same columns of categories"):
+        join_data([data, replace(data, categories=None)], "both")
 
 
 def test_parts_are_joined_by_their_text():

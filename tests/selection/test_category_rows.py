@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from rankwise import AutoRanker, LambdaMART, RankingData, RankingForest, RidgeRanker, compare
 from rankwise.datasets import IgnoredColumnsWarning
 from rankwise.selection.category_rows import rows_for, takes_categories
+from rankwise.selection.given_scores import model_rows
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.choice(["blue", "green", "red"], 160)
@@ -58,3 +59,19 @@ def test_compare_uses_text_of_frames():
     data = RankingData.from_frame(FRAME, categories=True)
     (cell, _) = compare(["column:colour"], data, cv=2, isolate=False).cells
     assert "column:colour must name a column of numbers, and this one holds text" in cell.message
+
+
+@pytest.mark.filterwarnings("error::rankwise.datasets.IgnoredColumnsWarning")
+def test_fitted_models_read_the_columns_that_they_know():
+    data = RankingData.from_frame(FRAME.assign(size=RNG.random(160)), categories=True)
+    assert data.feature_names == ["bm25", "colour", "size"]
+    known = FRAME.assign(size=data.X[:, 2])[["size", "bm25"]]
+    X, names = model_rows(FrozenEstimator(RidgeRanker().fit(known, FRAME.label)), data)
+    np.testing.assert_array_equal(X, data.X[:, [2, 0]])
+    assert names == ["size", "bm25"]
+    trees = LambdaMART(2).fit(FRAME[["colour", "bm25"]], FRAME.label)
+    X, names = model_rows(FrozenEstimator(trees), data)
+    assert names == X.column_names == ["colour", "bm25"]
+    assert X["colour"].to_pylist() == COLOURS.tolist()
+    with pytest.raises(IgnoredColumnsWarning, match="RidgeRanker takes columns of numbers"):
+        rows_for(FrozenEstimator(RidgeRanker()), data)

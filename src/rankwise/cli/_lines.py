@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankwise.checks.row_errors import RowError
 from rankwise.cli._columns import ColumnOptions
@@ -19,6 +19,9 @@ from rankwise.cli._files import (
     read_files,
     table_words,
 )
+
+if TYPE_CHECKING:
+    from rankwise.datasets import RankingData
 
 
 @contextmanager
@@ -49,10 +52,11 @@ def place_of_row(data: Sequence[str], columns: ColumnOptions, row: int) -> str |
     return find(paths, table_words(data, columns).get("sep"), row)
 
 
-# Files, their rows, and whether they are validation data.
-Part = tuple[Sequence[str], Any, bool]
+# Files, their table, and whether they are validation data.
+Part = tuple[Sequence[str], "RankingData", bool]
 _BAD_VALUE = re.compile(
-    r"(?:RowError: )?(Input (X|X_val) contains (NaN|infinity)) at row \d+(, column (\d+))?"
+    r"(?:RowError: )?(Input (X|X_val) contains (NaN|infinity)) at row \d+"
+    r"(, column (\d+)(?: \('([^']*)'\))?)?"
 )
 
 
@@ -76,9 +80,10 @@ def place_bad_value(message: str, parts: Sequence[Part], columns: ColumnOptions)
     found = _BAD_VALUE.search(message)
     if found is None:
         return message
-    problem, name, kind, column, number = found.groups()
-    for data, X, _ in sorted(parts, key=lambda part: part[2] != (name == "X_val")):
-        row = _first_bad_row(X, kind, None if number is None else int(number))
+    problem, what, kind, column, number, name = found.groups()
+    for data, table, _ in sorted(parts, key=lambda part: part[2] != (what == "X_val")):
+        places = _columns_of(table, None if number is None else int(number), name)
+        row = _first_bad_row(table.X, kind, places)
         place = None if row is None else place_of_row(data, columns, row)
         if place is not None:
             before, after = message[: found.start()], message[found.end() :]
@@ -95,37 +100,46 @@ def parts_of(
 ) -> list[Part]:
     """Files and rows of what :func:`rankwise.cli._data.load_folds` loaded; none of data sets."""
     if hasattr(loaded, "X"):
-        return [(data, number_rows(loaded), False)]
+        return [(data, loaded, False)]
     if test is not None:
         parts: list[Part] = [
-            (data, number_rows(loaded.train), False),
-            ([test], number_rows(loaded.test), False),
+            (data, loaded.train, False),
+            ([test], loaded.test, False),
         ]
-        return parts if vali is None else [*parts, ([vali], number_rows(loaded.vali), True)]
+        return parts if vali is None else [*parts, ([vali], loaded.vali, True)]
     files = expand_patterns(data)
     if all(Path(file).is_file() for file in files):  # cut into folds as LETOR does
-        return [(files, number_rows(read_files(files, columns=columns)), False)]
+        return [(files, read_files(files, columns=columns), False)]
     return []
 
 
-def number_rows(table: Any) -> Any:
-    """X without codes of categories: estimators that refuse missing values never see these."""
-    if not table.categories:
-        return table.X
-    return table.X[:, [j for j in range(table.n_features) if j not in table.categories]]
+def _columns_of(table: RankingData, number: int | None, name: str | None) -> list[int] | None:
+    """Columns that may hold a bad value; None: all.
+
+    Rankers of numbers count columns without those of text, so a name tells more than a number.
+    Codes of categories are NaN if they are missing, which no ranker refuses.
+    """
+    names = table.feature_names or []
+    if name in names:
+        return [names.index(name)]
+    if table.categories:
+        return [j for j in range(table.n_features) if j not in table.categories]
+    return None if number is None else [number]
 
 
-def _first_bad_row(X: Any, kind: str, column: int | None) -> int | None:
-    """First row of X with a value of this kind, in one column or any."""
+def _first_bad_row(X: Any, kind: str, columns: list[int] | None) -> int | None:
+    """First row of X with a value of this kind, in some columns or any."""
     import numpy as np
 
     is_bad = np.isnan if kind == "NaN" else np.isinf
     if hasattr(X, "tocoo"):
         entries = X.tocoo()
-        chosen = is_bad(entries.data) & ((entries.col == column) | (column is None))
+        chosen = is_bad(entries.data)
+        if columns is not None:
+            chosen &= np.isin(entries.col, columns)
         rows = entries.row[chosen]
     else:
-        rows = is_bad(X if column is None else X[:, column]).nonzero()[0]
+        rows = is_bad(X if columns is None else X[:, columns]).nonzero()[0]
     return int(rows.min()) if len(rows) else None
 
 

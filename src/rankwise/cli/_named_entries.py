@@ -181,6 +181,7 @@ def _place(word: str) -> str:
 
 def _candidate(word: str, random_state: int) -> tuple[str, Any]:
     """Name and ranker of one entry."""
+    from rankwise._registry import RANKING
     from rankwise.datasets import Run
 
     name, entry = _split_name(word)
@@ -193,9 +194,9 @@ def _candidate(word: str, random_state: int) -> tuple[str, Any]:
             raise UsageError(f"{str(path)!r} holds scores, which have no folds. Name a TREC run.")
         return name or _stem(path), found
     key, parenthesis, rest = entry.partition("(")
-    if parenthesis and rest.endswith(")"):
-        settings = split_list(rest[:-1])
-        if not all("=" in text for text in settings):
+    if parenthesis and (rest.endswith(")") or key.strip() in RANKING):
+        settings = split_list(rest.removesuffix(")"))
+        if not (rest.endswith(")") and all("=" in text for text in settings)):
             raise UsageError(
                 f"{entry!r} must be RANKER(NAME=VALUE,…), such as auto(time_budget=20)."
             )

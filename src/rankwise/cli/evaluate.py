@@ -191,7 +191,7 @@ def evaluate(
     else:
         judged = _rows(found, data, columns, may_be_one=not compares_rows([], wanted))
         found = number_columns(found, judged, data)
-    parts: list[Part] = [(data, judged.X, False)] if others else []
+    parts: list[Part] = [(data, judged, False)] if others else []
     with name_bad_values(parts, columns):
         board = evaluate_systems(
             found,

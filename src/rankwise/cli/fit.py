@@ -97,9 +97,9 @@ def fit(
     if ranker_entry(ranker).kind != "ordinal":
         refuse_one_query(train, data, columns)
     start = time.perf_counter()
-    parts: list[Part] = [(data, train.X, False)]
+    parts: list[Part] = [(data, train, False)]
     if vali_data is not None and validation is not None:
-        parts.append(([vali_data], validation.X, True))
+        parts.append(([vali_data], validation, True))
     with trial_progress(f"Fitting {ranker}"), name_bad_values(parts, columns):
         tuned = tune(estimator, train, validation, measure, random_state=random_state)
     seconds = time.perf_counter() - start

@@ -7,7 +7,7 @@ from a user, so that a saved model knows its categories by their text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,14 +28,26 @@ Categories = Mapping[int, NDArray[Any]]
 def encode_texts(column: nw.Series[Any]) -> tuple[Float64Array, NDArray[Any]]:
     """Codes of a column of text, and its distinct values, ascending.
 
-    Missing values and empty text are NaN. Numbers among the values come before text.
+    Missing values and empty text are NaN.
     """
     values = convert_to_array(column.to_native()).tolist()
-    distinct = {value for value in values if not (is_missing(value) or value == "")}
-    known = sorted(distinct, key=lambda value: (isinstance(value, str), value))
-    code_of = {value: float(code) for code, value in enumerate(known)}
+    known, code_of = _number_categories({v for v in values if not (is_missing(v) or v == "")})
     codes = np.fromiter((code_of.get(value, np.nan) for value in values), float, len(values))
-    return codes, np.array(known, dtype=object)
+    return codes, known
+
+
+def _number_categories(values: Collection[Any]) -> tuple[NDArray[Any], dict[Any, float]]:
+    """Categories of these values, ascending, and the code of each value.
+
+    Values that are not all numbers count as text, such as intervals and a mixture of numbers and
+    text: a column of Arrow has one type.
+    """
+    are_numbers = all(isinstance(value, int | float) for value in values)
+    category_of = {value: value if are_numbers else str(value) for value in values}
+    known = sorted({*category_of.values()})
+    place_of = {category: float(place) for place, category in enumerate(known)}
+    codes = {value: place_of[category] for value, category in category_of.items()}
+    return np.array(known, dtype=object), codes
 
 
 def are_categories(codes: NDArray[Any], known: NDArray[Any]) -> bool:
@@ -52,16 +64,14 @@ def join_coded(
     together: dict[int, NDArray[Any]] = {}
     for j in parts[0][1]:
         values = {value for _, categories in parts for value in categories[j].tolist()}
-        known = sorted(values, key=lambda value: (isinstance(value, str), value))
-        place_of = {value: place for place, value in enumerate(known)}
+        together[j], code_of = _number_categories(values)
         start = 0
         for X, categories in parts:
             # The last entry is the code of missing values, which have no place.
-            places = [*(float(place_of[value]) for value in categories[j].tolist()), np.nan]
+            places = [*(code_of[value] for value in categories[j].tolist()), np.nan]
             codes = np.nan_to_num(X[:, j], nan=len(places) - 1).astype(np.int64)
             joined[start : start + len(X), j] = np.array(places)[codes]
             start += len(X)
-        together[j] = np.array(known, dtype=object)
     return joined, together
 
 

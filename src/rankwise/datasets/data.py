@@ -87,6 +87,8 @@ class RankingData:
                 "or a table to RankingData.from_frame."
             )
         self._read_columns()
+        if self.categories:
+            self._check_categories(self.categories)
         if self.judged is not None:
             self._blank_unjudged(np.asarray(self.judged))
         if self.sample_weight is not None:
@@ -102,6 +104,29 @@ class RankingData:
                 f"missed must hold documents of queries that have rows, got query "
                 f"{str(self.missed.qid[int(np.argmin(has_rows))])!r}. Leave out its documents."
             )
+
+    def _check_categories(self, categories: dict[int, np.ndarray[Any, Any]]) -> None:
+        """Raise if columns of categories lack a name, or hold anything but places and NaN."""
+        if self.feature_names is None or not isinstance(self.X, np.ndarray):
+            raise ValueError(
+                "categories need feature_names and an array X. Make them by "
+                "RankingData.from_frame(frame, categories=True)."
+            )
+        for j, known in categories.items():
+            if not 0 <= j < self.n_features:
+                raise ValueError(
+                    f"categories must be of columns below n_features={self.n_features}, got {j}. "
+                    "Number columns from 0."
+                )
+            column = self.X[:, j]
+            is_place = (column >= 0) & (column < len(known)) & (column % 1 == 0)
+            is_place |= np.isnan(column)
+            if not is_place.all():
+                row = int(is_place.argmin())
+                raise ValueError(
+                    f"column {j} of X must hold places in its {len(known)} categories, or NaN, got "
+                    f"{column[row]} at row {row}. Encode the text as such places."
+                )
 
     def _blank_unjudged(self, judged: np.ndarray[Any, Any]) -> None:
         """Replace the labels of unjudged rows by NaN, so that nothing takes them for grades."""
@@ -175,7 +200,8 @@ class RankingData:
         categories : bool or sequence of str
             Columns of text that are features, see ``categories`` above. True: all that have at most
             255 different values, in two rows or more on average, or that ``features`` names;
-            columns of dates are then left out with a warning. False: none.
+            columns of dates are then left out with a warning. Names: these columns, of text or of
+            numbers. False: none.
         dtype : float32 or float64
             Type of X. Missing values become NaN; numbers that exceed the type are an error.
         name : str
@@ -371,11 +397,14 @@ def join_data(parts: Sequence[RankingData], name: str) -> RankingData:
     Raises
     ------
     ValueError
-        If the parts differ in their number of features.
+        If the parts differ in their number of features, or in which of them are categories.
     """
     widths = {part.n_features for part in parts}
     if len(widths) > 1:
         raise ValueError(f"the files must have the same columns, got {sorted(widths)} features.")
+
+    if len({frozenset(part.categories or ()) for part in parts}) > 1:
+        raise ValueError("the files must have the same columns of categories.")
 
     def joined(what: str) -> Any:
         columns = [getattr(part, what) for part in parts]

@@ -80,6 +80,11 @@ class Roles(NamedTuple):
     unjudged: Any = None
     categories: CategoryRole = False
 
+    @property
+    def chooses_texts(self) -> bool:
+        """Whether columns of text are features if their values repeat, not because of a name."""
+        return self.features is None and self.categories is True
+
 
 class TableRows(NamedTuple):
     """Values of the columns of a table; None if there is no such column.
@@ -144,7 +149,8 @@ class Columns:
     ) -> Columns:
         """Assign columns by name; None: the usual name; False: no such column.
 
-        ``categories``: features that are categories; True: features that hold text.
+        ``categories``: columns that are categories, and features unless ``features`` leaves them
+        out; True: features that hold text.
 
         Raises
         ------
@@ -184,12 +190,16 @@ class Columns:
                     stacklevel=callers_level(),
                 )
             kept = {name: kinds[name] for name in left if name not in index}
+            named = () if isinstance(categories, bool) else categories
+            # What a column holds does not matter once it is named, unless it has no categories.
+            kept |= {name: None for name in named if name in kept and kept[name] not in TIMES}
             features = choose_features(kept, with_text=categories is True)
         _check_columns("features", features, columns)
         may_miss = unjudged is not None and check_unjudged(unjudged) is None
         if isinstance(categories, bool):
             texts = [name for name in features if kinds[name] in _TEXTS]
             categories = texts if categories else ()
+        _check_columns("categories", categories, columns)
         return cls(
             *roles, list(features), tuple(score_columns), may_miss_labels=may_miss,
             categories=frozenset(categories) & {*features},
@@ -333,7 +343,7 @@ def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, Tab
     if isinstance(table, nw.LazyFrame):
         table = table.select(columns.names()).collect()
     rows = columns.read(table, dtype)
-    return columns.without_free_text(rows) if roles.features is None else (columns, rows)
+    return columns.without_free_text(rows) if roles.chooses_texts else (columns, rows)
 
 
 def is_frame(data: Any) -> bool:

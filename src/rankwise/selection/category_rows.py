@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.frozen import FrozenEstimator
@@ -14,18 +15,30 @@ from rankwise.runtime.callers import callers_level
 from rankwise.trees.column_table import CategoricalInput
 
 
+def unfreeze(model: Any) -> Any:
+    """Return the estimator inside a FrozenEstimator; others unchanged."""
+    return unfreeze(model.estimator) if isinstance(model, FrozenEstimator) else model
+
+
 def takes_categories(estimator: Any) -> bool:
     """Whether an estimator takes frames with columns of text."""
-    if isinstance(estimator, FrozenEstimator):
-        return takes_categories(estimator.estimator)
-    return isinstance(estimator, CategoricalInput)
+    return isinstance(unfreeze(estimator), CategoricalInput)
 
 
-def rows_for(estimator: Any, data: RankingData) -> tuple[Any, list[str] | None]:
+def rows_for(
+    estimator: Any, data: RankingData, wanted: Sequence[str] | None = None
+) -> tuple[Any, list[str] | None]:
     """Rows as an estimator reads them, and the names of their columns.
 
     Rows without categories are X. An estimator that takes categories gets a frame with their text,
     all others get X without their columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+    data : RankingData
+    wanted : sequence of str, optional
+        Columns to read, in this order; None: all.
 
     Raises
     ------
@@ -37,14 +50,19 @@ def rows_for(estimator: Any, data: RankingData) -> tuple[Any, list[str] | None]:
     IgnoredColumnsWarning
         If columns are left out.
     """
-    names = data.feature_names
-    if not data.categories or names is None:
-        return data.X, names
     X: Any = data.X
+    names, categories = data.feature_names, dict(data.categories or {})
+    if names is not None and wanted is not None:
+        places = [names.index(name) for name in wanted]
+        categories = {i: categories[j] for i, j in enumerate(places) if j in categories}
+        X, names = X[:, places], list(wanted)
+    if not categories or names is None:
+        return X, names
     if takes_categories(estimator):
-        return category_frame(X, names, data.categories), names
-    kept = [j for j in range(data.n_features) if j not in data.categories]
-    texts, kind = [names[j] for j in sorted(data.categories)], type(estimator).__name__
+        return category_frame(X, names, categories), names
+    kept = [j for j in range(len(names)) if j not in categories]
+    texts = [names[j] for j in sorted(categories)]
+    kind = type(unfreeze(estimator)).__name__
     if not kept:
         raise ValueError(
             f"{kind} takes columns of numbers, but all columns hold text: {list_names(texts)}. "

@@ -16,8 +16,9 @@ from rankwise.metrics import Measure
 from rankwise.prediction import Predictions, labels_of, probabilities_of, scores_of
 from rankwise.runtime.json_values import convert_to_json
 from rankwise.selection.candidates import Candidate
+from rankwise.selection.category_rows import unfreeze
 from rankwise.selection.fold_result import FAILED, SKIPPED, FoldResult
-from rankwise.selection.given_scores import GivenScores, fill_given, model_rows, unfreeze
+from rankwise.selection.given_scores import GivenScores, fill_given, model_rows
 from rankwise.selection.measured import Measurement
 from rankwise.selection.parcel import Parcel
 from rankwise.selection.predicted_ranks import summarise_predicted_ranks

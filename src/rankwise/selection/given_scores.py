@@ -19,7 +19,7 @@ from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.prediction import Predictions
 from rankwise.runtime.vocabulary import did_you_mean
-from rankwise.selection.category_rows import rows_for
+from rankwise.selection.category_rows import rows_for, unfreeze
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.measured import Measurement
 from rankwise.typing import Float64Array
@@ -194,23 +194,16 @@ def fill_given(
     return measurement.fill(empty, test, Predictions(rows.scores), rows.retrieved, notes=notes)
 
 
-def unfreeze(model: Any) -> Any:
-    """Return the estimator inside a FrozenEstimator; others unchanged."""
-    return unfreeze(model.estimator) if isinstance(model, FrozenEstimator) else model
-
-
 def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
     """Rows in the form that a fitted model reads, and the names of their columns.
 
     For a frozen model, columns are chosen by name if the data have all of them. Other models were
     fitted on the same columns. A pipeline that was fitted on a frame gets a frame.
     """
-    X, names = rows_for(model, data)
-    wanted = getattr(model, "feature_names_in_", None)
-    if isinstance(model, FrozenEstimator) and names is not None and wanted is not None:
-        wanted = [str(name) for name in wanted]
-        if wanted != names and {*wanted} <= {*names}:
-            places = [names.index(name) for name in wanted]
-            X = X.select(wanted) if hasattr(X, "column_names") else X[:, places]
-            names = wanted
+    wanted = None
+    if isinstance(model, FrozenEstimator):
+        fitted = [str(name) for name in getattr(model, "feature_names_in_", ())]
+        known = data.feature_names or []
+        wanted = fitted if fitted and fitted != known and {*fitted} <= {*known} else None
+    X, names = rows_for(model, data, wanted)
     return frame_for(unfreeze(model), X, names), names

@@ -23,6 +23,7 @@ from rankwise.metrics import Measure
 from rankwise.metrics.spec import list_specs
 from rankwise.prediction import Predictions, predictions
 from rankwise.runtime.vocabulary import setting
+from rankwise.selection.category_rows import unfreeze
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import (
     COLUMN,
@@ -33,7 +34,6 @@ from rankwise.selection.given_scores import (
     fill_given,
     model_rows,
     run_scores,
-    unfreeze,
 )
 from rankwise.selection.judging.order_check import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard

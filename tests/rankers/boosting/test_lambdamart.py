@@ -171,6 +171,33 @@ def test_warm_start_grows_the_trees_of_one_call(draw, judged):
         ranker.set_params(n_estimators=5).fit(X, y, qid=qid)
 
 
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [
+        ({}, lambda X, y, qid: {"X": np.where(X > 0.9, np.inf, X)}),
+        ({}, lambda X, y, qid: {"X": X[:, :2], "y": np.append(np.nan, y[1:])}),
+        ({}, lambda X, y, qid: {"y": y[1:]}),
+        ({}, lambda X, y, qid: {"position": np.full(len(y), -1)}),
+        ({}, lambda X, y, qid: {"X_val": X[:, :2], "y_val": y, "qid_val": qid}),
+        ({"monotonic_cst": [1, 1]}, lambda X, y, qid: {}),
+    ],
+    ids=["infinite", "narrow", "short", "position", "validation", "constraints"],
+)
+def test_a_refused_fit_keeps_the_earlier_trees(warm_start, options, change, judged):
+    X, y, qid = judged
+    position = np.arange(len(y)) % 5
+    ranker = LambdaMART(3, warm_start=warm_start).fit(X, y, qid=qid, position=position)
+    before, scores = dict(vars(ranker)), ranker.predict(X)
+    ranker.set_params(n_estimators=5, **options)
+    with pytest.raises(ValueError, match=r"X|y|position|monotonic_cst"):
+        ranker.fit(**{"X": X, "y": y, "qid": qid} | change(X, y, qid))
+    ranker.set_params(n_estimators=3, monotonic_cst=None)
+    assert vars(ranker).keys() == before.keys()
+    assert all(vars(ranker)[name] is value for name, value in before.items())
+    np.testing.assert_array_equal(ranker.predict(X), scores)
+
+
 def test_warm_start_continues_models_of_version_0_2(judged):
     """They lack the number of rounds: each of these had given a tree."""
     X, y, qid = judged

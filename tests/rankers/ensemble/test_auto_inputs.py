@@ -18,7 +18,7 @@ from rankwise.datasets import IgnoredColumnsWarning
 from rankwise.explain import explain_pair, explain_scores
 from rankwise.export import ExportError, to_onnx, verify
 from rankwise.features.category_indicators import append_indicators, frequent_categories
-from rankwise.rankers.ensemble import auto, auto_trials
+from rankwise.rankers.ensemble import auto, auto_report, auto_trials
 from rankwise.rankers.ensemble.auto_budget import TimeBudget
 from rankwise.rankers.ensemble.auto_rows import fit_scaling
 from rankwise.rankers.ensemble.auto_trials import settings
@@ -244,6 +244,21 @@ def test_reports_name_the_measure_as_it_is(options, choice):
     assert choice in text
     assert "-0." not in text
     assert ("No other trial was asked for." in text) == (options["n_trials"] == 1)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        ([auto_report.TOO_SHORT], "time_budget was too short for 1 other."),
+        ([auto_report.TOO_SHORT] * 2 + ["no pairs"], "short for 2 others and 1 other failed."),
+    ],
+)
+def test_reports_count_the_trials_that_were_not_tried(reasons, said):
+    history = [{"trial": "ridge", "family": "linear", "value": 0.5, "seconds": 1.0, "kept": True}]
+    skipped = [{"trial": f"t{i}", "reason": reason} for i, reason in enumerate(reasons)]
+    known = {"blend": 0.5, "linear": 0.5}
+    text = auto_report.report_text(history, skipped, ["linear"], known, "AP", 1.0)
+    assert text.endswith(said)
 
 
 def test_reports_say_if_time_passed_outside_of_trials(monkeypatch):

@@ -427,7 +427,7 @@ def refine_by_cells(
         counted.append(counts)
     left, categories = columns.features, columns.categories
     if may_ignore or with_text:
-        kinds = {name: "text" if name in categories else None for name in left}
+        kinds: dict[str, str | None] = dict.fromkeys(left)  # those of categories do not matter
         kinds |= {name: _kind_of([counts[name] for counts in counted]) for name in numbers}
         if with_text:
             categories |= {name for name, kind in kinds.items() if kind == "text"}

@@ -84,7 +84,8 @@ def read_table(
     categories : bool or sequence of str
         Columns of text that are features, see ``RankingData.categories``. True: all that have at
         most 255 different values, in two rows or more on average, or that ``features`` names;
-        columns of dates are then left out with a warning. False: none.
+        columns of dates are then left out with a warning. Names: these columns, of text or of
+        numbers. False: none.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix). If given, files with any other
         suffix are read as text too.
@@ -125,7 +126,7 @@ def read_table(
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns, rows = read_delimited(files, roles, dtype)
-    if features is None:
+    if roles.chooses_texts:
         columns, rows = columns.without_free_text(rows)
     warn_of_unread(paths)
     return RankingData.from_rows(rows, columns.features, _name(path, paths), unjudged)

@@ -61,6 +61,7 @@ class LambdaMART(TreeScores):
     n_estimators : int >= 1, default=100
         Number of trees.
     learning_rate : float > 0, default=0.1
+        Factor that shrinks the values of the leaves of every tree.
     max_leaf_nodes : int >= 2 or "auto", default="auto"
         Largest number of leaves of a tree. "auto": 7 for fewer than 100,000 distinct rows, else 31;
         31 too if ``max_depth`` or ``growth="symmetric"`` bounds the trees.

@@ -139,8 +139,8 @@ def _explained(
     if len(history) == 1:
         late = sum(row["reason"] == TOO_SHORT for row in skipped)
         failed = len(skipped) - late
-        others = [f"time_budget was too short for {late} others"] if late else []
-        others += [f"{failed} others failed"] if failed else []
+        others = [f"time_budget was too short for {_count_others(late)}"] if late else []
+        others += [f"{_count_others(failed)} failed"] if failed else []
         second = " and ".join(others) or "No other trial was asked for"
         return f"Only {best['trial']} was tried, with {value} on held-out queries. {second}."
     kept = sum(row["kept"] for row in history)
@@ -155,6 +155,10 @@ def _explained(
     return (
         f"{first} Left out: {', '.join(left)}, because scores without were clearly better {test}."
     )
+
+
+def _count_others(number: int) -> str:
+    return f"{number} other{'s' if number > 1 else ''}"
 
 
 def _short_name(measure: Measure) -> str:

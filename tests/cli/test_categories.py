@@ -235,3 +235,53 @@ def test_only_text_for_a_ranker_of_numbers(rankwise, tmp_path):
         "RidgeRanker takes columns of numbers, but all columns hold text: 'colour'. Encode them as "
         "numbers, or use LambdaMART, AutoRanker or a booster."
     ) in done.err
+
+
+def dated_frame(seed=0):
+    """Rows whose days repeat, as those of a query do, and a column of scores."""
+    days = pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d")
+    frame = judged_frame(seed)
+    return frame.assign(day=days.to_numpy()[frame.qid], now=frame.bm25).drop(columns="title")
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "lint {table}",
+        "convert {table} --out {folder}/out.csv",
+        "evaluate {folder}/scores.txt {table}",
+        "evaluate column:now {table}",
+        "fit {table} --ranker ridge --out {folder}/m",
+        "cv {table} --ranker ridge --cv 2",
+        "compare {table} --rankers ridge --cv 2",
+    ],
+    ids=lambda words: " ".join(words.split()[:2]),
+)
+def test_no_command_fails_on_dates(rankwise, tmp_path, words, suffix):
+    frame = dated_frame()
+    table = write(frame, tmp_path / f"t{suffix}")
+    (tmp_path / "scores.txt").write_text("\n".join(map(str, frame.now)))
+    done = rankwise(*words.format(table=table, folder=tmp_path).split())
+    assert done.code == 0, done.err
+
+
+@pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")
+@pytest.mark.parametrize("clock", ["", " 08:30", "T08:30:00+02:00"])
+def test_dates_as_text_are_no_categories_in_any_format(rankwise, tmp_path, clock):
+    frame = dated_frame()
+    frame["day"] += clock
+    models = []
+    for suffix in (".csv", ".parquet"):
+        table = write(frame, tmp_path / f"t{suffix}")
+        out = tmp_path / f"m{suffix}"
+        done = rankwise("fit", table, *words_for("lambdamart"), "--out", out)
+        assert done.code == 0, done.err
+        assert "day (dates). Replace them by numbers" in done.err
+        models.append(load(out))
+    assert [model.feature_names_in_.tolist() for model in models] == [
+        ["bm25", "colour", "code", "now"]
+    ] * 2
+    X = dated_frame(1)[["bm25", "colour", "code", "now"]]
+    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X))

@@ -54,6 +54,22 @@ def test_rows_that_moved_exit_with_1(rankwise, model, tmp_path):
     assert "2 of 5 columns have moved" in run.out
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".txt"])
+def test_rows_without_queries_are_no_queries_of_one_row(rankwise, model, tmp_path, suffix):
+    data = judged_data(1, n_queries=60)
+    path = tmp_path / f"new{suffix}"
+    if suffix == ".csv":
+        lines = ["f0,f1,f2,f3", *(",".join(map(str, row)) for row in data.X)]
+    else:
+        lines = [" ".join(["0", *(f"{j}:{x}" for j, x in enumerate(row, 1))]) for row in data.X]
+    path.write_text("\n".join(lines) + "\n")
+    run = rankwise("lint", path, "--against", model)
+    assert "note: the rows name no queries, and are tested as independent ones" in run.out
+    assert "Pass --qid" in run.out
+    assert "fewer rows" not in run.out
+    assert "mean score at rank" not in run.out
+
+
 def test_what_cannot_be_compared(rankwise, model, tmp_path):
     plain = save(load(model), tmp_path / "plain.rw")
     path = tmp_path / "train.txt"

@@ -202,16 +202,14 @@ def test_numbers_of_any_type_are_features(column, numbers):
 @pytest.mark.parametrize(
     "read",
     [
-        lambda column: RankingData.from_frame(judged(column)),
-        lambda column: list(stream([judged(column)])),
         lambda column: read_rows(table(column)),
         lambda column: LambdaMART(1).fit(table(column), GRADES, qid=0),
         lambda column: RankingForest(1).fit(table(column), GRADES),
         lambda column: BinaryRelevance().fit(table(column), np.eye(2)[[0, 1] * 3]),
     ],
-    ids=["from_frame", "stream", "rows", "LambdaMART", "RankingForest", "BinaryRelevance"],
+    ids=["rows", "LambdaMART", "RankingForest", "BinaryRelevance"],
 )
-def test_dates_are_refused_everywhere_by_the_same_words(column, what, read):
+def test_dates_are_refused_in_every_fit_by_the_same_words(column, what, read):
     message = (
         f"column 'f' holds {what}, which are neither numbers nor categories. Replace them by a "
         "number, such as "
@@ -219,6 +217,17 @@ def test_dates_are_refused_everywhere_by_the_same_words(column, what, read):
     with pytest.raises(ValueError, match=message) as caught:
         read(column)
     assert "leave the column out" in str(caught.value)
+
+
+@pytest.mark.parametrize("column, what", TEMPORAL.values(), ids=list(TEMPORAL))
+def test_dates_in_tables_are_left_out_with_a_warning(column, what):
+    for categories in (False, True):
+        with pytest.warns(IgnoredColumnsWarning, match=rf"f \({what}\)\. Replace them by numbers"):
+            data = RankingData.from_frame(judged(column), categories=categories)
+        assert data.feature_names == ["a"]
+    with pytest.warns(IgnoredColumnsWarning, match=rf"f \({what}\)"):
+        (chunk,) = stream([judged(column)])
+    assert chunk.feature_names == ["a"]
 
 
 @pytest.mark.parametrize("column", NOMINAL.values(), ids=list(NOMINAL))

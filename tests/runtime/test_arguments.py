@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import PLST, ORBoost, RidgeRanker, StackingRanker
+from rankwise import PLST, LambdaMART, ORBoost, RidgeRanker, StackingRanker
 
 X = np.arange(24.0).reshape(12, 2) % 7
 y = np.arange(12) % 3
@@ -30,6 +30,27 @@ qid = np.arange(12) // 4
 def test_names_of_other_libraries_are_answered(given, said):
     with pytest.raises(TypeError, match=said):
         RidgeRanker().fit(X, y, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("categorical_feature", "categorical_features"),
+        ("cat_features", "categorical_features"),
+        ("callbacks", "early_stopping_rounds"),
+        ("early_stopping_rounds", "early_stopping_rounds"),
+        ("eval_at", "measure"),
+        ("eval_metric", "measure"),
+        ("num_boost_round", "n_estimators"),
+        ("learning_rate", "learning_rate"),
+    ],
+)
+def test_arguments_that_are_parameters_of_the_estimator(name, setting):
+    said = rf"LambdaMART.fit takes no argument '{name}'\. Set it in .*: LambdaMART\({setting}=…\)"
+    with pytest.raises(TypeError, match=said):
+        LambdaMART().fit(X, y, qid=qid, **{name: 1})
+    with pytest.raises(TypeError, match=rf"PLST.fit takes no argument '{name}'\. It takes X, y"):
+        PLST().fit(X, np.eye(3)[y], **{name: 1})
 
 
 def test_no_argument_is_advised_that_the_method_lacks():

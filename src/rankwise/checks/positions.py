@@ -29,10 +29,17 @@ def check_positions(position: ArrayLike, data: FitData) -> Int64Array:
             f"position must have n_samples={n_samples} entries, got shape {positions.shape}. Pass "
             "the place at which each row was shown."
         )
-    if positions.dtype.kind not in "iuf" or not (positions >= 0).all() or (positions % 1).any():
+    if positions.dtype.kind in "iuf":
+        with np.errstate(invalid="ignore"):  # infinity has no remainder
+            is_bad = ~((positions >= 0) & (positions % 1 == 0))
+    else:
+        is_bad = np.ones(n_samples, dtype=bool)
+    if is_bad.any():
+        row = int(is_bad.argmax())
+        value = positions[row]
         raise ValueError(
             "position must hold integers >= 0, the place at which each row was shown, got "
-            f"{positions.dtype} such as {positions[0]!r}."
+            f"{value.item() if isinstance(value, np.generic) else value!r} at row {row}."
         )
     kept = slice(None) if data.kept is None else data.kept
     return positions[kept].astype(np.int64)

@@ -75,8 +75,6 @@ def lint(
 
 def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: bool) -> None:
     """Report what moved in DATA since the training of a model, and exit with 1 if anything did."""
-    import numpy as np
-
     from rankwise.cli._scoring import chunks_to_score, join_chunk_rows
     from rankwise.persistence import load
     from rankwise.selection import find_drift
@@ -96,7 +94,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
             raise JobError(f"{', '.join(data)} has no rows to compare.")
         X = join_chunk_rows(chunks)
         has_queries = all(chunk.qid is not None for chunk in chunks)
-        qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else np.arange(len(X))
+        qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
         report = find_drift(summary, X, qid, model=model)
     if json:
         print_json(report.to_dict())

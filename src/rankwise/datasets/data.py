@@ -199,9 +199,8 @@ class RankingData:
             ``judged``. None: every row needs a label.
         categories : bool or sequence of str
             Columns of text that are features, see ``categories`` above. True: all that have at most
-            255 different values, in two rows or more on average, or that ``features`` names;
-            columns of dates are then left out with a warning. Names: these columns, of text or of
-            numbers. False: none.
+            255 different values, in two rows or more on average, and are no dates, or that
+            ``features`` names. Names: these columns, of text or of numbers. False: none.
         dtype : float32 or float64
             Type of X. Missing values become NaN; numbers that exceed the type are an error.
         name : str
@@ -216,13 +215,12 @@ class RankingData:
         TypeError
             If ``frame`` is not a frame.
         ValueError
-            If a column is missing, has an ambiguous role, or holds values of the wrong kind, such
-            as dates.
+            If a column is missing, has an ambiguous role, or holds values of the wrong kind.
 
         Warns
         -----
         IgnoredColumnsWarning
-            If columns do not hold numbers (text, categories) and ``features`` is not given.
+            If columns do not hold numbers (dates, text, categories) and ``features`` is not given.
 
         Examples
         --------

@@ -18,7 +18,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankwise.checks.frames import (
     TIMES,
-    check_no_times,
     check_unique,
     kind_of,
     kind_of_dtype,
@@ -26,7 +25,12 @@ from rankwise.checks.frames import (
 )
 from rankwise.checks.row_errors import RowError
 from rankwise.checks.unjudged_label import check_unjudged
-from rankwise.datasets.category_columns import are_categories, encode_texts, join_coded
+from rankwise.datasets.category_columns import (
+    are_categories,
+    are_dates,
+    encode_texts,
+    join_coded,
+)
 from rankwise.datasets.column_names import (
     DOCUMENT_LAST,
     DOCUMENT_NAMES,
@@ -290,21 +294,31 @@ class Columns:
         )
 
     def without_free_text(self, rows: TableRows) -> tuple[Columns, TableRows]:
-        """The columns and rows without text that repeats too little for categories; it warns."""
+        """The columns and rows without dates as text, and text that hardly repeats; it warns.
+
+        A text file and a Parquet file of the same rows have the same features: in the former, dates
+        and text are told apart by their cells, too.
+        """
+        dates = [j for j, known in rows.categories.items() if are_dates(rows.X[:, j], known)]
+        warn_of_ignored({self.features[j]: "dates" for j in dates}, TIMES_FIX)
         free = [
-            j for j, known in rows.categories.items() if not are_categories(rows.X[:, j], known)
+            j
+            for j, known in rows.categories.items()
+            if j not in dates and not are_categories(rows.X[:, j], known)
         ]
-        if not free:
+        if free:
+            listed = self.features if len(self.features) <= MOST_LISTED else ...
+            warnings.warn(
+                "columns of text whose values hardly repeat are not used as features: "
+                f"{list_names([self.features[j] for j in free])}. Name the columns to use them as "
+                f"categories: {setting('features', listed)}.",
+                IgnoredColumnsWarning,
+                stacklevel=callers_level(),
+            )
+        if not (dates or free):
             return self, rows
-        names = [self.features[j] for j in free]
-        chosen = setting("features", self.features if len(self.features) <= MOST_LISTED else ...)
-        warnings.warn(
-            "columns of text whose values hardly repeat are not used as features: "
-            f"{list_names(names)}. Name the columns to use them as categories: {chosen}.",
-            IgnoredColumnsWarning,
-            stacklevel=callers_level(),
-        )
-        kept = [j for j in range(len(self.features)) if j not in free]
+        names = [self.features[j] for j in (*dates, *free)]
+        kept = [j for j in range(len(self.features)) if self.features[j] not in names]
         categories = {kept.index(j): known for j, known in rows.categories.items() if j in kept}
         columns = replace(
             self,
@@ -370,16 +384,14 @@ def choose_features(kinds: Kinds, *, with_text: bool = False) -> list[str]:
     Raises
     ------
     ValueError
-        If a column holds numbers with few exceptions, or without ``with_text``, dates or the like.
+        If a column holds numbers with few exceptions.
     """
     texts = _TEXTS if with_text else ()
     chosen_names = [name for name, kind in kinds.items() if kind is None or kind in texts]
     chosen = setting("features", chosen_names if len(chosen_names) <= MOST_LISTED else ...)
-    if with_text:  # for estimators that leave out dates in frames, too
-        times = {name: kind for name, kind in kinds.items() if kind in TIMES}
-        warn_of_ignored({name: str(kind) for name, kind in times.items()}, TIMES_FIX)
-        kinds = {name: kind for name, kind in kinds.items() if name not in times}
-    check_no_times(kinds, f": {chosen}")
+    times = {name: kind for name, kind in kinds.items() if kind in TIMES}
+    warn_of_ignored({name: str(kind) for name, kind in times.items()}, TIMES_FIX)
+    kinds = {name: kind for name, kind in kinds.items() if name not in times}
     for name, kind in kinds.items():
         if kind is not None and ", but " in kind:
             raise ValueError(

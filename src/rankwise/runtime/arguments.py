@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from inspect import Signature
 
 from rankwise.runtime.vocabulary import did_you_mean
@@ -26,10 +26,24 @@ _ELSEWHERE = {
     "eval_group": ("X_val", f"{_VALIDATION}, one query id per row in qid_val"),
     "eval_qid": ("X_val", _VALIDATION),
 }
+# Arguments of fit and train elsewhere, and the parameter of the estimator that takes their place.
+_SETTINGS_ELSEWHERE = {
+    "categorical_feature": "categorical_features",
+    "cat_features": "categorical_features",
+    "callbacks": "early_stopping_rounds",
+    "eval_at": "measure",
+    "eval_metric": "measure",
+    "feval": "measure",
+    "num_boost_round": "n_estimators",
+}
 
 
 def wrong_call(
-    method: str, signature: Signature, given: Mapping[str, object], error: TypeError
+    method: str,
+    signature: Signature,
+    given: Mapping[str, object],
+    error: TypeError,
+    settings: Container[str] = (),
 ) -> str:
     """The message for a call that does not fit a signature.
 
@@ -41,6 +55,8 @@ def wrong_call(
         Keyword arguments of the call.
     error : TypeError
         Python's own message.
+    settings : container of str
+        Names of the parameters of the estimator.
     """
     takes = [name for name in signature.parameters if name != "self"]
     unknown = next((name for name in given if name not in takes), None)
@@ -51,5 +67,8 @@ def wrong_call(
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."
+    setting = _SETTINGS_ELSEWHERE.get(unknown, unknown)
+    if setting in settings:
+        return f"{said} Set it in the estimator: {method.split('.')[0]}({setting}=…)."
     hint = did_you_mean(unknown, takes, f"It takes {', '.join(takes)}.")
     return f"{said} {hint}"

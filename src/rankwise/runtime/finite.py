@@ -161,7 +161,7 @@ def guard(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 said = f"{said} {problem}."
             except TypeError as error:
                 if _is_of_the_call(error):
-                    raise _call_error(said, parameters, args, kwargs, error) from None
+                    raise _call_error(said, parameters, (self, *args), kwargs, error) from None
                 raise
             except RangeError as error:
                 # Of an inner estimator, whose X may differ from the caller's.
@@ -202,7 +202,9 @@ def _call_error(
         if hasattr(type(value), "refused"):
             stream: Any = value
             return stream.refused(said)
-    return TypeError(wrong_call(said, parameters, kwargs, error))
+    estimator = args[0]
+    settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
+    return TypeError(wrong_call(said, parameters, kwargs, error, settings))
 
 
 def _is_of_the_call(error: TypeError) -> bool:

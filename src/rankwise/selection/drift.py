@@ -21,6 +21,7 @@ from rankwise.datasets.linting.row_summary import (
     scores_at_ranks,
 )
 from rankwise.metrics.significance import holm
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Bins of fewer rows than this in either sample are tested together with others.
@@ -128,7 +129,8 @@ def find_drift(
     X : array, sparse matrix or frame of shape (n_samples, n_features)
         New rows; the columns of a frame are matched by name, others by their order.
     qid : array-like of shape (n_samples,), optional
-        Query of each row; None: every row is drawn for itself.
+        Query of each row; None: every row is drawn for itself, and neither sizes of queries nor
+        scores by rank are compared.
     model : estimator, optional
         Fitted ranker: its scores are compared too, if the summary has any.
     level : float in (0, 1)
@@ -198,7 +200,13 @@ def find_drift(
             f"nothing is tested: {min(few)} queries say too little of how queries differ (at least "
             f"{_FEWEST_QUERIES} are needed)",
         )
-    if scores is not None and not few:
+    if qid is None and before.n_queries < before.n_rows:
+        notes.insert(
+            0,
+            "the rows name no queries, and are tested as independent ones; those of a query "
+            f"resemble each other, so chance alone may look like a move. Pass {setting('qid')}",
+        )
+    if scores is not None and qid is not None and not few:
         notes += _notes_on_ranks(before, scores_at_ranks(scores, groups), level)
     return DriftReport(moved, notes, level)
 

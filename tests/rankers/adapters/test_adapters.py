@@ -205,6 +205,33 @@ def test_extra_parameters_reach_the_library(ranker_class, judged):
         quick(ranker_class, params={"learning_rate": 0.5}).fit(X, y, qid=qid)
 
 
+@pytest.mark.parametrize(
+    ("name", "params", "own"),
+    [
+        ("LightGBMRanker", {"eta": 0.5}, "learning_rate"),
+        ("LightGBMRanker", {"num_trees": 3}, "n_estimators"),
+        ("LightGBMRanker", {"min_data": 3, "lambda": 1.0}, "min_child_samples, reg_lambda"),
+        ("LightGBMRanker", {"min_data_in_leaf": 3}, "min_child_samples"),
+        ("LightGBMRanker", {"sub_row": 0.5}, "subsample"),
+        ("LightGBMRanker", {"cat_feature": "0"}, "categorical_features"),
+        ("LightGBMRanker", {"application": "rank_xendcg"}, "objective"),
+        ("LightGBMRanker", {"nthread": 1}, "n_jobs"),
+        ("LightGBMRanker", {"early_stopping": 3}, "early_stopping_rounds"),
+        ("LightGBMRanker", {"mc": [0] * 5}, "monotone_constraints"),
+        ("XGBoostRanker", {"nthread": 1}, "n_jobs"),
+        ("XGBoostRanker", {"seed": 1}, "random_state"),
+        ("CatBoostRanker", {"l2_leaf_reg": 1.0}, "reg_lambda"),
+        ("CatBoostRanker", {"iterations": 3}, "n_estimators"),
+    ],
+)
+def test_other_names_of_own_parameters_are_refused(name, params, own, judged):
+    pytest.importorskip(LIBRARIES[name])
+    X, y, qid = judged
+    message = rf"params must not hold .*, because {name} sets them\. Use .* instead: {own}\."
+    with pytest.raises(ValueError, match=message):
+        quick(getattr(rankwise, name), params=params).fit(X, y, qid=qid)
+
+
 def test_bad_parameter_is_named(ranker_class, judged):
     X, y, qid = judged
     for name, value in {"n_estimators": 0, "gain": "square", "n_jobs": 0}.items():

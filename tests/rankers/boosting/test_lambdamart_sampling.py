@@ -223,5 +223,10 @@ def test_wrong_positions_are_named(judged):
     X, y, qid = judged
     with pytest.raises(ValueError, match="position must have n_samples="):
         LambdaMART().fit(X, y, qid=qid, position=[1, 2])
-    with pytest.raises(ValueError, match="position must hold integers >= 0"):
-        LambdaMART().fit(X, y, qid=qid, position=np.full(len(y), -1))
+    for value, shown in [(-1, "-1.0"), (4.5, "4.5"), (np.nan, "nan"), (np.inf, "inf")]:
+        wrong = np.where(np.arange(len(y)) == 3, value, 1.0)
+        message = f"position must hold integers >= 0, .*, got {shown} at row 3\\."
+        with pytest.raises(ValueError, match=message):
+            LambdaMART().fit(X, y, qid=qid, position=wrong)
+    with pytest.raises(ValueError, match="got '1' at row 0"):
+        LambdaMART().fit(X, y, qid=qid, position=["1"] * len(y))

@@ -24,6 +24,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.checks.frames import check_unique
 from rankwise.checks.row_errors import RowError
+from rankwise.datasets.category_columns import DATE
 from rankwise.datasets.readers.delimited_errors import (
     check_exact_cells,
     check_infinite,
@@ -71,7 +72,6 @@ _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
 _FLAG = "^(true|false|True|False|TRUE|FALSE)$"
 _DECIMAL_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
-_DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 # Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
@@ -401,7 +401,7 @@ def refine_by_cells(
     Raises
     ------
     ValueError
-        If a column has decimal commas or dates.
+        If a column has decimal commas.
     """
     label = columns.label
     numbers = [name for name in columns.features if name not in columns.categories]
@@ -477,7 +477,7 @@ class _Cells:
         self.flags += pc.sum(pc.match_substring_regex(cells, _FLAG)).as_py() or 0
         self.numbers += pc.sum(pc.match_substring_regex(cells, _NUMBER)).as_py() or 0
         self.commas += pc.sum(pc.match_substring_regex(cells, _DECIMAL_COMMA)).as_py() or 0
-        self.dates += pc.sum(pc.match_substring_regex(cells, _DATE)).as_py() or 0
+        self.dates += pc.sum(pc.match_substring_regex(cells, DATE)).as_py() or 0
 
 
 def _kind_of(parts: Sequence[_Cells]) -> str | None:

@@ -83,9 +83,8 @@ def read_table(
         ``RankingData.judged``. None: every row needs a label.
     categories : bool or sequence of str
         Columns of text that are features, see ``RankingData.categories``. True: all that have at
-        most 255 different values, in two rows or more on average, or that ``features`` names;
-        columns of dates are then left out with a warning. Names: these columns, of text or of
-        numbers. False: none.
+        most 255 different values, in two rows or more on average, and are no dates, or that
+        ``features`` names. Names: these columns, of text or of numbers. False: none.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix). If given, files with any other
         suffix are read as text too.

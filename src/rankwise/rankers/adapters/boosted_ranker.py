@@ -404,16 +404,22 @@ class BoostedRanker(CategoricalInput, Ranker):
             return max(1, min(available_threads(), values // VALUES_PER_THREAD))
         return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
 
+    def _written_as(self, name: str) -> frozenset[str]:
+        """All names of a parameter of the ranker in the library."""
+        named = frozenset({name, self._library.names.get(name, name)})
+        return named.union(*(names for names in self._library.synonyms if names & named))
+
     def _check_parameters(self) -> None:
         """Check all parameters, even unused ones."""
         self._validate_params()
-        library = self._library
-        own = library.reserved.union(library.names.values(), self.get_params(deep=False))
+        library, given = self._library, self.get_params(deep=False)
+        own = library.reserved.union(*map(self._written_as, (*given, *library.reserved)))
         taken = sorted(own & set(self.params or ()))
         if taken:
+            meant = [name for name in given if self._written_as(name).intersection(taken)]
             raise ValueError(
                 f"params must not hold {taken}, because {type(self).__name__} sets them. "
-                "Use its own parameter instead."
+                f"Use its own parameter instead{': ' if meant else ''}{', '.join(meant)}."
             )
         parse(self.measure)
 

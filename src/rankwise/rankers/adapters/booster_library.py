@@ -72,6 +72,9 @@ class BoosterLibrary(Protocol):
         Library name of each parameter of the ranker that the library receives.
     reserved : frozenset of str
         Further library names that must not stand in ``params``, because the ranker sets them.
+    synonyms : tuple of frozensets of str
+        Names that the library takes for one and the same parameter; those of parameters that the
+        ranker sets must not stand in ``params`` either.
     """
 
     name: str
@@ -80,6 +83,7 @@ class BoosterLibrary(Protocol):
     auto_gain: str
     names: ClassVar[Mapping[str, str]]
     reserved: frozenset[str]
+    synonyms: ClassVar[tuple[frozenset[str], ...]]
 
     def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:
         """Names of parameters that the library accepts, among them the known ones of ``params``."""

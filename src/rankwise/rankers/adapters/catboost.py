@@ -69,6 +69,7 @@ class CatBoost:
         "num_trees", "num_boost_round", "eta", "max_depth", "eval_metric", "od_type", "od_wait",
         "use_best_model", "cat_features", "text_features", "one_hot_max_size",
     })  # fmt: skip
+    synonyms: ClassVar[tuple[frozenset[str], ...]] = ()  # all of them are in ``reserved``
     read_trees = staticmethod(catboost_trees)
 
     def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:

@@ -72,11 +72,14 @@ class LightGBM:
         "num_iterations", "num_boost_round", "label_gain", "metric", "early_stopping_round",
         "categorical_feature",
     })  # fmt: skip
+    synonyms: ClassVar[tuple[frozenset[str], ...]] = tuple(
+        frozenset((name, *others))
+        for name, others in lightgbm.basic._ConfigAliases._get_all_param_aliases().items()
+    )
     read_trees = staticmethod(lightgbm_trees)
 
     def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:
-        aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
-        return {name for names in aliases.values() for name in names}
+        return set().union(*self.synonyms)
 
     def check_data(self, ranker: Any, data: FitData, directions: Sequence[int]) -> None:
         """Accept everything: LightGBM weights rows and supports any number of categories."""

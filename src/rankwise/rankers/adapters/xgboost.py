@@ -72,6 +72,7 @@ class XGBoost:
     reserved = frozenset({
         "num_boost_round", "eta", "alpha", "lambda", "gamma", "ndcg_exp_gain", "eval_metric",
     })  # fmt: skip
+    synonyms: ClassVar[tuple[frozenset[str], ...]] = ()  # all of them are in ``reserved``
     read_trees = staticmethod(xgboost_trees)
 
     def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:

@@ -66,6 +66,33 @@ def are_dates(codes: NDArray[Any], known: NDArray[Any]) -> bool:
     return any(is_date) and int(np.array(is_date)[filled].sum()) > len(filled) // 2
 
 
+def check_codes(X: Any, names: Sequence[str] | None, categories: Categories) -> None:
+    """Raise ValueError if columns of categories lack a name, or hold anything but places and NaN.
+
+    X is the matrix of rows, and ``names`` are those of its columns.
+    """
+    if names is None or not isinstance(X, np.ndarray):
+        raise ValueError(
+            "categories need feature_names and an array X. Make them by "
+            "RankingData.from_frame(frame, categories=True)."
+        )
+    for j, known in categories.items():
+        if not 0 <= j < X.shape[1]:
+            raise ValueError(
+                f"categories must be of columns below n_features={X.shape[1]}, got {j}. Number "
+                "columns from 0."
+            )
+        column = X[:, j]
+        is_place = (column >= 0) & (column < len(known)) & (column % 1 == 0)
+        is_place |= np.isnan(column)
+        if not is_place.all():
+            row = int(is_place.argmin())
+            raise ValueError(
+                f"column {j} of X must hold places in its {len(known)} categories, or NaN, got "
+                f"{column[row]} at row {row}. Encode the text as such places."
+            )
+
+
 def join_coded(
     parts: Sequence[tuple[NDArray[Any], Categories]],
 ) -> tuple[NDArray[Any], dict[int, NDArray[Any]]]:

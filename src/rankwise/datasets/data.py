@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.checks.unjudged_label import check_unjudged
-from rankwise.datasets.category_columns import join_coded
+from rankwise.datasets.category_columns import check_codes, join_coded
 from rankwise.groups import QueryGroups
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
 from rankwise.typing import Float64Array, Matrix, join_rows
@@ -88,7 +88,7 @@ class RankingData:
             )
         self._read_columns()
         if self.categories:
-            self._check_categories(self.categories)
+            check_codes(self.X, self.feature_names, self.categories)
         if self.judged is not None:
             self._blank_unjudged(np.asarray(self.judged))
         if self.sample_weight is not None:
@@ -104,29 +104,6 @@ class RankingData:
                 f"missed must hold documents of queries that have rows, got query "
                 f"{str(self.missed.qid[int(np.argmin(has_rows))])!r}. Leave out its documents."
             )
-
-    def _check_categories(self, categories: dict[int, np.ndarray[Any, Any]]) -> None:
-        """Raise if columns of categories lack a name, or hold anything but places and NaN."""
-        if self.feature_names is None or not isinstance(self.X, np.ndarray):
-            raise ValueError(
-                "categories need feature_names and an array X. Make them by "
-                "RankingData.from_frame(frame, categories=True)."
-            )
-        for j, known in categories.items():
-            if not 0 <= j < self.n_features:
-                raise ValueError(
-                    f"categories must be of columns below n_features={self.n_features}, got {j}. "
-                    "Number columns from 0."
-                )
-            column = self.X[:, j]
-            is_place = (column >= 0) & (column < len(known)) & (column % 1 == 0)
-            is_place |= np.isnan(column)
-            if not is_place.all():
-                row = int(is_place.argmin())
-                raise ValueError(
-                    f"column {j} of X must hold places in its {len(known)} categories, or NaN, got "
-                    f"{column[row]} at row {row}. Encode the text as such places."
-                )
 
     def _blank_unjudged(self, judged: np.ndarray[Any, Any]) -> None:
         """Replace the labels of unjudged rows by NaN, so that nothing takes them for grades."""

@@ -176,6 +176,8 @@ class Columns:
             _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns),
         )
         _check_role_of_label(roles)
+        named = () if isinstance(categories, bool) else categories
+        _refuse_times(named, kinds)
         if features is None:
             left = [column for column in columns if column not in (*roles, *score_columns)]
             queries = [name for name in left if qid is False and name.lower() in QUERY_NAMES]
@@ -194,9 +196,8 @@ class Columns:
                     stacklevel=callers_level(),
                 )
             kept = {name: kinds[name] for name in left if name not in index}
-            named = () if isinstance(categories, bool) else categories
-            # What a column holds does not matter once it is named, unless it has no categories.
-            kept |= {name: None for name in named if name in kept and kept[name] not in TIMES}
+            # What a column holds does not matter once it is named.
+            kept |= {name: None for name in named if name in kept}
             features = choose_features(kept, with_text=categories is True)
         _check_columns("features", features, columns)
         may_miss = unjudged is not None and check_unjudged(unjudged) is None
@@ -376,6 +377,16 @@ def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str |
     else:
         kinds = {name: kind_of(table.get_column(name)) for name in schema}
     return {str(name): kind for name, kind in kinds.items()}
+
+
+def _refuse_times(names: Sequence[str], kinds: Kinds) -> None:
+    """Raise ValueError if columns that are to be categories hold dates or times."""
+    for name in names:
+        if (kind := kinds.get(name)) is not None and kind in TIMES:
+            raise ValueError(
+                f"column {name!r} holds {kind}, which are no categories. Replace it by a number, "
+                f"such as {TIMES[kind]}."
+            )
 
 
 def choose_features(kinds: Kinds, *, with_text: bool = False) -> list[str]:

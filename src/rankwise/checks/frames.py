@@ -72,6 +72,10 @@ def label_columns(X: Any, *, only_mixed: bool = False) -> Any:
     native = nw.to_native(X, pass_through=True)
     if not nw.dependencies.is_pandas_like_dataframe(native):
         return X
+    # Of the usual labels pandas knows that they are text, and asking each of them takes longer than
+    # all other checks of few rows.
+    if getattr(native.columns, "inferred_type", "") == "string" and not native.columns.hasnans:
+        return X
     are_text = [isinstance(label, str) for label in native.columns]
     if all(are_text) or (only_mixed and not any(are_text)):
         return X
@@ -115,7 +119,12 @@ def materialise(X: Any) -> Any:
 
 def _string_views(X: Any) -> dict[str, Any]:
     """Columns of pandas of a type that neither pandas nor scikit-learn can ask for its kind."""
-    views = [name for name, kind in X.dtypes.items() if "string_view" in str(kind)]
+    kinds = X.dtypes.tolist()
+    if all(isinstance(kind, np.dtype) for kind in kinds):
+        return {}
+    views = [
+        name for name, kind in zip(X.columns, kinds, strict=True) if "string_view" in str(kind)
+    ]
     return {name: convert_to_array(X[name]) for name in views}
 
 

@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 
 from rankwise import AutoRanker, LambdaMART, RankingData, RankingForest, RidgeRanker, compare
 from rankwise.datasets import IgnoredColumnsWarning
-from rankwise.selection.category_rows import rows_for, takes_categories
+from rankwise.selection.category_rows import prepare_rows, takes_categories
 from rankwise.selection.given_scores import model_rows
 
 RNG = np.random.default_rng(0)
@@ -32,15 +32,15 @@ def test_who_takes_categories(taker):
 
 def test_rows_of_each():
     data = RankingData.from_frame(FRAME, categories=True)
-    frame, names = rows_for(LambdaMART(), data)
+    frame, names = prepare_rows(LambdaMART(), data)
     assert names == ["bm25", "colour"]
     assert frame["colour"].to_pylist() == COLOURS.tolist()
     with pytest.warns(IgnoredColumnsWarning, match=r"RidgeRanker .* leaves out .*: 'colour'"):
-        X, names = rows_for(RidgeRanker(), data)
+        X, names = prepare_rows(RidgeRanker(), data)
     assert (X.shape, names) == ((160, 1), ["bm25"])
     text = RankingData.from_frame(FRAME, features=["colour"], categories=True)
     with pytest.raises(ValueError, match=r"RidgeRanker .* but all columns hold text: 'colour'"):
-        rows_for(RidgeRanker(), text)
+        prepare_rows(RidgeRanker(), text)
 
 
 def test_compare_uses_text_of_frames():
@@ -74,4 +74,4 @@ def test_fitted_models_read_the_columns_that_they_know():
     assert names == X.column_names == ["colour", "bm25"]
     assert X["colour"].to_pylist() == COLOURS.tolist()
     with pytest.raises(IgnoredColumnsWarning, match="RidgeRanker takes columns of numbers"):
-        rows_for(FrozenEstimator(RidgeRanker()), data)
+        prepare_rows(FrozenEstimator(RidgeRanker()), data)

@@ -72,8 +72,8 @@ def label_columns(X: Any, *, only_mixed: bool = False) -> Any:
     native = nw.to_native(X, pass_through=True)
     if not nw.dependencies.is_pandas_like_dataframe(native):
         return X
-    # Of the usual labels pandas knows that they are text, and asking each of them takes longer than
-    # all other checks of few rows.
+    # pandas knows that the usual labels are text. To ask each of them takes longer than all other
+    # checks of a few rows.
     if getattr(native.columns, "inferred_type", "") == "string" and not native.columns.hasnans:
         return X
     are_text = [isinstance(label, str) for label in native.columns]

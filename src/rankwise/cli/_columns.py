@@ -55,7 +55,7 @@ class ColumnOptions:
             given["categories"] = self.categories
         return given
 
-    def as_in(self, table: RankingData) -> ColumnOptions:
+    def with_categories_of(self, table: RankingData) -> ColumnOptions:
         """Options that read the same columns as categories as in a table that was read before."""
         names, numbers = table.feature_names or [], table.categories or {}
         return replace(self, categories=tuple(names[j] for j in numbers))

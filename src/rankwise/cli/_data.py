@@ -111,7 +111,7 @@ def load_training(
         if vali is None:
             return loaded, own
         names, first_index = loaded.feature_names, first_index_of(loaded, data)
-        columns = columns.as_in(loaded)
+        columns = columns.with_categories_of(loaded)
         return loaded, read_files([vali], loaded.n_features, columns, names, first_index)
 
 

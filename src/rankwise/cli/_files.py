@@ -269,7 +269,7 @@ def same_width(
     """
     first = read_files(paths[0], None, columns, None, layout.first_index)
     names = first.feature_names
-    columns = columns.as_in(first)
+    columns = columns.with_categories_of(first)
     rest = (read_files(files, None, columns, names, layout.first_index) for files in paths[1:])
     tables = [first, *rest]
     if names is not None:

@@ -102,10 +102,7 @@ def parts_of(
     if hasattr(loaded, "X"):
         return [(data, loaded, False)]
     if test is not None:
-        parts: list[Part] = [
-            (data, loaded.train, False),
-            ([test], loaded.test, False),
-        ]
+        parts: list[Part] = [(data, loaded.train, False), ([test], loaded.test, False)]
         return parts if vali is None else [*parts, ([vali], loaded.vali, True)]
     files = expand_patterns(data)
     if all(Path(file).is_file() for file in files):  # cut into folds as LETOR does

@@ -82,7 +82,7 @@ def fit(
     from rankwise.datasets import summarise_rows
     from rankwise.persistence import save
     from rankwise.selection import tune
-    from rankwise.selection.category_rows import rows_for, takes_categories
+    from rankwise.selection.category_rows import prepare_rows, takes_categories
 
     estimator = make_ranker(ranker, set_, random_state)
     by = select_by or getattr(estimator, "measure", None)
@@ -106,7 +106,7 @@ def fit(
     by_measure = "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
-        X, names = rows_for(tuned.estimator, train)
+        X, names = prepare_rows(tuned.estimator, train)
         rows = summarise_rows(
             X,
             train.qid,

@@ -382,11 +382,9 @@ def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str |
 def _refuse_times(names: Sequence[str], kinds: Kinds) -> None:
     """Raise ValueError if columns that are to be categories hold dates or times."""
     for name in names:
-        if (kind := kinds.get(name)) is not None and kind in TIMES:
-            raise ValueError(
-                f"column {name!r} holds {kind}, which are no categories. Replace it by a number, "
-                f"such as {TIMES[kind]}."
-            )
+        if (kind := kinds.get(name) or "") in TIMES:
+            fix = f"Replace it by a number, such as {TIMES[kind]}."
+            raise ValueError(f"column {name!r} holds {kind}, which are no categories. {fix}")
 
 
 def choose_features(kinds: Kinds, *, with_text: bool = False) -> list[str]:

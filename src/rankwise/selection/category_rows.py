@@ -25,7 +25,7 @@ def takes_categories(estimator: Any) -> bool:
     return isinstance(unfreeze(estimator), CategoricalInput)
 
 
-def rows_for(
+def prepare_rows(
     estimator: Any, data: RankingData, wanted: Sequence[str] | None = None
 ) -> tuple[Any, list[str] | None]:
     """Rows as an estimator reads them, and the names of their columns.

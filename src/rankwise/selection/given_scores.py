@@ -19,7 +19,7 @@ from rankwise.datasets.readers.trec_ids import id_array, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.prediction import Predictions
 from rankwise.runtime.vocabulary import did_you_mean
-from rankwise.selection.category_rows import rows_for, unfreeze
+from rankwise.selection.category_rows import prepare_rows, unfreeze
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.measured import Measurement
 from rankwise.typing import Float64Array
@@ -205,5 +205,5 @@ def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
         fitted = [str(name) for name in getattr(model, "feature_names_in_", ())]
         known = data.feature_names or []
         wanted = fitted if fitted and fitted != known and {*fitted} <= {*known} else None
-    X, names = rows_for(model, data, wanted)
+    X, names = prepare_rows(model, data, wanted)
     return frame_for(unfreeze(model), X, names), names

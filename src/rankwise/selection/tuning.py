@@ -17,7 +17,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
 from rankwise.prediction import predictions
 from rankwise.runtime.routing import fit_with, takes_validation
-from rankwise.selection.category_rows import rows_for
+from rankwise.selection.category_rows import prepare_rows
 from rankwise.selection.edges import edge_notes
 from rankwise.selection.measured import values_by_query
 
@@ -75,13 +75,13 @@ def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> 
     list of str
         Notes, for instance that sample weights were not used.
     """
-    X, names = rows_for(estimator, train)
+    X, names = prepare_rows(estimator, train)
     offered: dict[str, Any] = {"qid": train.qid, "groups": train.qid}
     if train.sample_weight is not None:
         offered["sample_weight"] = train.sample_weight
     validation = None
     if vali is not None:
-        X_val, _ = rows_for(estimator, vali)
+        X_val, _ = prepare_rows(estimator, vali)
         validation = {"X_val": X_val, "y_val": vali.y, "qid_val": vali.qid}
     with name_columns(estimator, names):
         taken = fit_with(estimator, X, train.y, offered, validation)
@@ -188,7 +188,7 @@ def _search(
         candidate: Any = clone(estimator)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
-        X_val, names = rows_for(candidate, vali)
+        X_val, names = prepare_rows(candidate, vali)
         with name_columns(candidate, names):
             told = predictions(candidate, X_val, vali.qid)
         score = select.aggregate(values_by_query(vali, told, [select])[str(select)])

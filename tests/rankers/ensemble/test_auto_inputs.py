@@ -57,6 +57,18 @@ INPUTS = {
 }
 
 
+def tick(monkeypatch):
+    """Replace the CPU clock by one that moves with every look at it; its time, in a list."""
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.01
+        return now[0]
+
+    monkeypatch.setitem(auto.CLOCKS, "cpu", clock)
+    return now
+
+
 @pytest.mark.parametrize("kind", INPUTS)
 def test_inputs_are_fitted_scored_saved_and_loaded(kind, tmp_path):
     X = INPUTS[kind]()
@@ -262,13 +274,7 @@ def test_reports_count_the_trials_that_were_not_tried(reasons, said):
 
 
 def test_reports_say_if_time_passed_outside_of_trials(monkeypatch):
-    now = [0.0]
-
-    def clock():
-        now[0] += 0.01
-        return now[0]
-
-    monkeypatch.setitem(auto.CLOCKS, "cpu", clock)
+    now = tick(monkeypatch)
     given = {"cv": 2, "random_state": 0, "clock": "cpu", "n_trials": 4}
     monkeypatch.setattr(auto, "fit_scaling", lambda X: _late(now, X))
     ranker = AutoRanker(2.0, **given).fit(NUMBERS, Y, qid=QID)
@@ -361,13 +367,7 @@ def test_trials_are_not_started_if_they_must_take_longer(monkeypatch):
 
 
 def test_trials_share_the_time_that_is_left(monkeypatch):
-    now = [0.0]
-
-    def clock():
-        now[0] += 0.01
-        return now[0]
-
-    monkeypatch.setitem(auto.CLOCKS, "cpu", clock)
+    now = tick(monkeypatch)
     given = {"cv": 2, "random_state": 0, "clock": "cpu", "n_trials": 3}
     ranker = AutoRanker(2.0, **given).fit(NUMBERS, Y, qid=QID)
     ridge, *svms = ranker.history_

@@ -94,7 +94,7 @@ def report_text(
     values : mapping
         Values of the families and of the blend, larger is better.
     measure : str, optional
-        Measure of the values. None: unknown, as of models of 0.1.0.
+        Measure of the values. None: unknown, as of models that do not hold it.
     seconds : float
         Time of the fit.
     """

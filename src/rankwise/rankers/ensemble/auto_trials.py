@@ -59,8 +59,7 @@ class Trial:
 
         Ridge decomposes a matrix of the smaller side, which takes hours for many rows of many
         columns. Every node has a weight for each column, a value for each row, and a place in the
-        matrix of products of all nodes.
-        All other trials are linear in the values of the rows: 0.
+        matrix of products of all nodes. All other trials are linear in the values of the rows: 0.
         """
         if isinstance(self.estimator, RidgeRanker):
             return _SECONDS_A_CUBE * float(sum(min(shape) ** 3 for shape in shapes))

@@ -27,6 +27,7 @@ from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 from rankwise.clicks.acceleration import LEAST, maximize
+from rankwise.clicks.shrinkage import MOST_PAIRS, fit_beta_binomial
 from rankwise.clicks.summary import Cells, find_components, group_rows
 from rankwise.kernels.click_cells import collect_patterns, maximize_attractions, run_em_step
 from rankwise.typing import Float64Array, Int64Array
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 # Patterns whose standard errors are computed at a time: their rows of the covariance are dense.
 PATTERNS_AT_A_TIME = 1 << 16
 MOST_NEWTON_STEPS = 200
+# Clicks and impressions for every parameter that has no prior of its own.
+WEAK_PRIOR = (0.2, 1.0)
+MOST_STRENGTH = 100.0
 # Two-sided error, of all slots together, of the claim that one is examined more than the topmost.
 UNIT_ERROR = 0.01
 
@@ -112,7 +116,7 @@ def find_patterns(log: ClickLog, slot: NDArray[np.int32]) -> Patterns:
 def fit_cells(
     patterns: Patterns,
     n_slots: int,
-    prior: tuple[float, float],
+    prior: tuple[float, float] | None,
     *,
     jointly: bool,
     tol: float,
@@ -123,13 +127,14 @@ def fit_cells(
 
     ``jointly``: EM from the prior mean to the likelihood penalised by the prior of all parameters.
     Otherwise, examinations maximise the conditional likelihood, and attractions the one penalised
-    by their prior, given these examinations.
+    by their prior, given these examinations. A prior of None is fitted to all pairs.
     """
     indptr, slot, n, clicks, times, code = patterns
     n_attractions = len(times)
     cells = patterns.cells
     attraction, eta = np.empty(n_attractions), None
     if jointly:
+        prior = WEAK_PRIOR if prior is None else prior
         pseudo = np.array([prior, prior])
 
         def step(x: Float64Array) -> tuple[Float64Array, float]:
@@ -147,13 +152,17 @@ def fit_cells(
         best = maximize(step, start, tol=gain, max_iter=max_iter, accelerate=accelerate)
         attraction, eta = best.x[:n_attractions], np.log(best.x[n_attractions:])
     groups = find_components(cells, n_slots)
-    found = maximize_conditional(cells, times, groups, n_slots, prior, eta)
+    per_slot = (WEAK_PRIOR if prior is None else prior)[0]
+    found = maximize_conditional(cells, times, groups, n_slots, per_slot, eta)
     by_slot = np.bincount(slot, times[cells.pair] * clicks, n_slots)
     linked = max((group - 1 for group in groups), key=lambda group: by_slot[group].sum())
     # So many slots are compared with the topmost one.
     z = float(ndtri(1 - UNIT_ERROR / (2 * n_slots)))
     unit = choose_unit(found.eta, vary_from(linked[0], found.covariance), linked, z)
     examination = np.maximum(np.exp(found.eta - found.eta[unit]), LEAST)
+    if prior is None:
+        looks = np.bincount(cells.pair, n * examination[slot])
+        prior = fit_pair_prior(np.bincount(cells.pair, clicks)[code], looks[code])
     if eta is not None:
         attraction = attraction * np.exp(eta[unit])
     else:
@@ -173,19 +182,32 @@ def fit_cells(
     )
 
 
+def fit_pair_prior(clicks: Float64Array, looks: Float64Array) -> tuple[float, float]:
+    """Clicks and impressions of the beta distribution that the rates of all pairs come from.
+
+    At most MOST_STRENGTH impressions, so that a log too small to tell pairs apart does not make
+    them equal for certain.
+    """
+    some = slice(None, None, -(-len(clicks) // MOST_PAIRS))
+    clicks, looks = clicks[some], looks[some]
+    mean, strength = fit_beta_binomial(clicks, np.maximum(looks, clicks))
+    strength = min(strength, MOST_STRENGTH)
+    return float(np.clip(mean, 1e-6, 0.999)) * strength, strength
+
+
 def maximize_conditional(
     cells: Cells,
     times: Float64Array,
     groups: list[Int64Array],
     n_slots: int,
-    prior: tuple[float, float],
+    prior: float,
     eta: Float64Array | None = None,
 ) -> Examinations:
     """Examinations that make the clicks of each pair most likely, given their number.
 
     Only slots of one of the ``groups`` of find_components are compared so. The prior compares the
-    groups: relative to the slot with most clicks, each slot is given ``prior[0]`` clicks at the
-    ratio of their click rates, as if documents were alike. A prior of 0 needs one group of all
+    groups: relative to the slot with most clicks, each slot is given ``prior`` clicks at the ratio
+    of their click rates (shrunk), as if documents were alike. A prior of 0 needs one group of all
     slots. ``times`` is the number of pairs with the same cells. ``eta``: values whose errors are
     wanted, not the maximum. Newton's method; a step costs the squared number of slots of each
     clicked pair, summed, and the cubed number of slots.
@@ -193,10 +215,13 @@ def maximize_conditional(
     group = np.zeros(n_slots, dtype=np.int64)  # 0: without clicks
     for number, part in enumerate(groups, 1):
         group[part - 1] = number
-    n, clicks = (times[cells.pair] * column for column in (cells.n, cells.clicks))
-    rate = np.bincount(cells.slot, clicks, n_slots) + prior[0]
-    reference = int(np.argmax(rate))
-    rate /= np.bincount(cells.slot, n, n_slots) + prior[1]
+    n, clicks = (
+        np.bincount(cells.slot, times[cells.pair] * column, n_slots)
+        for column in (cells.n, cells.clicks)
+    )
+    reference = int(np.argmax(clicks))
+    mean, strength = fit_beta_binomial(clicks, n)
+    rate = (clicks + strength * mean) / (n + strength)
     free = np.arange(n_slots) != reference
     key = cells.pair * (len(groups) + 1) + group[cells.slot]
     key, unit = np.unique(key, return_inverse=True)
@@ -219,10 +244,10 @@ def maximize_conditional(
         exposure = n * np.exp(eta[slot])
         share = exposure / np.bincount(pair, exposure, len(chosen))[pair]
         expected = total[pair] * share
-        given = prior[0] * np.exp(eta) * rate[reference] / rate * free
+        given = prior * np.exp(eta) * rate[reference] / rate * free
         information = np.diag(np.bincount(slot, m[pair] * expected, n_slots) + given)
         information -= (table(share).T @ table(m[pair] * expected)).toarray()
-        gradient = np.bincount(slot, m[pair] * (clicks - expected), n_slots) + prior[0] - given
+        gradient = np.bincount(slot, m[pair] * (clicks - expected), n_slots) + prior - given
         # Examinations near 0 leave information of very different size; this keeps it regular.
         information[np.diag_indices(n_slots)] *= 1.0 + 1e-12
         information = information[np.ix_(free, free)]

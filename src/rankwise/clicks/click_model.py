@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from rankwise.clicks.cell_model import Patterns, find_patterns, fit_cells
+from rankwise.clicks.cell_model import (
+    WEAK_PRIOR,
+    Patterns,
+    find_patterns,
+    fit_cells,
+    fit_pair_prior,
+)
 from rankwise.clicks.chain_model import ChainFit, fit_dbn, fit_sdbn
 from rankwise.clicks.log import ROWS_AT_A_TIME
 from rankwise.clicks.place_propensities import note_unit
@@ -38,16 +44,17 @@ class ClickModel:
         - "ubm": g_kj a, j the place of the last click above (user browsing model);
         - "sdbn": users read down to a click that satisfies them, for certain (closed form);
         - "dbn": the same, but may give up after any document (dynamic Bayesian network).
-    prior : (float, float)
+    prior : (float, float), optional
         Clicks and impressions that every parameter is given beforehand, > 0: its prior mean is
-        their ratio, and a pair that was never clicked keeps an attractiveness above 0. See
-        ``joint_prior`` for that of examinations.
+        their ratio, and a pair that was never clicked keeps an attractiveness above 0. None: for
+        attractivenesses of "ctr", "pbm" and "ubm", those of a beta distribution that is fitted to
+        the pairs of the log, of 100 impressions at most; for all else, (0.2, 1.0).
     joint_prior : bool
         For "pbm" and "ubm". False: examinations maximise the likelihood of the clicks of each pair
-        given their number, which attractivenesses do not enter. Every place is given ``prior[0]``
-        clicks at the ratio of its click rate to that of the place with most clicks; where clicks do
-        not compare places, this decides, as if documents were alike. Attractivenesses then maximise
-        the likelihood penalised by their prior, given these examinations.
+        given their number, which attractivenesses do not enter. Every place is given 0.2 clicks
+        (``prior[0]``) at the ratio of its click rate to that of the place with most clicks; where
+        clicks do not compare places, this decides, as if documents were alike. Attractivenesses
+        then maximise the likelihood penalised by their prior, given these examinations.
         True: EM maximises the penalised likelihood over all parameters together, for comparison
         with other programs. With few impressions per pair, this raises the examination of low
         places, towards 1 with one or two; predictions of clicks are worse, too.
@@ -114,7 +121,7 @@ class ClickModel:
         self,
         model: Literal["ctr", "pbm", "ubm", "sdbn", "dbn"] = "pbm",
         *,
-        prior: tuple[float, float] = (0.2, 1.0),
+        prior: tuple[float, float] | None = None,
         joint_prior: bool = False,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -122,7 +129,7 @@ class ClickModel:
     ) -> None:
         if model not in NAMES:
             raise ValueError(f"model must be one of {', '.join(NAMES)}, got {model!r}.")
-        if not 0 < prior[0] < prior[1]:
+        if prior is not None and not 0 < prior[0] < prior[1]:
             raise ValueError(
                 f"prior must be (clicks, impressions), 0 < clicks < impressions, got {prior!r}."
             )
@@ -228,9 +235,11 @@ class ClickModel:
 
     def _fit_rates(self, log: ClickLog) -> None:
         n_pairs = len(log.pairs.query)
-        n = np.bincount(log.pairs.code, log.counts, n_pairs) + self.prior[1]
-        clicks = np.bincount(log.pairs.code, log.counts * log.click, n_pairs) + self.prior[0]
-        self.attractiveness_ = clicks / n
+        n = np.bincount(log.pairs.code, log.counts, n_pairs)
+        clicks = np.bincount(log.pairs.code, log.counts * log.click, n_pairs)
+        prior = self.prior or fit_pair_prior(clicks, n)
+        n += prior[1]
+        self.attractiveness_ = (clicks + prior[0]) / n
         self.attractiveness_se_ = np.sqrt(self.attractiveness_ * (1 - self.attractiveness_) / n)
         self.examination_ = np.ones(log.n_places)
 
@@ -307,11 +316,12 @@ class ClickModel:
         return np.flatnonzero(shown), find_patterns(log, slot)
 
     def _fit_chains(self, log: ClickLog) -> None:
+        prior = self.prior or WEAK_PRIOR
         if self.model == "sdbn":
-            fit: ChainFit = fit_sdbn(log, self.prior)
+            fit: ChainFit = fit_sdbn(log, prior)
         else:
             fit = fit_dbn(
-                log, self.prior, tol=self.tol, max_iter=self.max_iter, accelerate=self.accelerate
+                log, prior, tol=self.tol, max_iter=self.max_iter, accelerate=self.accelerate
             )
         self.attractiveness_, self.attractiveness_se_ = fit.attraction, fit.attraction_se
         self.satisfaction_, self.continuation_ = fit.satisfaction, fit.continuation

@@ -230,7 +230,7 @@ def _harvest(log: ClickLog, cells: Cells, known: Int64Array) -> tuple[Float64Arr
     pairs = np.ones(len(log.pairs.query))
     everywhere = [np.arange(1, len(known) + 1)]
     cells = cells._replace(slot=slot)
-    found = maximize_conditional(cells, pairs, everywhere, len(known), (0.0, 0.0))
+    found = maximize_conditional(cells, pairs, everywhere, len(known), prior=0.0)
     if not found.converged:
         raise ValueError(
             "the examination of places has no finite estimate in double precision: weights of "

@@ -161,8 +161,9 @@ def fit_cells(
     unit = choose_unit(found.eta, vary_from(linked[0], found.covariance), linked, z)
     examination = np.maximum(np.exp(found.eta - found.eta[unit]), LEAST)
     if prior is None:
+        some = code[:: -(-len(code) // MOST_PAIRS)]
         looks = np.bincount(cells.pair, n * examination[slot])
-        prior = fit_pair_prior(np.bincount(cells.pair, clicks)[code], looks[code])
+        prior = fit_pair_prior(np.bincount(cells.pair, clicks)[some], looks[some])
     if eta is not None:
         attraction = attraction * np.exp(eta[unit])
     else:
@@ -188,8 +189,6 @@ def fit_pair_prior(clicks: Float64Array, looks: Float64Array) -> tuple[float, fl
     At most MOST_STRENGTH impressions, so that a log too small to tell pairs apart does not make
     them equal for certain.
     """
-    some = slice(None, None, -(-len(clicks) // MOST_PAIRS))
-    clicks, looks = clicks[some], looks[some]
     mean, strength = fit_beta_binomial(clicks, np.maximum(looks, clicks))
     strength = min(strength, MOST_STRENGTH)
     return float(np.clip(mean, 1e-6, 0.999)) * strength, strength
@@ -260,9 +259,10 @@ def maximize_conditional(
         n_steps += 1
     bread = np.zeros((n_slots, n_slots))
     bread[np.ix_(free, free)] = np.linalg.inv(information)
-    # Binomial clicks vary less than Poisson clicks do, by their probability.
+    # Binomial clicks vary less than Poisson clicks do, by their probability. The pairs here are
+    # those that were clicked: with few looks, their rates are too high.
     looks = np.bincount(pair, exposure, len(chosen))
-    appeal = (total + 0.2) / (looks + 1.0)
+    appeal = total / (looks + 2.0)
     varies = m[pair] * expected * (1.0 - np.minimum(appeal[pair] * np.exp(eta[slot]), 1.0))
     meat = np.diag(np.bincount(slot, varies, n_slots) + given)
     crossed = (table(share).T @ table(varies)).toarray()

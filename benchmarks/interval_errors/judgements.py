@@ -49,13 +49,16 @@ def _good_logger(rng: np.random.Generator, kind: str, per_pair: float, user: str
 def _truth(log: ClickLog, rate: np.ndarray, method: str) -> np.ndarray:
     """What the interval of each pair is of."""
     pairs = log.pairs
-    a = rate[log.query.values.to_numpy()[pairs.query], log.document.values.to_numpy()[pairs.document]]
+    a = rate[
+        log.query.values.to_numpy()[pairs.query], log.document.values.to_numpy()[pairs.document]
+    ]
     looks = np.bincount(pairs.code, G[log.place - 1])
     if method == "ctr":
         return a * looks / np.bincount(pairs.code)
     if method == "coec":
-        by_place = np.bincount(log.place, log.click) / np.maximum(np.bincount(log.place), 1)
-        return a * looks / np.maximum(np.bincount(pairs.code, by_place[log.place]), 1e-300)
+        by_place = np.bincount(log.place, a[pairs.code]) / np.maximum(np.bincount(log.place), 1)
+        by_place[1:] *= G
+        return a * looks / np.bincount(pairs.code, by_place[log.place])
     return a
 
 
@@ -94,9 +97,7 @@ def _random_lists(
         propensity=chance.ravel(),
     )  # fmt: skip
     order = np.argsort(-rate - 0.3 * rng.random(rate.shape), axis=1)
-    target = {
-        str(q): {str(d): float(-k) for k, d in enumerate(order[q])} for q in range(n_queries)
-    }
+    target = {str(q): {str(d): float(-k) for k, d in enumerate(order[q])} for q in range(n_queries)}
     value = (rate[np.arange(n_queries)[:, None], order[:, :n_places]] * G[:n_places]).mean(axis=1)
     return log, target, float(value.mean())
 

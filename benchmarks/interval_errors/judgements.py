@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -87,14 +88,25 @@ def _random_lists(
     query = rng.integers(n_queries, size=n)
     drawn = np.log(weight)[query] + rng.gumbel(size=(n, n_documents))
     shown = np.argsort(-drawn, axis=1)[:, :n_places]
-    w = weight[query[:, None], shown]
-    left = weight[query].sum(axis=1, keepdims=True) - np.cumsum(w, axis=1) + w
-    chance = w / left
+    orders = np.array(list(permutations(range(n_documents), n_places)))
+    w = weight[:, orders]
+    chance = (w / (weight.sum(axis=1)[:, None, None] - np.cumsum(w, axis=2) + w)).prod(axis=2)
+    at_place = np.stack(
+        [
+            np.stack([chance[:, orders[:, k] == d].sum(axis=1) for d in range(n_documents)], axis=1)
+            for k in range(n_places)
+        ]
+    )
+    code = (orders * n_documents ** np.arange(n_places)).sum(axis=1)
+    found = np.argsort(code)[
+        np.searchsorted(np.sort(code), (shown * n_documents ** np.arange(n_places)).sum(axis=1))
+    ]
     click = rng.random(shown.shape) < rate[query[:, None], shown] * G[:n_places]
     log = ClickLog.from_columns(
         np.repeat(query, n_places), shown.ravel(), np.tile(np.arange(1, n_places + 1), n),
         click.ravel(), session=np.repeat(np.arange(n), n_places),
-        propensity=chance.ravel(),
+        propensity=at_place[np.arange(n_places), query[:, None], shown].ravel(),
+        list_propensity=np.repeat(chance[query, found], n_places),
     )  # fmt: skip
     order = np.argsort(-rate - 0.3 * rng.random(rate.shape), axis=1)
     target = {str(q): {str(d): float(-k) for k, d in enumerate(order[q])} for q in range(n_queries)}

@@ -88,6 +88,7 @@ class Leaderboard:
         self.cells = list(cells)
         self.settings = settings
         self.run_errors = dict(run_errors or {})
+        self._detectable: dict[str, float | None] = {}
         self._by_place = {(cell.ranker, cell.fold): cell for cell in cells}
 
     @cached_property
@@ -215,16 +216,19 @@ class Leaderboard:
             See :func:`rankwise.metrics.significance.detectable_difference`; None if fewer than two
             rankers finished, or their differences do not vary.
         """
-        finished = [ranker for ranker in self.rankers if self._complete[ranker]]
-        values = self.per_query(measure)
-        try:
-            return detectable_difference(
-                {ranker: values[ranker] for ranker in finished},
-                level=self.settings.confidence,
-                random_state=self.settings.random_state,
-            )
-        except ValueError:
-            return None
+        name = self._name(measure)
+        if name not in self._detectable:
+            values = self.per_query(name)
+            try:
+                self._detectable[name] = detectable_difference(
+                    {ranker: values[ranker] for ranker in self.rankers if self._complete[ranker]},
+                    level=self.settings.confidence,
+                    random_state=self.settings.random_state,
+                    strata=self.fold_of_query,
+                )
+            except ValueError:
+                self._detectable[name] = None
+        return self._detectable[name]
 
     def rows(self, measure: str | None = None) -> list[dict[str, Any]]:
         """One dict per ranker, best first; rankers with a failed or skipped fold come last.
@@ -250,16 +254,11 @@ class Leaderboard:
             ``notes``. Missing values are None.
         """
         name = self._name(measure)
-        turn = 1.0 if self.greater_is_better(name) else -1.0
 
-        def place(ranker: str) -> tuple[bool, float, str]:
-            mean = self._standings[name][ranker].mean
-            return mean is None, 0.0 if mean is None else -turn * mean, ranker
+        def place(ranker: str) -> tuple[float, str]:
+            return self._standings[name][ranker].rank or math.inf, ranker
 
-        rows = [self._row(ranker, name) for ranker in sorted(self.rankers, key=place)]
-        for number, row in enumerate(rows, start=1):
-            row["rank"] = None if row["mean"] is None else number
-        return rows
+        return [self._row(ranker, name) for ranker in sorted(self.rankers, key=place)]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except the row scores, as JSON values; :meth:`from_dict` reads it back."""
@@ -429,7 +428,6 @@ class Leaderboard:
             for name in self.measures
         }
         return {
-            "rank": None,
             "ranker": ranker,
             "status": worst.status,
             "message": worst.message,

@@ -23,8 +23,13 @@ class Standing:
 
     Attributes
     ----------
+    rank : int or None
+        Position by this measure, from 1; None if a fold is missing.
     mean, low, high : float or None
         Mean of the fold means and its t interval; None if a fold is missing.
+    adjusted_mean : float or None
+        The mean over the queries of all rankers that a fit of value = query + ranker expects; it
+        orders the table. Equal to ``mean`` unless some ranker lacks values.
     folds : list of float or None
         Mean of every fold.
     diff, diff_low, diff_high : float or None
@@ -46,7 +51,9 @@ class Standing:
         Rankers that share a letter are not separable from each other; all other pairs are.
     """
 
+    rank: int | None = None
     mean: float | None = None
+    adjusted_mean: float | None = None
     low: float | None = None
     high: float | None = None
     folds: list[float | None] = field(default_factory=list)
@@ -119,11 +126,13 @@ def standings(
         run_errors=run_errors,
     )
     found = {name: Standing(folds=fold_values) for name, fold_values in folds.items()}
-    for row in table:
+    for rank, row in enumerate(table, start=1):
         if not math.isnan(row.mean):
             is_best = row is table[0] if baseline is None else row.name == baseline
             found[row.name] = Standing(
+                rank=rank,
                 mean=row.mean,
+                adjusted_mean=row.adjusted_mean,
                 low=_number(max(row.low, bounds[0])),
                 high=_number(min(row.high, bounds[1])),
                 folds=folds[row.name],

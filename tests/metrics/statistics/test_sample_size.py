@@ -15,6 +15,7 @@ from rankwise.metrics.significance import (
     detectable_difference,
     queries_needed,
 )
+from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 
 
 def pilot(rng, n=60, n_systems=2, spread=0.2):
@@ -47,6 +48,28 @@ def test_the_detectable_difference_is_the_inverse(rng):
     own = detectable_difference(values)
     assert own == detectable_difference(values, 60)
     assert detectable_difference(values, 600) < own
+
+
+@pytest.mark.parametrize(
+    "sizes", [[50, 50], [90, 10], [95, 5], [400, 20, 20], [300, 10, 10, 10]]
+)
+def test_strata_of_unequal_size_have_their_own_error(sizes):
+    """Case 33: the means of few queries decide, not the many of a large stratum."""
+    rng = np.random.default_rng(5)
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    values = {name: 0.1 * rng.standard_normal(len(strata)) for name in "ab"}
+    difference = detectable_difference(values, strata=strata)
+    found = 0
+    for _ in range(400):
+        fresh = 0.1 * math.sqrt(2.0) * rng.standard_normal((len(strata), 1)) + difference
+        found += float(t_p_values(stratified_means(fresh, strata))[0]) < 0.05
+    error = math.sqrt(sum(0.02 / n for n in sizes)) / len(sizes)
+    assert difference > 2.4 * error
+    assert found / 400 > 0.72  # .8 within the error of the pilot's spread
+    n = queries_needed(values, difference, strata=strata)
+    assert n == pytest.approx(len(strata), abs=1)
+    with pytest.raises(ValueError, match="n_queries must be"):
+        detectable_difference(values, len(sizes), strata=strata)
 
 
 def test_more_systems_need_more_queries(rng):

@@ -10,16 +10,28 @@ from benchmarks.coverage import POPULATIONS, SIZES, coverage
 from scipy import stats
 
 from rankwise.metrics.significance import stratified_mean, t_intervals
-from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
+from rankwise.metrics.statistics.stratified import (
+    error_scales,
+    stratified_means,
+    t_p_values,
+)
 
 
 def naive(column, strata):
     """Mean of the fold means, its standard error and degrees of freedom, by the definition."""
     parts = [column[(strata == fold) & ~np.isnan(column)] for fold in np.unique(strata)]
     parts = [part for part in parts if len(part)]
-    freedom = sum(len(part) - 1 for part in parts)
-    variance = sum(((part - part.mean()) ** 2).sum() for part in parts) / freedom
-    error = math.sqrt(variance * sum(1 / len(part) for part in parts)) / len(parts)
+    sizes = [len(part) for part in parts]
+    freedom = sum(sizes) - len(parts)
+    pooled = sum(((part - part.mean()) ** 2).sum() for part in parts) / freedom
+    if max(sizes) <= 1.25 * min(sizes):
+        variances = [pooled / n for n in sizes]
+    else:
+        variances = [(part.var(ddof=1) if len(part) > 1 else pooled) / len(part) for part in parts]
+        single = sum(v for v, n in zip(variances, sizes, strict=True) if n == 1)
+        own = sum(v**2 / (n - 1) for v, n in zip(variances, sizes, strict=True) if n > 1)
+        freedom = min(freedom, sum(variances) ** 2 / (own + single**2 / freedom))
+    error = math.sqrt(sum(variances)) / len(parts)
     return np.mean([part.mean() for part in parts]), error, freedom
 
 
@@ -32,10 +44,11 @@ def test_one_stratum_is_students_t(rng):
     np.testing.assert_allclose(t_p_values(stratified_means(values - 0.5)), theirs.pvalue)
 
 
-def test_strata_follow_the_definition_with_queries_that_do_not_count(rng):
-    strata = np.repeat([7, 1, 4, 2], [9, 4, 1, 12])
+@pytest.mark.parametrize("sizes", [[9, 4, 1, 12], [7, 6, 6, 7]])
+def test_strata_follow_the_definition_with_queries_that_do_not_count(rng, sizes):
+    strata = np.repeat([7, 1, 4, 2], sizes)
     values = rng.random((26, 5)) + strata[:, None]
-    values[rng.random((26, 5)) < 0.2] = np.nan
+    values[:, :4][rng.random((26, 4)) < 0.2] = np.nan
     values[strata == 1, 2] = np.nan
     order = rng.permutation(26)
     found = stratified_means(values[order], strata[order])
@@ -43,6 +56,28 @@ def test_strata_follow_the_definition_with_queries_that_do_not_count(rng):
         expected = naive(column, strata)
         assert [part[system] for part in found] == pytest.approx(expected, rel=1e-12)
         assert stratified_mean(column, strata) == pytest.approx(expected[0], rel=1e-12)
+
+
+def test_the_weights_of_squares_give_the_error(rng):
+    for sizes in ([9, 4, 1, 12], [5, 5, 4], [3, 0, 1], [2]):
+        strata = np.repeat(np.arange(len(sizes)), sizes)
+        values = rng.random((len(strata), 1))
+        parts = [values[strata == stratum] for stratum in range(len(sizes))]
+        squares = [((part - part.mean()) ** 2).sum() if len(part) else 0.0 for part in parts]
+        scales = error_scales(np.array(sizes, dtype=float)[:, None])[:, 0]
+        expected = stratified_means(values, strata).error[0]
+        assert math.sqrt(scales @ squares) == pytest.approx(expected, rel=1e-12)
+
+
+def test_small_strata_that_spread_more_count_with_their_own_spread():
+    """300 values of deviation 1 and three strata of 10 of deviation 3: pooled, .31 for .55."""
+    rng = np.random.default_rng(0)
+    strata = np.repeat(np.arange(4), [300, 10, 10, 10])
+    values = rng.standard_normal((330, 400)) * np.array([1.0, 3.0, 3.0, 3.0])[strata, None]
+    found = stratified_means(values, strata)
+    assert np.mean(found.error**2) == pytest.approx(np.var(found.mean), rel=0.3)
+    inside = np.abs(found.mean) < stats.t.ppf(0.975, found.freedom) * found.error
+    assert inside.mean() > 0.92
 
 
 def test_too_few_and_equal_values():

@@ -73,7 +73,7 @@ def ranks(
 def strengths_outside(
     rng: Generator, kind: str, strengths: tuple[float, ...], n: int, alpha: float, **more: Any
 ) -> Outcome | None:
-    """Share of Student's intervals of strengths, by the stored degrees of freedom, without truth."""
+    """Share of Student's intervals of strengths, with the fit's degrees of freedom, that miss."""
     truth = np.array(strengths) - np.mean(strengths)
     data = order_data(rng, truth, n) if kind == "orders" else pair_data(rng, truth, n, **more)
     fitted = _fit((PlackettLuce if kind == "orders" else PairwisePreferences)(alpha=alpha), *data)

@@ -289,7 +289,7 @@ def test_a_position_lies_in_its_interval_of_ranks(seed):
             run="seed" if runs > 1 else None, unit="unit", **drawn["groups"], **drawn["test"],
         )  # fmt: skip
     except ValueError as error:
-        assert "missing='drop' leaves" in str(error)  # noqa: PT017
+        assert "missing='drop' leaves" in str(error)
         return
     found = board.rows()
     for number, row in enumerate(found, start=1):

@@ -18,9 +18,7 @@ SMALLEST_ERROR = 1e-12
 
 
 @njit
-def largest_pair_t(
-    values, counted, starts, base, ratio, share, shifts, variances, seeds, maxima
-):
+def largest_pair_t(values, counted, starts, base, ratio, share, shifts, variances, seeds, maxima):
     """Fill ``maxima`` with the largest squared t over pairs, one per draw of signs.
 
     Parameters

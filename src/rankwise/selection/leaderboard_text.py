@@ -29,7 +29,8 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     rows = board.rows()
     first, settings = board.measures[0], board.settings
     ranks = has_rank_intervals(rows)
-    header = ["#", settings.contestant, *board.measures, _ADJUSTED, "to best", "p", "ranks", *_COSTS]
+    header = ["#", settings.contestant, *board.measures, _ADJUSTED, "to best", "p", "ranks"]
+    header += _COSTS
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
     absent = [*([] if ranks else ["ranks"]), *([] if is_fitted(settings) else _COSTS)]
     absent += [] if is_adjusted(rows) else [_ADJUSTED]
@@ -88,11 +89,12 @@ def is_adjusted(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 def how_adjusted(board: Leaderboard) -> str:
     """Sentence on what orders a table with missing values."""
-    unit, contestant = board.settings.unit, board.settings.contestant
+    units, contestant = board.settings.unit, board.settings.contestant
+    unit = "query" if units == "queries" else units.removesuffix("s")
     return (
-        f"{_ADJUSTED}: mean of {board.measures[0]} over the {unit} of all {contestant}s, by a fit of "
-        f"value = {unit.removesuffix('s').replace('querie', 'query')} + {contestant}; it orders the table, "
-        f"unless a test on the {unit} of both contradicts it"
+        f"{_ADJUSTED}: mean of {board.measures[0]} over the {units} of all {contestant}s, by a fit "
+        f"of value = {unit} + {contestant}; it orders the table, unless a test on the {units} of "
+        "both contradicts it"
     )
 
 

@@ -44,6 +44,9 @@ class Standing:
         Cohen's d of the paired differences to the best.
     wins, ties, losses : int or None
         Numbers of queries on which the ranker is better than, equal to and worse than the best.
+    skewness : float or None
+        Largest skewness of the ranker's mean and of its mean differences to others, beyond its
+        standard error: from 0.3 on, tests and intervals err too often.
     rank_low, rank_high : int or None
         Joint interval of the rank, see :func:`rankwise.metrics.significance.rank_intervals`; None
         with the correction "benjamini-hochberg", which leaves it open.
@@ -67,6 +70,7 @@ class Standing:
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
+    skewness: float | None = None
     rank_low: int | None = None
     rank_high: int | None = None
     letters: str = ""
@@ -148,6 +152,7 @@ def standings(
                 wins=None if is_best else row.wins,
                 ties=None if is_best else row.ties,
                 losses=None if is_best else row.losses,
+                skewness=_number(row.skewness),
                 rank_low=row.rank_low,
                 rank_high=row.rank_high,
                 letters=row.letters,

@@ -27,6 +27,7 @@ from rankwise.metrics.statistics.stratified import (
     adjusted_means,
     check_columns,
     check_level,
+    corrected_ends,
     order_by_values,
     stratified_means,
     t_p_values,
@@ -69,6 +70,10 @@ class Comparison:
         Cohen's d of the paired differences (system minus best).
     wins, ties, losses : int
         Numbers of queries on which the system is better than, equal to and worse than the best.
+    skewness : float >= 0
+        Largest skewness of the system's mean and of its mean differences to those it is tested
+        with, beyond its standard error. Above 0.3, tests and intervals err more often than they
+        say (``python -m benchmarks.interval_errors board``).
     rank_low, rank_high : int or None
         Joint interval of the rank over all pairs of systems: from 1 + the number of systems that
         are significantly better to the number of systems less those that are significantly worse.
@@ -93,6 +98,7 @@ class Comparison:
     wins: int
     ties: int
     losses: int
+    skewness: float
     rank_low: int | None = None
     rank_high: int | None = None
     letters: str = ""
@@ -295,9 +301,13 @@ def _table(
     if reference is None and correction != "benjamini-hochberg":
         ranks = _ranks(is_better, order, int(np.isfinite(estimate.mean).sum()))
     plain, corrected = plain[to], adjusted[to].copy()
-    half = (critical * pairs.error)[to]
+    lower, upper = corrected_ends(critical, pairs.skewness)
+    low_end = pairs.mean[:, to] - (upper * pairs.error)[:, to]
+    high_end = pairs.mean[:, to] - (lower * pairs.error)[:, to]
     differences = pairs.mean[:, to]
-    plain[to] = corrected[to] = half[to] = math.nan
+    plain[to] = corrected[to] = low_end[to] = high_end[to] = math.nan
+    tested = pairs.skewness if reference is None else pairs.skewness[:, [to]]
+    skewness = np.fmax(np.abs(tested).max(axis=1), np.abs(estimate.skewness))
     better = -sign * (columns - columns[:, [to]])
     return [
         Comparison(
@@ -307,14 +317,15 @@ def _table(
             low=float(ends[i, 0]),
             high=float(ends[i, 1]),
             difference=float(differences[i]),
-            difference_low=float(differences[i] - half[i]),
-            difference_high=float(differences[i] + half[i]),
+            difference_low=float(low_end[i]),
+            difference_high=float(high_end[i]),
             p_value=float(plain[i]),
             p_corrected=float(corrected[i]),
             effect=cohens_d(columns[:, i], columns[:, to]),
             wins=int((better[:, i] > 0).sum()),
             ties=int((better[:, i] == 0).sum()),
             losses=int((better[:, i] < 0).sum()),
+            skewness=float(skewness[i]),
             **ranks[i],
         )
         for i in order.tolist()
@@ -358,9 +369,7 @@ def _t_ends(estimate: StratifiedMeans, runs: RunErrors | None, level: float) -> 
     return np.column_stack([estimate.mean - half, estimate.mean + half])
 
 
-def _ranks(
-    is_better: NDArray[np.bool_], order: Int64Array, n_counted: int
-) -> list[dict[str, Any]]:
+def _ranks(is_better: NDArray[np.bool_], order: Int64Array, n_counted: int) -> list[dict[str, Any]]:
     """Fields of the rank intervals and letters; none for the last systems, without a mean."""
     low, high = rank_intervals(is_better[:n_counted, :n_counted])
     counted = order[order < n_counted]

@@ -19,10 +19,10 @@ from rankwise.kernels.max_t import SMALLEST_ERROR, largest_pair_t
 from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
+    corrected_t,
     error_scales,
     stratified_means,
     stratum_codes,
-    t_statistics,
 )
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import ArrayLike, Float64Array
@@ -42,7 +42,8 @@ class MaxT(NamedTuple):
         p-values adjusted for all pairs; NaN on the diagonal and for pairs that cannot be tested.
     critical : float
         Value of \\|t\\| above which the p-value of a pair is below ``1 - level``. The differences
-        plus or minus ``critical`` standard errors are joint intervals for all pairs.
+        plus or minus ``critical`` standard errors (more on the side of a long tail, see
+        :func:`corrected_ends`) are joint intervals for all pairs.
     """
 
     p_values: Float64Array
@@ -135,7 +136,7 @@ def max_t(
     .. [3] Romano & Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing",
        JASA 100(469), 2005.
     """
-    squared_t = np.minimum(t_statistics(pairs) ** 2, 1.0 / SMALLEST_ERROR)
+    squared_t = np.minimum(corrected_t(pairs) ** 2, 1.0 / SMALLEST_ERROR)
     untested = np.eye(len(squared_t), dtype=bool)
     if reference is not None:
         untested |= ~_pairs_of(reference, len(squared_t))

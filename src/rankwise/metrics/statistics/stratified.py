@@ -21,6 +21,9 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 _SAME_DIGITS = 10
 # Ratio of the sizes of two strata above which each has a variance of its own.
 MOST_UNEQUAL = 1.25
+# Skewness of a mean beyond which its corrected t errs in more than 8 % of the cases instead of 5,
+# found with gamma, Weibull, Pareto and beta values and rare gains in 20 to 200 queries.
+MOST_SKEWED = 0.3
 
 
 class StratifiedMeans(NamedTuple):
@@ -34,11 +37,15 @@ class StratifiedMeans(NamedTuple):
         Standard error of ``mean``; NaN if no stratum has two values.
     freedom : ndarray of shape (n_systems,)
         Degrees of freedom of ``error``: values minus strata if the strata are pooled.
+    skewness : ndarray of shape (n_systems,)
+        Skewness of ``mean``: that of the values divided by the root of their number. Only what is
+        beyond the standard error of such a number, 0 otherwise.
     """
 
     mean: Float64Array
     error: Float64Array
     freedom: Float64Array
+    skewness: Float64Array
 
 
 def stratified_means(
@@ -72,7 +79,7 @@ def stratified_means(
     codes, ordered = codes[order], np.asarray(values, dtype=np.float64)[order]
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     counted = ~np.isnan(ordered)
-    sizes = np.add.reduceat(counted, starts, axis=0, dtype=np.float64)
+    sizes = all_sizes = np.add.reduceat(counted, starts, axis=0, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         centres = np.add.reduceat(np.where(counted, ordered, 0.0), starts, axis=0) / sizes
         inverse_sizes = np.where(sizes > 0, 1.0 / sizes, 0.0).sum(axis=0)
@@ -93,7 +100,7 @@ def stratified_means(
         apart = _are_unequal(sizes) & (freedom > 0)
         if apart.any():
             of_stratum = np.add.reduceat(residuals[:, apart] ** 2, starts, axis=0)
-            sizes, pooled = sizes[:, apart], pooled[apart]
+            sizes, pooled = all_sizes[:, apart], pooled[apart]
             own = np.where(sizes > 1, of_stratum / (sizes - 1) / sizes, 0.0)
             single = pooled * (sizes == 1).sum(axis=0)
             variance = own.sum(axis=0) + single
@@ -102,7 +109,43 @@ def stratified_means(
             error[apart] = np.sqrt(variance) / n_strata[apart]
             found = np.where(variance > 0, variance**2 / spread, math.inf)
             freedom[apart] = np.minimum(found, freedom[apart])
-    return StratifiedMeans(mean, error, freedom)
+    skewness = _skewness(residuals, starts, all_sizes, squares, error * n_strata)
+    return StratifiedMeans(mean, error, freedom, skewness)
+
+
+def _skewness(
+    residuals: Float64Array,
+    starts: Int64Array,
+    sizes: Float64Array,
+    squares: Float64Array,
+    error: Float64Array,
+) -> Float64Array:
+    """Third cumulant of the sum of stratum means over its error cubed, beyond its standard error.
+
+    ``error`` is that of the sum. Third moments are pooled where the variances are.
+    """
+    freedom = np.maximum(sizes.sum(axis=0) - (sizes > 0).sum(axis=0), 1.0)
+    spread = np.sqrt(squares / freedom)
+    spread = np.where(spread > 0, spread, 1.0)
+    scaled = residuals / spread
+    cubes = np.add.reduceat(scaled**3, starts, axis=0)
+    # Sums of cubes have the expectation known · (third moment), and of normal values the variance
+    # 6 · known · sigma^6.
+    known = np.where(sizes > 2, (sizes - 1.0) * (sizes - 2.0) / np.maximum(sizes, 1.0), 0.0)
+    inverse = np.where(sizes > 0, 1.0 / np.maximum(sizes, 1.0), 0.0)
+    total = np.where(known.sum(axis=0) > 0, known.sum(axis=0), math.inf)
+    third = cubes.sum(axis=0) / total * (inverse**2).sum(axis=0)
+    variance = 6.0 / total * (inverse**2).sum(axis=0) ** 2
+    apart = _are_unequal(sizes)
+    if apart.any():
+        known, inverse = np.where(known > 0, known, math.inf)[:, apart], inverse[:, apart]
+        own = np.add.reduceat(scaled[:, apart] ** 2, starts, axis=0)
+        own /= np.maximum(sizes[:, apart] - 1.0, 1.0)
+        third[apart] = (cubes[:, apart] / known * inverse**2).sum(axis=0)
+        variance[apart] = (6.0 * own**3 / known * inverse**4).sum(axis=0)
+    beyond = np.sign(third) * np.maximum(np.abs(third) - np.sqrt(variance), 0.0)
+    ratio = np.where(error > 0, error, math.inf) / spread
+    return np.where(np.isnan(error), 0.0, beyond / ratio**3)
 
 
 def _are_unequal(sizes: Float64Array) -> NDArray[np.bool_]:
@@ -201,9 +244,9 @@ def t_intervals(
     """
     values = check_columns(values)
     check_level(level)
-    mean, error, freedom = stratified_means(values, strata)
-    half = t_quantile(freedom, level) * error
-    return np.column_stack([mean - half, mean + half])
+    found = stratified_means(values, strata)
+    half = t_quantile(found.freedom, level) * found.error
+    return np.column_stack([found.mean - half, found.mean + half])
 
 
 def t_statistics(estimate: StratifiedMeans) -> Float64Array:
@@ -213,9 +256,42 @@ def t_statistics(estimate: StratifiedMeans) -> Float64Array:
     return np.where((estimate.mean == 0) & (estimate.error == 0), 0.0, t)
 
 
+def corrected_t(estimate: StratifiedMeans) -> Float64Array:
+    """Sizes of t statistics; of skewed values, the smaller one after Hall's transformation.
+
+    Few values in the long tail decide the mean of skewed values and its error, so that Student's t
+    errs too often on one side [1]_. Sizes are never raised: without skewness, they are those of t.
+
+    .. [1] Hall, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54:221-228,
+       1992.
+    """
+    t = t_statistics(estimate)
+    size, r = np.abs(t), np.where(np.isinf(t), 0.0, estimate.skewness) * np.sign(t)
+    with np.errstate(invalid="ignore"):
+        transformed = size + r * size**2 / 3.0 + r**2 * size**3 / 27.0 + r / 6.0
+    return np.where(r == 0, size, np.minimum(size, np.maximum(transformed, 0.0)))
+
+
+def corrected_ends(
+    critical: Float64Array | float, skewness: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Values of t between which :func:`corrected_t` does not exceed ``critical``."""
+    r = np.where(skewness == 0, 1.0, skewness)
+    ends = []
+    for side in (-1.0, 1.0):
+        plain = side * np.broadcast_to(critical, r.shape)
+        turned = 3.0 / r * (np.cbrt(1.0 + r * (plain - r / 6.0)) - 1.0)
+        wider = side * np.maximum(side * plain, side * turned)
+        ends.append(np.where(skewness == 0, plain, wider))
+    return ends[0], ends[1]
+
+
 def t_p_values(estimate: StratifiedMeans) -> Float64Array:
-    """Two-sided p-values of the hypothesis that a mean is 0; NaN if it cannot be tested."""
-    t = np.abs(t_statistics(estimate))
+    """Two-sided p-values of the hypothesis that a mean is 0; NaN if it cannot be tested.
+
+    Of Student's t, with the correction of :func:`corrected_t` for skewed values.
+    """
+    t = corrected_t(estimate)
     p = 2.0 * stdtr(np.where(estimate.freedom > 0, estimate.freedom, math.nan), -t)
     return np.asarray(np.where(np.isinf(t), 0.0, p), dtype=np.float64)
 

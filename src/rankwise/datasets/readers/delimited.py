@@ -402,7 +402,7 @@ def refine_by_cells(
     Raises
     ------
     ValueError
-        If a column that may not be left out has decimal commas.
+        If a column that must hold numbers has decimal commas.
     """
     label = columns.label
     numbers = [name for name in columns.features if name not in columns.categories]
@@ -421,7 +421,7 @@ def refine_by_cells(
                     cells.add(batch.column(name))
                 row += len(batch)
             for name, cells in counts.items():
-                if cells.commas > cells.filled // 2 and not may_ignore:
+                if cells.commas > cells.filled // 2 and not (may_ignore or with_text):
                     raise ValueError(
                         f"column {name!r} has decimal commas. Write its numbers with decimal points"
                     )

@@ -125,7 +125,7 @@ def read_table(
     paths = table_files(path, other=sep is not None)
     roles = Roles(
         label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories,
-        tuple(ignore),
+        ignore,
     )  # fmt: skip
     if is_parquet(paths[0]):
         columns, rows = _read_parquet(paths, roles, dtype, max_decompressed_bytes)

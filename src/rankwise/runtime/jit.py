@@ -15,7 +15,6 @@ from __future__ import annotations
 import glob
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, ParamSpec, overload

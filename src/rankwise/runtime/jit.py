@@ -3,8 +3,8 @@
 Numba is imported by the first call of a kernel. A process that only loads a linear model and scores
 with it avoids this import, which would take longer than everything else.
 
-The compiled code is cached on disk if possible. If the cache cannot be written (read-only, full disk,
-quota) or read (damaged file, no permission), it is kept in memory only; plain Numba raises.
+The compiled code is cached on disk if possible. If the cache cannot be written (read-only, full,
+beyond a quota) or read (damaged, no permission), it is kept in memory only; plain Numba raises.
 
 With ``NUMBA_DISABLE_JIT=1`` in the environment, kernels run as plain Python: slowly, but debuggers,
 coverage and ``print`` see every line.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import glob
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, ParamSpec, overload
@@ -126,16 +127,16 @@ class CompiledFunction:
                 while _started:
                     vars(_started.pop()).pop("dispatcher", None)
 
-    def _remove_from_cache(self) -> bool:
-        """Delete the lists of stored code, without which Numba compiles and stores it anew."""
+    def _remove_from_cache(self) -> int:
+        """Delete the lists of stored code, without which Numba stores it anew; their number."""
         folder = self.dispatcher.stats.cache_path
         if folder is None:
-            return False
+            return 0
         name = f"{self.py_func.__module__.rpartition('.')[2]}.{self.py_func.__qualname__}-"
         found = list(Path(folder).glob(f"{glob.escape(name)}*.nbi"))
         for path in found:
             path.unlink(missing_ok=True)
-        return bool(found)
+        return len(found)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -149,13 +150,11 @@ def _count_signatures() -> int:
 def _remove_damaged() -> bool:
     """Remove stored code of kernels that did not load, or else of all; whether there was any."""
     waiting = [kernel for kernel in _started if not kernel.dispatcher.signatures]
-    try:
-        return any(
-            any([kernel._remove_from_cache() for kernel in kernels])
-            for kernels in (waiting, _started.copy())
-        )
-    except OSError:
-        return False
+    with suppress(OSError):
+        for kernels in (waiting, _started.copy()):
+            if sum(kernel._remove_from_cache() for kernel in kernels):
+                return True
+    return False
 
 
 # One instruction each in compiled kernels, see rankwise.runtime.instructions.

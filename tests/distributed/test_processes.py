@@ -12,6 +12,7 @@ import pytest
 distributed = pytest.importorskip("distributed")
 from rankwise.distributed import processes, tasks  # noqa: E402
 from rankwise.distributed.processes import run_ranks  # noqa: E402
+from rankwise.selection import workers  # noqa: E402
 from tests.distributed.deaths import armed  # noqa: E402
 
 
@@ -119,7 +120,7 @@ def test_workers_that_die_between_a_task_and_its_gathering(client, monkeypatch, 
 
 def test_a_cluster_without_workers_is_an_error(threads, monkeypatch):
     monkeypatch.setattr(tasks, "SECONDS_BETWEEN_CHECKS", 0.01)
-    monkeypatch.setattr(tasks, "SECONDS_TO_RETURN", 0.1)
+    monkeypatch.setattr(workers, "SECONDS_TO_RETURN", 0.1)
     handles = tasks.Tasks(threads)
     assert handles.results([handles.call(str, 1)]) == ["1"]
     threads.cluster.scale(0)

@@ -20,7 +20,8 @@ from typing import Any
 from distributed.comm.addressing import get_address_host
 from distributed.utils import get_ip
 
-from rankwise.distributed.tasks import SECONDS_TO_RETURN, current_client, gather
+from rankwise.distributed.tasks import current_client, gather
+from rankwise.selection.workers import SECONDS_TO_RETURN
 
 ATTEMPTS = 4
 SECONDS_TO_NOTICE = 10.0

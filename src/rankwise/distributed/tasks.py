@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dask.delayed import delayed
 
-SECONDS_TO_RETURN = 300.0
+from rankwise.selection.workers import watch_workers
+
 SECONDS_BETWEEN_CHECKS = 1.0
 
 
@@ -68,24 +68,6 @@ def gather(client: Any, futures: Any, check: Callable[[], None] | None = None) -
             check()
     finally:
         fetched.cancel()
-
-
-def watch_workers(client: Any) -> Callable[[], None]:
-    """Function that raises RuntimeError once a cluster has had no worker for five minutes."""
-    seen = time.monotonic()
-
-    def check() -> None:
-        nonlocal seen
-        if client.nthreads():
-            seen = time.monotonic()
-        elif time.monotonic() - seen > SECONDS_TO_RETURN:
-            raise RuntimeError(
-                f"the cluster has had no worker for {SECONDS_TO_RETURN:.0f} s: all died or were "
-                "stopped, and none came back. Start workers, with more memory or fewer rows each, "
-                "and fit again."
-            )
-
-    return check
 
 
 def current_client(client: Any) -> Any:

@@ -68,7 +68,7 @@ def study_pairs(n_simulations: int = 300, n_pairs: int = 300) -> None:
               flush=True)  # fmt: skip
 
 
-def study_sparse(n_simulations: int = 100) -> None:
+def study_sparse(n_simulations: int = 50) -> None:
     """Print examinations, coverage and held-out likelihood by the impressions of a pair."""
     print(f"1,200 lists of 6 of 10 documents, {n_simulations} simulations a line")
     print("                     g of place 2              g in interval      held out")

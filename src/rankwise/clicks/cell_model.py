@@ -161,8 +161,11 @@ def fit_cells(
     examination = np.maximum(np.exp(found.eta - found.eta[unit]), LEAST)
     if prior is None:
         some = code[:: -(-len(code) // MOST_PAIRS)]
-        looks = np.bincount(cells.pair, n * examination[slot])
-        prior = fit_pair_prior(np.bincount(cells.pair, clicks)[some], looks[some])
+        sums = (
+            np.bincount(cells.pair, column, n_attractions)[some]
+            for column in (clicks, n * examination[slot])
+        )
+        prior = fit_pair_prior(*sums)
     if eta is not None:
         attraction = attraction * np.exp(eta[unit])
     else:

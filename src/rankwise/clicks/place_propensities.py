@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 METHODS = ("random", "harvest", "em")
 # With fewer clusters, intervals from the spread between them are too short.
 FEW_QUERIES = 30
+WIDEST = 100.0  # logarithm of the factor between an estimate and an end of its interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +170,7 @@ def propensities(
 
         unit = choose_unit(eta, width(0, UNIT_ERROR / (2 * len(known))), np.arange(len(known)))
         g, spread = np.exp(eta - eta[unit]), width(unit, (1 - level) / 2)
+        spread = np.minimum(spread, WIDEST)
         unit = int(known[unit]) + 1
         if unit != shown[0] + 1:
             notes.append(note_unit(f"place {unit}", f"place {shown[0] + 1}"))

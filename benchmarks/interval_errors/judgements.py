@@ -192,9 +192,9 @@ CELLS += [
     )
     for estimator in ("ips", "snips", "item-position", "dr")
     for n, logger, temperature, rates, top_rate in (
-        (400, "even", 1e9, "high", 0.9),
+        (2000, "even", 1e9, "high", 0.9),
         (2000, "even", 1e9, "low", 0.05),
-        (2000, "uneven", 0.7, "high", 0.9),
+        (8000, "uneven", 1.0, "high", 0.9),
     )
 ]  # fmt: skip
 CELLS += [

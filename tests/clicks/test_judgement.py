@@ -190,7 +190,7 @@ def test_long_logs_leave_nothing_to_the_prior(method):
         judgements(log, method, propensities=[1.0] if method == "harvest" else None, shrinkage=s)
         for s in ("fit", 0.0)
     )
-    # With a fitted prior, clicks of "coec" vary as those of single impressions, not as Poisson ones.
+    # With a fitted prior, clicks of "coec" vary less than Poisson ones.
     rtol = 1e-3 if method == "coec" else 1e-5
     for end in ("low", "high"):
         np.testing.assert_allclose(getattr(judged, end), getattr(raw, end), rtol=rtol)

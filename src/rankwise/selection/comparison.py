@@ -260,7 +260,9 @@ def compare(
             whole = folds[i]
             fold: Fold | Parcel = whole
             if in_workers:
-                fold = sent[name] = parcels.pack(whole)
+                fold = parcels.pack(whole)
+                if isinstance(fold, Parcel):
+                    sent[name] = fold
             for candidate in absent:
                 yield FoldTask(
                     candidate,

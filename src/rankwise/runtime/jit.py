@@ -99,7 +99,7 @@ class CompiledFunction:
         """Whether reading or writing compiled code failed, before the kernel ran."""
         import numba
 
-        if isinstance(error, numba.errors.NumbaError) or not hasattr(self.dispatcher, "signatures"):
+        if isinstance(error, numba.NumbaError) or not hasattr(self.dispatcher, "signatures"):
             return False
         if isinstance(error, OSError):  # kernels use no files
             return True

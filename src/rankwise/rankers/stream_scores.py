@@ -12,7 +12,7 @@ from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import Problem
 from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
-from rankwise.metrics.default import RunningScore
+from rankwise.metrics.default import aggregate_score, score_per_query
 from rankwise.metrics.spec import list_specs
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares import path_selection
@@ -31,11 +31,18 @@ def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
 
 def score_stream(estimator: Any, rows: RowStream) -> float:
     """Value of ``score`` for all rows in memory, up to rounding; takes one pass."""
-    score = RunningScore()
+    name, largest = "", -np.inf
+    found: list[tuple[Float64Array, Float64Array]] = []
     for part in _cutter().cut(_score_chunks(estimator, rows, weighted=True)):
         queries = part.take()
-        score.add(queries.y, queries.X[:, 0], queries.groups, queries.sample_weight)
-    return score.value()
+        name = estimator._measure_of_score(queries.y)
+        largest = max(largest, float(queries.y.max(initial=largest)))
+        values, weight = score_per_query(
+            name, queries.y, queries.X[:, 0], queries.groups, queries.sample_weight
+        )
+        found.append((values, np.ones(len(values)) if weight is None else weight))
+    values, weight = map(np.concatenate, zip(*found, strict=True))
+    return aggregate_score(name, np.array([largest]), values, weight)
 
 
 def evaluate_stream(

@@ -353,6 +353,10 @@ class CatBoostRanker(BoostedRanker):
     _limits: ClassVar[dict[str, Any]] = {"params": None}
     _library = CatBoost()
 
+    @property
+    def _most_categories(self) -> int | None:
+        return MOST_CATEGORIES
+
     def __init__(
         self,
         n_estimators: int = 100,

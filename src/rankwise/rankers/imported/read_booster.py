@@ -280,7 +280,8 @@ def _ranker(
     model.library_, model.columns_ = stored.library, columns
     model.n_features_in_, model.n_estimators_ = stored.n_features, model.trees_.n_trees
     model.has_missing_ = np.full(stored.n_features, trees.has_missing)
-    model.score_name_ = GRADED
+    # The file does not say whether the labels were grades.
+    model.score_name_, model._fit_on_grades = GRADED, False
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwise.clicks.judgement import judgements
+from rankwise.clicks.judgement import judgements, lists_of_queries
 from rankwise.clicks.summary import count_cells
 from rankwise.datasets.data import RankingData
 from rankwise.typing import Int64Array
@@ -60,9 +60,7 @@ def group_impressions(
     cell = np.arange(len(row)) + np.repeat(first - np.cumsum(n_cells) + n_cells, n_cells)
     n, clicks = cells.n[cell], cells.clicks[cell]
     if per_list:
-        query = log.pairs.query[cells.pair].astype(np.int64) * log.n_places + cells.slot
-        at_place = np.bincount(query, cells.n, len(log.query) * log.n_places)
-        lists = at_place.reshape(-1, log.n_places).max(axis=1)[log.pairs.query[cells.pair[cell]]]
+        lists = lists_of_queries(log, cells)[cells.pair[cell]]
         n, clicks = n / lists, clicks / lists
     weight = np.concatenate([clicks, n - clicks])
     label = np.repeat([1.0, 0.0], len(cell))

@@ -14,13 +14,11 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.table_columns import IgnoredColumnsWarning
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import GRADED
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.tie_order import tie_rule
 from rankwise.metrics.undefined_means import list_constant, refuse_constant, why_constant
-from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.candidates import Candidate, convert_to_candidates, score_columns
@@ -51,6 +49,7 @@ def compare(
     features: Sequence[str] | None = None,
     doc_id: str | None = None,
     unjudged: float | Literal["missing"] | None = None,
+    ignore: Sequence[str] = (),
     baseline: str | None = None,
     cv: Any = None,
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
@@ -76,8 +75,8 @@ def compare(
         plain regressor, which sees no queries) runs unchanged; its ``fit`` receives the validation
         part if it accepts ``X_val``. Existing scores can be compared without fitting: a
         :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a column of
-        the data, or a fitted model in :class:`sklearn.frozen.FrozenEstimator`. In a frame, such a
-        column becomes a feature only if ``features`` names it.
+        the data, or a fitted model in :class:`sklearn.frozen.FrozenEstimator`. Such a column stays
+        a feature of the other rankers unless ``ignore`` names it; the leaderboard says so.
     data : frame, RankingData, Fold, FoldedData or sequence of Fold
         Judged data. One table is split by query: fold i tests, fold i + 1 validates, the rest
         trains. Given folds, such as LETOR's own, are used unchanged.
@@ -90,6 +89,10 @@ def compare(
     unjudged : number or "missing", optional
         Label of rows without a judgement, such as -1; "missing": an empty label or NaN. None: every
         row needs a label, unless the data say which rows are judged (``RankingData.judged``).
+    ignore : sequence of str
+        Columns that are not features, such as the scores of the system in production. Features
+        without names are called by their numbers from 1. The columns of labels and queries cannot
+        be ignored. The leaderboard lists them, and all other columns that were left out.
     baseline : str, optional
         Name of one of the rankers, such as the system in production. In addition to the table of
         all pairs, every other ranker is tested against it, with a correction over these pairs only.
@@ -151,8 +154,7 @@ def compare(
     Warns
     -----
     IgnoredColumnsWarning
-        If columns of a frame are not used as features: columns without numbers, and columns
-        compared as "column:NAME".
+        If columns of a frame are not used as features: dates, numbers with units, text, and ids.
     UserWarning
         If finished cells of the store run again because code or library versions have changed.
 
@@ -209,6 +211,7 @@ def compare(
         unjudged=unjudged,
         score_columns=score_columns(candidates),
         categories=any(takes_categories(candidate.estimator) for candidate in candidates),
+        ignore=ignore,
     )
     folds = convert_to_folds(data, cv, random_state=random_state)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
@@ -219,10 +222,13 @@ def compare(
     infos, has_unjudged, is_complete = [], False, True
     read: list[NDArray[Any]] = []
     tuned: list[NDArray[Any]] = []
+    left_out: dict[str, str] = {}
+    shared: list[str] = []
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measurement.measures, select)
         if not infos:
-            _warn_of_score_columns(candidates, fold.test)
+            left_out = fold.train.left_out
+            shared = _find_shared(candidates, fold.train)
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
         infos.append(_describe(fold, name))
@@ -270,7 +276,9 @@ def compare(
             whole = folds[i]
             fold: Fold | Parcel = whole
             if in_workers:
-                fold = sent[name] = parcels.pack(whole)
+                fold = parcels.pack(whole)
+                if isinstance(fold, Parcel):
+                    sent[name] = fold
             for candidate in absent:
                 yield FoldTask(
                     candidate,
@@ -320,21 +328,18 @@ def compare(
             n_jobs=n_jobs,
             n_threads=n_threads,
             versions=versions,
+            left_out=left_out,
+            shared=shared,
         ),
     )
 
 
-def _warn_of_score_columns(candidates: list[Candidate], data: RankingData) -> None:
-    features = {*(data.feature_names or ())}
-    left_out = [name for name in score_columns(candidates) if name in (data.score_columns or {})]
-    left_out = [name for name in left_out if name not in features]
-    if left_out:
-        warnings.warn(
-            f"columns with scores of rankers are not used as features: {', '.join(left_out)}. "
-            f"Add them to {setting('features')} to use them as both.",
-            IgnoredColumnsWarning,
-            stacklevel=callers_level(),
-        )
+def _find_shared(candidates: list[Candidate], data: RankingData) -> list[str]:
+    """Columns compared as scores that are features of the other rankers, if one is fitted."""
+    if all(isinstance(candidate.estimator, GivenScores) for candidate in candidates):
+        return []
+    names = data.feature_names or [str(j + 1) for j in range(data.n_features)]
+    return [name for name in score_columns(candidates) if name in names]
 
 
 def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:

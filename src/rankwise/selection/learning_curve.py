@@ -17,7 +17,7 @@ from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_folds, convert_to_judged
 from rankwise.typing import Float64Array
 
-_COLUMNS = ("label", "qid", "features", "doc_id", "unjudged")
+_COLUMNS = ("label", "qid", "features", "doc_id", "unjudged")  # ignore goes to compare
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from rankwise.prediction import predictions
 from rankwise.runtime.routing import fit_with, takes_validation
 from rankwise.selection.category_rows import prepare_rows
 from rankwise.selection.edges import edge_notes
+from rankwise.selection.given_scores import model_rows
 from rankwise.selection.measured import values_by_query
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
@@ -82,7 +83,7 @@ def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> 
         offered["sample_weight"] = train.sample_weight
     validation = None
     if vali is not None:
-        X_val, _ = prepare_rows(estimator, vali)
+        X_val, _ = prepare_rows(estimator, vali, names)
         validation = {"X_val": X_val, "y_val": vali.y, "qid_val": vali.qid}
     with name_columns(estimator, names):
         taken = fit_with(estimator, X, train.y, offered, validation)
@@ -190,7 +191,7 @@ def _search(
         candidate: Any = clone(estimator)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
-        X_val, names = prepare_rows(candidate, vali)
+        X_val, names = model_rows(candidate, vali)
         with name_columns(candidate, names):
             told = predictions(candidate, X_val, vali.qid)
         score = select.aggregate(values_by_query(vali, told, [select])[str(select)])

@@ -38,7 +38,8 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     warning  queries without relevant rows, or with one grade; queries with one row; constant or
              duplicate features; NaN; documents twice in a query; equal rows of a query with
              different labels; equal rows in two parts; most queries in the order of their
-             labels; all rows of a part in that order
+             labels; all rows of a part in that order; features with another whole number
+             in every row, as ids have
     info     documents in two parts (of different queries); equal rows of a query; queries whose
              rows are scattered
     ======== ======================================================================================

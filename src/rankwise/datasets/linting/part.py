@@ -22,6 +22,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.linting.report import Finding, PartSummary
 from rankwise.datasets.linting.table_hash import TableHash, hash_table, mix
 from rankwise.datasets.readers.trec_ids import string_codes
+from rankwise.datasets.role_values import resemble_ids
 from rankwise.groups import QueryGroups
 from rankwise.runtime.column_values import text_array
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
@@ -263,6 +264,19 @@ def check_features(part: HashedRows) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+def check_ids(part: HashedRows) -> Iterator[Finding]:
+    """Find features that hold another whole number in every row, as ids and row numbers do."""
+    if part.groups.n_queries < 2:
+        return
+    ids = np.zeros(len(part.hashes.columns), dtype=bool)
+    for j in np.flatnonzero(~part.hashes.constant).tolist():
+        ids[j] = resemble_ids(np.concatenate([_column(block, j) for block in part.blocks]))
+    yield _make_finding(
+        "warning", "features that look like ids", part.name, ids, part.feature,
+        "another whole number in every row; leave them out if they are ids (ignore)",
+    )  # fmt: skip
+
+
 def copied_columns(part: HashedRows) -> dict[int, int]:
     """First equal column of each duplicate, without constant columns; equal hashes are verified."""
     copies: dict[int, int] = {}
@@ -307,5 +321,5 @@ def lint_part(part: HashedRows) -> list[Finding]:
     """All findings of one part; none if it has no rows."""
     if not len(part.y):
         return []
-    checks = (check_queries, check_rows, check_features)
+    checks = (check_queries, check_rows, check_features, check_ids)
     return [finding for check in checks for finding in check(part) if finding.count]

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation
-from rankwise.features.binning import check_category_numbers
+from rankwise.features.binning import MAX_BINS, check_category_numbers
 from rankwise.groups import QueryGroups
 from rankwise.losses.boosted_objectives import Objective, follows_measure, make_loss
 from rankwise.losses.function_gradients import GradientFunction
@@ -464,6 +464,10 @@ class LambdaMART(TreeScores):
         if bias is not None:
             self.positions_, self.position_bias_ = bias.positions, bias.biases
         return self._publish(trees, n_rounds, has_missing, validation)
+
+    @property
+    def _most_categories(self) -> int | None:
+        return MAX_BINS
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""

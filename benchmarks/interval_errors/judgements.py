@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.interval_errors.cell import Cell, Outcome
+from benchmarks.interval_errors.generators import one_unit_in_ten
 from rankwise.clicks import ClickLog, ClickModel, interleaving_test, judgements, off_policy
 from rankwise.clicks.simulation import EXAMINATION
 
@@ -152,6 +153,19 @@ def _interleaved(rng: np.random.Generator, users: str, what: str) -> Outcome | N
     return Outcome(float(wrong[what]), named=bool(found.notes))
 
 
+def _lead(rng: np.random.Generator, training_noise: float) -> Outcome:
+    """Two learners that are alike, over five splits of the same skewed queries."""
+    from benchmarks.study_click_learning import SEEDS, TRAIN_SHARE, summarise_lead
+
+    gain = one_unit_in_ten(rng, 251)
+    n_test = round((1 - TRAIN_SHARE) * len(gain))
+    lead = [
+        gain[rng.permutation(len(gain))[:n_test]].mean() + training_noise * rng.standard_normal()
+        for _ in range(SEEDS)
+    ]
+    return Outcome(float(summarise_lead(np.array(lead))[2] <= 0.05))
+
+
 def _drop_warnings(draw: Any) -> Any:
     def quiet(rng: np.random.Generator, **options: Any) -> Outcome | None:
         with warnings.catch_warnings():
@@ -202,4 +216,9 @@ CELLS += [
          partial(_interleaved, users=users, what=what))
     for what in ("p_value", "interval", "interval at any time")
     for users in ("many users", "few users", "one user in three lists", "rare clicks")
+]  # fmt: skip
+CELLS += [
+    Cell("lead of click learning, p", f"alike, skewed queries, training noise {noise}", 0.05,
+         partial(_lead, training_noise=noise))
+    for noise in (0.0, 0.03)
 ]  # fmt: skip

@@ -65,11 +65,11 @@ def _truth(log: ClickLog, rate: np.ndarray, method: str) -> np.ndarray:
 
 
 def _judge(
-    rng: np.random.Generator, method: str, kind: str, per_pair: float, shrinkage: Any
+    rng: np.random.Generator, method: str, kind: str, per_pair: float, shrinkage: Any, known: bool
 ) -> Outcome | None:
-    """Share of the intervals of pairs that miss."""
+    """Share of the intervals of pairs that miss; ``known``: with the examination of the users."""
     log, rate = _good_logger(rng, kind, per_pair, "sdbn" if method == "sdbn" else "pbm")
-    given = {"propensities": G} if method in ("harvest", "ips") else {}
+    given = {"propensities": G} if known else {}
     try:
         judged = judgements(log, method, shrinkage=shrinkage, **given)  # type: ignore[arg-type]
     except ValueError:
@@ -175,25 +175,29 @@ def _drop_warnings(draw: Any) -> Any:
     return quiet
 
 
-_METHODS = (
-    ("ctr", None), ("ctr", "fit"), ("coec", None), ("harvest", None), ("ips", None), ("pbm", None),
-    ("sdbn", None),
-)  # fmt: skip
+_METHODS = {
+    "ctr": ("ctr", None, False), "ctr, shrunk": ("ctr", "fit", False),
+    "coec": ("coec", None, False), "harvest": ("harvest", None, False),
+    "harvest, known looks": ("harvest", None, True), "ips": ("ips", None, False),
+    "ips, known looks": ("ips", None, True), "pbm": ("pbm", None, False),
+    "sdbn": ("sdbn", None, False),
+}  # fmt: skip
 # A draw judges hundreds of pairs: few draws tell their mean share of misses.
 CELLS = [
     Cell(
-        f"judgements {method}{', shrunk' if shrinkage else ''}",
+        f"judgements {name}",
         f"good logger, {kind} rates, {per_pair} a pair",
         0.05,
         partial(
-            _drop_warnings(_judge), method=method, kind=kind, per_pair=per_pair, shrinkage=shrinkage
+            _drop_warnings(_judge),
+            method=method, kind=kind, per_pair=per_pair, shrinkage=shrinkage, known=known,
         ),
         draws=100,
     )
-    for method, shrinkage in _METHODS
+    for name, (method, shrinkage, known) in _METHODS.items()
     for kind in ("skewed", "graded")
     for per_pair in (1.7, 4.9, 22)
-]
+]  # fmt: skip
 CELLS += [
     Cell(
         f"off_policy {estimator}",

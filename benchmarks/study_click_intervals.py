@@ -1,6 +1,6 @@
 """Share of 95 % intervals from clicks that hold the truth, where it is known.
 
-    python -m benchmarks.study_click_intervals
+    python -m benchmarks.study_click_intervals [simulations]
 
 - Judgements and examination: pairs stay within one place of their own, rates are beta(2, 5) and
   users position-based. "ips" and "harvest" know the examination; "few": pairs with less than 5
@@ -10,6 +10,8 @@
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 
@@ -81,6 +83,6 @@ def study_heavy_user(n_simulations: int = 1000, n: int = 400, n_users: int = 60)
 
 
 if __name__ == "__main__":
-    study_pairs()
+    study_pairs(*map(int, sys.argv[1:]))
     print()
     study_heavy_user()

@@ -29,6 +29,8 @@ from rankwise.typing import ArrayLike, Float64Array
 _MOST_QUERIES = 10_000_000
 # Draws for the critical value of several systems: its error is then about 1 %.
 _DRAWS = 1999
+# Queries of a pilot below which power .8 may be .65 if differences are skewed.
+_FEW = 30
 # Number of values for an unknown spread.
 _DRAWS_OF_SPREAD = 20
 # Critical values and noncentralities beyond which the noncentral t is not computed.
@@ -84,7 +86,8 @@ def queries_needed(
     The test is that of :func:`compare_to_best`. Power is that of the noncentral t distribution, for
     two systems with the critical value of Student's paired t, which the sign-flip test approaches;
     the critical value of several systems is that of the pilot, in the scale of normal quantiles.
-    Where strata of few queries decide, power is averaged over what their spread may be. At
+    Where strata of few queries decide, power is averaged over what their spread may be. A pilot of
+    20 queries shows the spread of skewed differences only roughly: power .8 may be .65. At
     level .95 there are at least six queries: fewer have too few ways to flip signs.
     ``python -m benchmarks.planning`` compares planned with simulated power.
 
@@ -169,6 +172,11 @@ def detectable_difference(
         is_low = found.power(n, middle * found.spread) < power
         low, high = (middle, high) if is_low else (low, middle)
     return high * found.spread
+
+
+def spread_is_rough(n: int) -> str:
+    """Words to add to a planned number if the spread of few queries in the pilot is rough."""
+    return "; rough, since so few show how much differences spread" if n < _FEW else ""
 
 
 def always_valid_interval(

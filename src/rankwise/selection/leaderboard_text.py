@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import parse
 from rankwise.metrics.statistics.sample_size import spread_is_rough
+from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE
 from rankwise.selection.provenance import Settings
 
@@ -60,6 +62,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
+    text += columns_read(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)
     text += rows_left_out(board)
@@ -140,6 +143,23 @@ def rows_left_out(board: Leaderboard) -> list[str]:
     return [
         f"Rankers were fitted on judged rows only: {n} of {n_all} rows of the {parts} are unjudged."
     ]
+
+
+def columns_read(settings: Settings) -> list[str]:
+    """Lines on the columns of a table that are not features, and on features that are rankers."""
+    lines = []
+    if settings.shared:
+        names, fix = list_names(settings.shared, quote=str), setting("ignore", settings.shared)
+        lines.append(
+            f"Column {names} is also a feature of the other rankers; leave it out with {fix}."
+            if len(settings.shared) == 1
+            else f"Columns {names} are also features of the other rankers; leave them out with "
+            f"{fix}."
+        )
+    if settings.left_out:
+        shown = [f"{name} ({why})" for name, why in settings.left_out.items()]
+        lines.append(f"Columns that are not features: {list_names(shown, quote=str)}.")
+    return lines
 
 
 def is_fitted(settings: Settings) -> bool:

@@ -54,7 +54,8 @@ class Settings:
     others are tested against, if any. ``select_by`` is empty if nothing was fitted. ``unit`` is
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
     the direction of values that no measure of the library computed, otherwise None; ``layout`` says
-    where they stood in their table.
+    where they stood in their table. ``left_out`` are the columns of the table that are not
+    features, and why; ``shared`` those that are features and scores of a ranker.
 
     Raises
     ------
@@ -76,6 +77,8 @@ class Settings:
     n_jobs: int = 1
     n_threads: int = 1
     versions: dict[str, str] = field(default_factory=library_versions)
+    left_out: dict[str, str] = field(default_factory=dict)
+    shared: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import errno
 import os
+import tempfile
 
 import numba
 import numpy as np
@@ -179,3 +180,21 @@ def test_errors_of_kernels_are_raised_and_leave_the_cache(folder):
             first_above("text", 9.0)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")} == stored
     assert jit._uses_cache
+
+
+def test_a_read_only_cache_is_read(folder, monkeypatch, tmp_path_factory):
+    """As in a container whose image was warmed up; Numba itself takes writable folders only."""
+    assert sum_of_doubles(VALUES) == 16.0
+    stored = sorted(folder.rglob("*"))
+    start_anew()
+    jit._link_read_only_cache.cache_clear()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("links")))
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert sum_of_doubles(VALUES) == 16.0
+    assert sum(sum_of_doubles.dispatcher.stats.cache_hits.values()) == 1
+    assert (
+        sum_of_doubles(VALUES.astype(np.float32)) == 16.0
+    )  # compiled, and stored for this process
+    assert sorted(folder.rglob("*")) == stored
+    jit._at_exit.close()
+    assert not os.listdir(tempfile.gettempdir())

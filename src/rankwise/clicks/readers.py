@@ -27,7 +27,13 @@ from rankwise.clicks.log import ClickLog
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.delimited_errors import name_file_in_errors
-from rankwise.datasets.readers.tables import delimiter_of, is_parquet, open_parquet, valid
+from rankwise.datasets.readers.tables import (
+    check_size,
+    delimiter_of,
+    is_parquet,
+    open_parquet,
+    valid,
+)
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
@@ -220,6 +226,7 @@ def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict
     """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
     if isinstance(source, Path):
         with open_parquet(source) as file:
+            check_size(source, file.metadata)
             names = _choose_columns(file.schema_arrow.names, given)
             _check_extra(extra, file.schema_arrow.names)
             found: Any = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))

@@ -21,7 +21,7 @@ from rankwise.checks.frames import collect_frame
 from rankwise.clicks.log import ClickLog
 from rankwise.clicks.readers import read_moment
 from rankwise.datasets.readers.delimited_errors import name_file_in_errors
-from rankwise.datasets.readers.tables import is_parquet, open_parquet, valid
+from rankwise.datasets.readers.tables import is_parquet, read_parquet
 from rankwise.datasets.readers.textfiles import PathLike, read_text
 
 # Actions of lines that tell a bulk request what to do with the next line.
@@ -56,9 +56,9 @@ def read_ubi(
         Sessions are searches (``query_id``), users are clients (``client_id``). Impressions are
         events called "impression"; a search without any shows its ``query_response_hit_ids``, or
         the older ``query_response_object_ids``, if it has them, at places 1, 2, … Times are dates,
-        or numbers of milliseconds since 1970, as in
-        these indexes. If some are missing, the log has no times; searches without a client are
-        users of their own. Objects and lists may be JSON text.
+        or numbers of milliseconds since 1970, as in these indexes. If some are missing, the log has
+        no times; searches without a client are users of their own. Objects and lists may be JSON
+        text.
 
     Raises
     ------
@@ -226,8 +226,7 @@ def _records(source: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if is_parquet(path):
-            with open_parquet(path) as file:
-                yield from valid(file.read()).to_pylist()
+            yield from read_parquet(path).to_pylist()
         else:
             with name_file_in_errors(path):
                 yield from _json_lines(path)

@@ -19,9 +19,8 @@ from rankwise.datasets.readers.tables import (
     DELIMITERS,
     delimiter_of,
     is_parquet,
-    open_parquet,
+    read_parquet,
     suffix_of,
-    valid,
 )
 from rankwise.datasets.readers.text_columns import TextColumns, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
@@ -88,8 +87,8 @@ class PreferenceTable:
             return cls(frame.columns, frame, AT_ROW)
         path = Path(source)
         if is_parquet(path):
-            with open_parquet(path) as file:
-                frame = nw.from_native(valid(file.read()), eager_only=True)
+            table = read_parquet(path, max_decompressed_bytes)
+            frame = nw.from_native(table, eager_only=True)
             return cls(frame.columns, frame, f"{path}, row {{}}".format)
         if sep is None and suffix_of(path) not in DELIMITERS:
             raise ValueError(

@@ -12,15 +12,19 @@ coverage and ``print`` see every line.
 
 from __future__ import annotations
 
+import atexit
 import glob
+import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cached_property, update_wrapper
+from contextlib import ExitStack, suppress
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, ParamSpec, overload
 
 import numpy as np
+
+from rankwise.runtime.temporary_files import temporary_folder
 
 # Any, because Numba returns Python numbers where the Python function returns NumPy scalars.
 P = ParamSpec("P")
@@ -30,6 +34,8 @@ REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 
 _uses_cache = True  # until it cannot be read
 _started: list[CompiledFunction] = []
+_at_exit = ExitStack()
+atexit.register(_at_exit.close)
 
 
 class CompiledFunction:
@@ -62,6 +68,7 @@ class CompiledFunction:
         from rankwise.runtime.compiling import announce_compilation
 
         announce_compilation()
+        _link_read_only_cache()
         fastmath = self._fastmath
         options: dict[str, Any] = {
             "nogil": True,
@@ -99,7 +106,7 @@ class CompiledFunction:
         """Whether reading or writing compiled code failed, before the kernel ran."""
         import numba
 
-        if isinstance(error, numba.errors.NumbaError) or not hasattr(self.dispatcher, "signatures"):
+        if isinstance(error, numba.NumbaError) or not hasattr(self.dispatcher, "signatures"):
             return False
         if isinstance(error, OSError):  # kernels use no files
             return True
@@ -140,6 +147,27 @@ class CompiledFunction:
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
+
+
+@cache
+def _link_read_only_cache() -> None:
+    """Read code from a NUMBA_CACHE_DIR that is read-only, by links in a temporary folder.
+
+    Numba takes only folders that it can write to.
+    """
+    import numba
+
+    config: Any = numba.config  # its options are made at run time
+    folder = Path(config.CACHE_DIR or os.devnull)
+    if not folder.is_dir() or os.access(folder, os.W_OK):
+        return
+    with suppress(OSError):  # no folder for temporary files: Numba looks for another one, or none
+        links = _at_exit.enter_context(temporary_folder())
+        for path in folder.glob("*/*.nb[ic]"):
+            link = links / path.relative_to(folder)
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(path)
+        config.CACHE_DIR = str(links)
 
 
 def _count_signatures() -> int:

@@ -75,13 +75,14 @@ def temporary_folder() -> Iterator[Path]:
     """
     remove_abandoned_folders(Path(tempfile.gettempdir()))
     folder, lock = _create()
+    process = os.getpid()
     try:
         yield folder
     finally:
-        if lock in _held:  # not in a forked child
+        if os.getpid() == process:  # not in a forked child
             _held.remove(lock)
             os.close(lock)
-        shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _create() -> tuple[Path, int]:

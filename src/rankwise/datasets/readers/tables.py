@@ -99,7 +99,7 @@ def read_table(
         Type of X. Missing values become NaN; numbers that exceed the type are an error.
     max_decompressed_bytes : int >= 1
         Maximum size of the decompressed text, and of the columns of a Parquet file in memory, in
-        bytes; by default 16 GiB.
+        bytes; by default 16 GiB, and for text of more than 64 MiB at most 200 times the file.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def _read_parquet(
     files = []
     for path in paths:
         with open_parquet(path) as file:
-            _check_size(path, file.metadata, max_decompressed_bytes)
+            check_size(path, file.metadata, max_decompressed_bytes)
             with name_file_in_errors(path):
                 files.append((path, arrow_kinds(file.schema_arrow)))
     found = FileColumns.join(files)
@@ -299,7 +299,14 @@ def check_row_groups(path: Path, metadata: Any, max_bytes: int) -> None:
             )
 
 
-def _check_size(path: Path, metadata: Any, max_bytes: int) -> None:
+def read_parquet(path: Path, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Any:
+    """Whole table of a Parquet file, checked."""
+    with open_parquet(path) as file:
+        check_size(path, file.metadata, max_bytes)
+        return valid(file.read())
+
+
+def check_size(path: Path, metadata: Any, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> None:
     """Refuse a Parquet file whose columns have a stated size of more than ``max_bytes``."""
     check_limit(max_bytes)
     stated = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
@@ -307,6 +314,6 @@ def _check_size(path: Path, metadata: Any, max_bytes: int) -> None:
     if n_bytes > max_bytes:
         raise ValueError(
             f"{path}: its columns take {n_bytes:,} bytes in memory. Raise max_decompressed_bytes "
-            f"({max_bytes:,}) if the file is what you expect, or read it chunk by chunk: "
+            f"({max_bytes:,}) if the file is what you expect, or read rows chunk by chunk: "
             "rankwise.stream(path)."
         )

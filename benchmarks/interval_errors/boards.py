@@ -114,7 +114,7 @@ def judge(board: Leaderboard | None, means: np.ndarray) -> Outcome | None:
 
 def is_named(board: Leaderboard) -> bool:
     """Whether the board doubts its own intervals."""
-    return "cannot be relied on" in board.to_text()
+    return any("cannot be relied on" in note for row in board.rows() for note in row["notes"])
 
 
 def long_table(values: Values, groups: np.ndarray, name: str) -> dict[str, list]:

@@ -17,7 +17,7 @@ HARDLY_AT_THE_TOP = np.array([0.01, 1.0, 0.5, 0.4, 0.3, 0.25])
 NEVER_AT_THE_TOP = np.array([0.0, 1.0, 0.5, 0.4, 0.3, 0.25])
 
 
-def _record(
+def record(
     rng: np.random.Generator,
     per_pair: float,
     examination: np.ndarray,
@@ -62,7 +62,7 @@ def _outcome(
 
 def _examination(rng: np.random.Generator, method: str, **law: object) -> Outcome | None:
     """Examination of all places but that of the unit, relative to the most examined place."""
-    log, _ = _record(rng, **law)  # type: ignore[arg-type]
+    log, _ = record(rng, **law)  # type: ignore[arg-type]
     try:
         found = propensities(log, method)  # type: ignore[arg-type]
     except ValueError:
@@ -74,7 +74,7 @@ def _examination(rng: np.random.Generator, method: str, **law: object) -> Outcom
 
 
 def _attractiveness(rng: np.random.Generator, method: str, **law: object) -> Outcome | None:
-    log, truth = _record(rng, **law)  # type: ignore[arg-type]
+    log, truth = record(rng, **law)  # type: ignore[arg-type]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -80,8 +80,8 @@ def _judge(
 
 def _random_lists(
     rng: np.random.Generator, n: int, temperature: float, top_rate: float
-) -> tuple[ClickLog, dict[str, dict[str, float]], dict[str, float]]:
-    """Lists of three of four documents by a Plackett-Luce logger; a target; its true values."""
+) -> tuple[ClickLog, dict[str, dict[str, float]], float]:
+    """Lists of three of four documents by a Plackett-Luce logger; a target; its click rate."""
     n_queries, n_documents, n_places = 20, 4, 3
     weight = np.exp(rng.standard_normal((n_queries, n_documents)) / temperature)
     rate = top_rate * rng.beta(1.0, 2.0, (n_queries, n_documents))
@@ -192,9 +192,9 @@ CELLS += [
     )
     for estimator in ("ips", "snips", "item-position", "dr")
     for n, logger, temperature, rates, top_rate in (
-        (400, "even", 1e9, "high", 0.9),
+        (2000, "even", 1e9, "high", 0.9),
         (2000, "even", 1e9, "low", 0.05),
-        (2000, "uneven", 0.7, "high", 0.9),
+        (8000, "uneven", 1.0, "high", 0.9),
     )
 ]  # fmt: skip
 CELLS += [

@@ -190,8 +190,10 @@ def test_long_logs_leave_nothing_to_the_prior(method):
         judgements(log, method, propensities=[1.0] if method == "harvest" else None, shrinkage=s)
         for s in ("fit", 0.0)
     )
+    # With a fitted prior, clicks of "coec" vary less than Poisson ones.
+    rtol = 1e-3 if method == "coec" else 1e-5
     for end in ("low", "high"):
-        np.testing.assert_allclose(getattr(judged, end), getattr(raw, end), rtol=1e-5)
+        np.testing.assert_allclose(getattr(judged, end), getattr(raw, end), rtol=rtol)
     for weight in (1e-6, 1e-9):
         few = ClickLog.from_columns(
             ["q"] * 4, list("aabb"), [1] * 4, [1, 0, 1, 0], weight=[1e6, 1, 1, weight]
@@ -216,7 +218,7 @@ def test_intervals_of_pairs_with_less_than_a_click_cover(n_pairs):
         truth = rate[judged.doc_ids.astype(int)]
         covered.append(((judged.low <= truth) & (truth <= judged.high)).mean())
         assert judged.clicks.mean() < 1.3
-    assert 0.9 < np.mean(covered) < 0.98
+    assert 0.93 < np.mean(covered) < 0.99
 
 
 def test_normal_prior_maximises_its_likelihood():

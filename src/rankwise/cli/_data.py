@@ -164,7 +164,13 @@ def ignore_columns(loaded: Any, columns: ColumnOptions, data: Sequence[str]) -> 
     table = first if _is_table(first) else first.train
     names = split_list(columns.ignore)
     if first_index_of(table, data) == 0:
-        names = [str(int(name) + 1) if name.isdecimal() else name for name in names]
+        beyond = [n for n in names if not n.isdecimal() or int(n) >= table.n_features]
+        if beyond:
+            raise UsageError(
+                f"--ignore {beyond[0]} must name columns of {data[0]}, which are 0 to "
+                f"{table.n_features - 1}."
+            )
+        names = [str(int(name) + 1) for name in names]
     return leave_out(loaded, names)
 
 

@@ -40,7 +40,6 @@ PATTERNS_AT_A_TIME = 1 << 16
 MOST_NEWTON_STEPS = 200
 # Clicks and impressions for every parameter that has no prior of its own.
 WEAK_PRIOR = (0.2, 1.0)
-MOST_STRENGTH = 100.0
 # Two-sided error, of all slots together, of the claim that one is examined more than the topmost.
 UNIT_ERROR = 0.01
 
@@ -158,11 +157,12 @@ def fit_cells(
     linked = max((group - 1 for group in groups), key=lambda group: by_slot[group].sum())
     # So many slots are compared with the topmost one.
     z = float(ndtri(1 - UNIT_ERROR / (2 * n_slots)))
-    unit = choose_unit(found.eta, vary_from(linked[0], found.covariance), linked, z)
+    unit = choose_unit(found.eta, z * deviate_from(linked[0], found.covariance), linked)
     examination = np.maximum(np.exp(found.eta - found.eta[unit]), LEAST)
     if prior is None:
+        some = code[:: -(-len(code) // MOST_PAIRS)]
         looks = np.bincount(cells.pair, n * examination[slot])
-        prior = fit_pair_prior(np.bincount(cells.pair, clicks)[code], looks[code])
+        prior = fit_pair_prior(np.bincount(cells.pair, clicks)[some], looks[some])
     if eta is not None:
         attraction = attraction * np.exp(eta[unit])
     else:
@@ -185,13 +185,11 @@ def fit_cells(
 def fit_pair_prior(clicks: Float64Array, looks: Float64Array) -> tuple[float, float]:
     """Clicks and impressions of the beta distribution that the rates of all pairs come from.
 
-    At most MOST_STRENGTH impressions, so that a log too small to tell pairs apart does not make
-    them equal for certain.
+    1 to 100 impressions, so that a log too small to tell pairs apart makes them neither equal for
+    certain nor certain of a click.
     """
-    some = slice(None, None, -(-len(clicks) // MOST_PAIRS))
-    clicks, looks = clicks[some], looks[some]
     mean, strength = fit_beta_binomial(clicks, np.maximum(looks, clicks))
-    strength = min(strength, MOST_STRENGTH)
+    strength = float(np.clip(strength, 1.0, 100.0))
     return float(np.clip(mean, 1e-6, 0.999)) * strength, strength
 
 
@@ -260,9 +258,10 @@ def maximize_conditional(
         n_steps += 1
     bread = np.zeros((n_slots, n_slots))
     bread[np.ix_(free, free)] = np.linalg.inv(information)
-    # Binomial clicks vary less than Poisson clicks do, by their probability.
+    # Binomial clicks vary less than Poisson clicks do, by their probability. The pairs here are
+    # those that were clicked: with few looks, their rates are too high.
     looks = np.bincount(pair, exposure, len(chosen))
-    appeal = (total + 0.2) / (looks + 1.0)
+    appeal = total / (looks + 2.0)
     varies = m[pair] * expected * (1.0 - np.minimum(appeal[pair] * np.exp(eta[slot]), 1.0))
     meat = np.diag(np.bincount(slot, varies, n_slots) + given)
     crossed = (table(share).T @ table(varies)).toarray()
@@ -273,25 +272,23 @@ def maximize_conditional(
     return Examinations(eta, bread, bread @ meat @ bread, residual, n_steps, size < 1e-6)
 
 
-def choose_unit(
-    eta: Float64Array, variance: Float64Array, slots: Int64Array, quantile: float
-) -> int:
+def choose_unit(eta: Float64Array, width: Float64Array, slots: Int64Array) -> int:
     """Slot whose examination is 1: the topmost of ``slots``, unless another is examined more.
 
-    Another one is taken if its ratio to the topmost exceeds 1 by ``quantile`` standard errors of
-    its logarithm, whose square is ``variance``; of several, the one that does by most. Without
-    this, the little that is seen of a topmost place where users hardly look would be the unit.
+    Another one is taken if the logarithm of its ratio to the topmost exceeds 0 by ``width``; of
+    several, the one that does by most. Without this, the little that is seen of a topmost place
+    where users hardly look would be the unit.
     """
     first = slots[0]
-    low = (eta - eta[first] - quantile * np.sqrt(variance))[slots]
+    low = (eta - eta[first] - width)[slots]
     best = int(np.argmax(low))
     return int(slots[best]) if low[best] > 0 else int(first)
 
 
-def vary_from(unit: int, covariance: Float64Array) -> Float64Array:
-    """Variances of the differences from one entry."""
+def deviate_from(unit: int, covariance: Float64Array) -> Float64Array:
+    """Standard deviations of the differences from one entry."""
     variance = covariance.diagonal() + covariance[unit, unit] - 2 * covariance[unit]
-    return np.maximum(variance, 0.0)
+    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def _attraction_errors(

@@ -48,7 +48,7 @@ class ClickModel:
         Clicks and impressions that every parameter is given beforehand, > 0: its prior mean is
         their ratio, and a pair that was never clicked keeps an attractiveness above 0. None: for
         attractivenesses of "ctr", "pbm" and "ubm", those of a beta distribution that is fitted to
-        the pairs of the log, of 100 impressions at most; for all else, (0.2, 1.0).
+        the pairs of the log, of 1 to 100 impressions; for all else, (0.2, 1.0).
     joint_prior : bool
         For "pbm" and "ubm". False: examinations maximise the likelihood of the clicks of each pair
         given their number, which attractivenesses do not enter. Every place is given 0.2 clicks

@@ -19,33 +19,9 @@ if TYPE_CHECKING:
 def group_impressions(
     data: RankingData, log: ClickLog, per_list: bool
 ) -> tuple[RankingData, Int64Array]:
-    """One row per pair, place and outcome, with the number of its impressions as its weight.
+    """Rows of clicks (y 1) and of impressions without one by pair and place, and places from 1.
 
-    Parameters
-    ----------
-    data : RankingData
-        With document ids.
-    log : ClickLog
-    per_list : bool
-        Whether the weights of a query are divided by the number of its lists: that of the
-        impressions at the place of the query that was shown most.
-
-    Returns
-    -------
-    rows : RankingData
-        y is 1 for impressions with a click, else 0.
-    place : ndarray of shape (n_rows,), int64
-        From 1.
-
-    Warns
-    -----
-    UserWarning
-        How many rows of ``data`` the log does not show.
-
-    Raises
-    ------
-    ValueError
-        If ``data`` has no document ids, the log has no click, or it shows no row of ``data``.
+    Weights are numbers of impressions; ``per_list`` divides them by the lists of the query.
     """
     cells = count_cells(log)
     rates = judgements(log)

@@ -261,7 +261,7 @@ def judgements(
         and how high the logging system showed them in the lists of their query. They average over
         the strengths and means that the clicks of the group allow, with flat priors of the variance
         of the rates and of their mean (Christiansen & Morris 1997), and are widened to hold the
-        grade, whose prior is that of all pairs.
+        grade, whose prior is that of all pairs. Those of pairs without a click begin at 0.
     grades : int >= 2, optional
         Number of whole grades, from 0: the number of thresholds that the grade without ``grades``
         exceeds. A pair that was never clicked has grade 0.
@@ -324,8 +324,9 @@ def judgements(
     if grades is not None:
         grade = cut_grades(posterior, clicks > 0, grades, thresholds, certainty)
     tail = (1 - level) / 2
-    # A pair that was clicked never or always has its rate at the end of its interval.
-    low = np.minimum(posterior.quantile(tail), posterior.mean)
+    # No prior rules out a rate of 0 where nobody clicked. A pair that was always clicked has its
+    # rate at the end of its interval.
+    low = np.where(clicks > 0, np.minimum(posterior.quantile(tail), posterior.mean), 0.0)
     high = np.maximum(posterior.quantile(1 - tail), posterior.mean)
     columns = (grade, posterior.weight, low, high)
     return Judgements(

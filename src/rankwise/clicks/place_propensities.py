@@ -21,8 +21,8 @@ from scipy.special import ndtri, stdtrit
 from rankwise.clicks.cell_model import (
     UNIT_ERROR,
     choose_unit,
+    deviate_from,
     maximize_conditional,
-    vary_from,
 )
 from rankwise.clicks.simulation import examination_at
 from rankwise.clicks.summary import Cells, count_cells, find_components, name_groups, name_places
@@ -160,15 +160,15 @@ def propensities(
         if n_queries < FEW_QUERIES:
             notes.append(f"intervals rest on only {n_queries} queries and are too short")
         fit = _rates if method == "random" else _harvest
-        eta, *covariances = fit(log, cells, known)
+        eta, by_query, by_impression = fit(log, cells, known)
 
-        def variance(unit: int) -> Float64Array:
-            return np.max([vary_from(unit, each) for each in covariances], axis=0)
+        def width(unit: int, tail: float) -> Float64Array:
+            t, z = stdtrit(max(n_queries - 1, 1), 1 - tail), ndtri(1 - tail)
+            each = deviate_from(unit, by_query), deviate_from(unit, by_impression)
+            return np.maximum(t * each[0], z * each[1])
 
-        df = max(n_queries - 1, 1)
-        t, t_unit = stdtrit(df, [(1 + level) / 2, 1 - UNIT_ERROR / (2 * len(known))]).tolist()
-        unit = choose_unit(eta, variance(0), np.arange(len(known)), t_unit)
-        g, spread = np.exp(eta - eta[unit]), t * np.sqrt(variance(unit))
+        unit = choose_unit(eta, width(0, UNIT_ERROR / (2 * len(known))), np.arange(len(known)))
+        g, spread = np.exp(eta - eta[unit]), width(unit, (1 - level) / 2)
         unit = int(known[unit]) + 1
         if unit != shown[0] + 1:
             notes.append(note_unit(f"place {unit}", f"place {shown[0] + 1}"))
@@ -223,7 +223,9 @@ def check_linked(cells: Cells, n_slots: int) -> None:
         )
 
 
-def _harvest(log: ClickLog, cells: Cells, known: Int64Array) -> tuple[Float64Array, ...]:
+def _harvest(
+    log: ClickLog, cells: Cells, known: Int64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Log examination of the known places; its covariances by queries and by impressions."""
     cells = Cells(*(column[np.isin(cells.slot, known)] for column in cells))
     slot = np.searchsorted(known, cells.slot)
@@ -240,7 +242,9 @@ def _harvest(log: ClickLog, cells: Cells, known: Int64Array) -> tuple[Float64Arr
     return found.eta, robust, found.covariance
 
 
-def _rates(log: ClickLog, cells: Cells, known: Int64Array) -> tuple[Float64Array, ...]:
+def _rates(
+    log: ClickLog, cells: Cells, known: Int64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Log click rates of the known places; their covariances by queries and by impressions."""
     kept = np.isin(cells.slot, known)
     slot = np.searchsorted(known, cells.slot[kept])

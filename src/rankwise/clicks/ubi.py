@@ -56,9 +56,9 @@ def read_ubi(
         Sessions are searches (``query_id``), users are clients (``client_id``). Impressions are
         events called "impression"; a search without any shows its ``query_response_hit_ids``, or
         the older ``query_response_object_ids``, if it has them, at places 1, 2, … Times are dates,
-        or numbers of milliseconds since 1970, as in
-        these indexes. If some are missing, the log has no times; searches without a client are
-        users of their own. Objects and lists may be JSON text.
+        or numbers of milliseconds since 1970, as in these indexes. If some are missing, the log has
+        no times; searches without a client are users of their own. Objects and lists may be JSON
+        text.
 
     Raises
     ------

@@ -25,6 +25,13 @@ from rankwise.checks.frames import (
     wrap_frame,
 )
 from rankwise.checks.row_errors import RowError
+from rankwise.checks.text_kinds import (
+    NUMBERS_AS_TEXT,
+    SAMPLE_ROWS,
+    UNITS,
+    count_values,
+    kind_of_text,
+)
 from rankwise.checks.unjudged_label import check_unjudged
 from rankwise.datasets.category_columns import are_categories, encode_texts, join_coded
 from rankwise.datasets.column_names import (
@@ -46,13 +53,6 @@ from rankwise.datasets.role_values import (
     read_numbers,
     read_present_ids,
     resemble_ids,
-)
-from rankwise.datasets.text_kinds import (
-    NUMBERS_AS_TEXT,
-    SAMPLE_ROWS,
-    UNITS,
-    count_values,
-    kind_of_text,
 )
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import convert_to_array
@@ -233,8 +233,9 @@ class Columns:
             kept = {name: kind for name, kind in kept.items() if name not in ids}
             left_out |= dict.fromkeys(index, _INDEX) | dict.fromkeys(ids, IDS)
             if sample is not None and categories is not True:
-                texts = [name for name, kind in kept.items() if kind == "text"]
-                kept |= {name: kind_of_text(count_values(sample(name))) for name in texts}
+                for name in [name for name, kind in kept.items() if kind in TEXTS]:
+                    found = kind_of_text(count_values(sample(name)))
+                    kept[name] = kept[name] if found == "text" else found
             features, others = choose_features(kept, with_text=categories is True)
             left_out |= others
         elsewhere = {name for name in score_columns if name not in features}

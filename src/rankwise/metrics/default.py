@@ -9,8 +9,13 @@ import warnings
 
 import numpy as np
 
+from rankwise.checks.label_order import are_whole
 from rankwise.groups import QueryGroups
-from rankwise.metrics.undefined_means import UndefinedMeasureWarning, why_undefined
+from rankwise.metrics.undefined_means import (
+    UndefinedMeasureWarning,
+    warn_of_constant,
+    why_undefined,
+)
 from rankwise.runtime.callers import callers_level
 from rankwise.typing import Float64Array
 
@@ -63,7 +68,11 @@ def mean_score(
     also weigh within the query if the measure is a mean over rows. NaN, with an
     UndefinedMeasureWarning, if no query counts.
     """
+    from rankwise.metrics.spec import parse
+
     values, query_weight = score_per_query(name, y, scores, groups, weight)
+    if len(y) > groups.n_queries:
+        warn_of_constant({f"score, {name}": parse(name)}, y, groups.n_queries)
     return aggregate_score(name, y, values, query_weight)
 
 
@@ -116,11 +125,6 @@ def aggregate_score(
 def is_graded(y: Float64Array) -> bool:
     """Whether the targets are relevance grades: integers from 0 to 1000."""
     return bool(y.size and (y <= LARGEST_GRADE).all() and are_whole(y))
-
-
-def are_whole(y: Float64Array) -> bool:
-    """Whether all labels are integers from 0 on."""
-    return bool((y >= 0).all() and (y == np.floor(y)).all())
 
 
 def check_same_kind(y: Float64Array, name: str) -> None:

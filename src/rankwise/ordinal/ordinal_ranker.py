@@ -14,10 +14,11 @@ from rankwise.base import RanksRows
 from rankwise.checks.classes import class_positions, ordinal_labels
 from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.label_order import are_whole
 from rankwise.checks.queries import routing_hint
 from rankwise.checks.rows import check_fit, check_target, check_weight
 from rankwise.groups import QueryGroups
-from rankwise.metrics.default import are_whole, check_same_kind, default_score_name, mean_score
+from rankwise.metrics.default import check_same_kind, default_score_name, mean_score
 from rankwise.metrics.spec import parse
 from rankwise.persistence import Save
 from rankwise.prediction import grades_of

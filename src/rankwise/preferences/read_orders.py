@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -116,7 +117,8 @@ def _read_table(
     weight = None if weights is None else columns.pop()[first]
     ways = np.stack(columns, axis=1)[first] if columns else None
     ranks = table.numbers("ranks", rank)
-    return order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+    found = order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+    return replace(found, cluster_names=tuple(clusters))
 
 
 def _refuse_columns(path: str | Path, given: dict[str, Any]) -> None:

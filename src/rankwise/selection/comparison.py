@@ -11,18 +11,21 @@ from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.metrics import Measure, evaluate, parse
+from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
+from rankwise.metrics.default import GRADED
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.tie_order import tie_rule
+from rankwise.metrics.undefined_means import list_constant, refuse_constant, why_constant
 from rankwise.runtime.threads import available_threads
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.candidates import Candidate, convert_to_candidates, score_columns
 from rankwise.selection.category_rows import takes_categories
 from rankwise.selection.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
-from rankwise.selection.fold_result import FoldResult
+from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import GivenScores
 from rankwise.selection.judging.order_check import add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
@@ -216,7 +219,9 @@ def compare(
     select = first if select_by is None else parse(select_by, preset)
     results = None if store is None else ResultStore(store)
 
-    infos, has_unjudged = [], False
+    infos, has_unjudged, is_complete = [], False, True
+    read: list[NDArray[Any]] = []
+    tuned: list[NDArray[Any]] = []
     left_out: dict[str, str] = {}
     shared: list[str] = []
     for name, fold in zip(folds.fold_names, folds, strict=True):
@@ -225,7 +230,18 @@ def compare(
             left_out = fold.train.left_out
             shared = _find_shared(candidates, fold.train)
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
+        is_complete &= fold.test.missed is None
         infos.append(_describe(fold, name))
+        read.append(np.unique(fold.test.grades))
+        tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
+    is_complete &= not has_unjudged
+    notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
+    if why_constant(select, np.concatenate(tuned)):
+        if select_by is not None:
+            refuse_constant(select, np.concatenate(tuned), "Parameters")
+        if not why_constant(parse(GRADED), np.concatenate(tuned)):
+            notes.append(f"parameters are chosen by {GRADED}, as {select.name} cannot choose them")
+            select = parse(GRADED)
     versions = library_versions() | merge_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
     keys = _keys(candidates, infos, common, named=results is not None)
@@ -296,6 +312,10 @@ def compare(
         tests = {name: folds[i].test for i, name in enumerate(folds.fold_names)}
         given = {c.name: c.estimator for c in candidates if isinstance(c.estimator, GivenScores)}
         found = add_order_notes(found, tests, measurement.named, given)
+    found = [
+        cell if cell.status != DONE else replace(cell, notes=[*cell.notes, *notes])
+        for cell in found
+    ]
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={c.name: c.describe() for c in candidates},
@@ -343,7 +363,9 @@ def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure
             f"{by_id[0]} breaks ties by document id, but the data have none. Pass data with "
             f"document ids ({setting('doc_id')} for a frame), or write ties=mean."
         )
-    evaluate(fold.test, np.zeros(fold.test.n_samples), measures=measures)
+    with warnings.catch_warnings():  # the leaderboard says so once
+        warnings.simplefilter("ignore", UndefinedMeasureWarning)
+        evaluate(fold.test, np.zeros(fold.test.n_samples), measures=measures)
     for part, what in ((fold.train, "training"), (fold.vali, "validation")):
         if part is not None and len(part) and part.judged is not None and not part.judged.any():
             raise ValueError(f"the {what} part has no judged row. Use fewer folds, or judge some.")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from rankwise._version import __version__
 from rankwise.metrics.statistics.against_best import check_correction
 
+_version = cache(version)  # reads files
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -19,7 +21,7 @@ def library_versions() -> dict[str, str]:
         "rankwise": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
-        **{package: version(package) for package in _PACKAGES},
+        **{package: _version(package) for package in _PACKAGES},
     }
 
 

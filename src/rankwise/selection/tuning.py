@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
+from rankwise.metrics.undefined_means import refuse_constant
 from rankwise.prediction import predictions
 from rankwise.runtime.routing import fit_with, takes_validation
 from rankwise.selection.category_rows import prepare_rows
@@ -183,6 +184,7 @@ def _search(
     if vali is None:
         train, vali = _hold_out(train, random_state)
         notes.append("no validation part: a quarter of the training queries was held out")
+    refuse_constant(select, vali.y, ", ".join(space))
     best: tuple[float, Any, dict[str, Any], list[str]] | None = None
     search: list[dict[str, Any]] = []
     for params in ParameterGrid(space):

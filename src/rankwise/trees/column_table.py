@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.frames import collect_frame, materialise, plain_frame, restore_labels
 from rankwise.checks.rows import check_rows
+from rankwise.checks.text_kinds import kind_of_text
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import convert_to_array, is_missing
 from rankwise.structure.rules import Dictionary, Instance, Number, Plain, Rule, require
@@ -104,13 +105,24 @@ class ColumnTable:
         if not _is_from_dtype(categorical_features):
             chosen = _choose_columns(categorical_features, len(frame.columns), list(frame.columns))
         counted = _count_rows(sample_weight, len(frame))
+        odd: list[str] = []
         for column, series in enumerate(frame.iter_columns()):
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
                 nominal[column] = _sort_categories(convert_to_array(series.to_native())[counted])
+                kind = kind_of_text(dict.fromkeys(nominal[column].tolist(), 1))
+                if kind != "text" and column not in chosen:
+                    odd.append(f"{str(frame.columns[column])!r} ({kind})")
             elif declared is not None:
                 ordered[column] = declared
+        if odd:
+            warnings.warn(
+                f"columns become categories, which have no order: {', '.join(odd)}. Write them as "
+                f"numbers, or name them in categorical_features if they are to be categories.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
         return cls(nominal, ordered)
 
     def n_categories(self, n_features: int) -> NDArray[np.int32]:
@@ -123,8 +135,8 @@ class ColumnTable:
     def encode(self, X: FrameLike) -> FrameLike:
         """X with codes in place of categories.
 
-        Unknown categories become missing values (NaN), with a warning if a column has no other. If
-        no column is categorical, X itself is returned.
+        Unknown categories become missing values (NaN), with a warning if a column of several rows
+        has no other. If no column is categorical, X itself is returned.
 
         Raises
         ------
@@ -361,6 +373,7 @@ def _codes(
     codes = np.fromiter(
         (code_of.get(value, np.nan) for value in given), dtype=np.float64, count=len(given)
     )
-    if present is not None and known and np.isnan(codes).all():
+    # A single row with a new category is usual where rows are scored one by one.
+    if known and len(codes) > 1 and np.isnan(codes).all() and present is not None:
         unknown.append(f"{column} holds {present!r} and the like, not {known[0]!r}")
     return codes

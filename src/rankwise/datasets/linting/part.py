@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.label_order import RARE, label_orders, order_of_labels
+from rankwise.checks.label_order import (
+    RARE,
+    are_whole,
+    label_orders,
+    middle_label,
+    order_of_labels,
+)
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.linting.report import Finding, PartSummary
 from rankwise.datasets.linting.table_hash import TableHash, hash_table, mix
@@ -27,6 +33,7 @@ ORDERED_NOTE = {
     1: "where ties keep this order, equal scores look like a bad ranking: shuffle the rows",
 }
 MOST_LABELS = 20
+LARGEST_GRADE = 30  # larger whole numbers are counts or prices
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,15 @@ def check_queries(part: HashedRows) -> Iterator[Finding]:
         yield _make_finding(
             "warning", "queries without relevant rows", where, none, query,
             "measures skip them, or count them as 0 or 1, by convention",
+        )  # fmt: skip
+    if part.y.min() >= 1 and part.y.max() <= LARGEST_GRADE and are_whole(part.y):
+        middle = middle_label(part.y)
+        note = "AP, RR, P@k and other measures of relevant rows are the same for every order"
+        note += "" if middle is None else f": set rel={middle:g}"
+        labels = np.unique(part.y)
+        yield _make_finding(
+            "error", "labels that start at 1, so every row is relevant", where, labels > 0,
+            lambda i: f"label {labels[i]:g}", note,
         )  # fmt: skip
     single = groups.sizes == 1
     yield _make_finding("warning", "queries of one row", where, single, query, "nothing to rank")

@@ -25,6 +25,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.checks.frames import check_unique
 from rankwise.checks.row_errors import RowError
+from rankwise.checks.text_kinds import SAMPLE_ROWS, kind_of_text
 from rankwise.datasets.readers.delimited_errors import (
     check_exact_cells,
     check_infinite,
@@ -61,7 +62,6 @@ from rankwise.datasets.table_columns import (
     choose_features,
     list_names,
 )
-from rankwise.datasets.text_kinds import SAMPLE_ROWS, kind_of_text
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.vocabulary import setting
 

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
+from rankwise.checks.text_kinds import SAMPLE_ROWS
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile, read_delimited
 from rankwise.datasets.readers.delimited_errors import name_file_in_errors
@@ -34,7 +35,6 @@ from rankwise.datasets.table_columns import (
     Roles,
     TableRows,
 )
-from rankwise.datasets.text_kinds import SAMPLE_ROWS
 from rankwise.runtime.vocabulary import setting
 
 PARQUET = (".parquet", ".pq")

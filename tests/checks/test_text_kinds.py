@@ -10,8 +10,8 @@ import pytest
 
 import rankwise
 from rankwise import RankingData
+from rankwise.checks.text_kinds import kind_of_text
 from rankwise.datasets import IgnoredColumnsWarning, read_table
-from rankwise.datasets.text_kinds import kind_of_text
 
 DATES = [
     ["28.01.2024", "1.2.2024"], ["01/28/2024", "2/3/24"], ["28-01-2024", "29-01-2024"],
@@ -116,8 +116,6 @@ def read(source, **words):
 @pytest.mark.parametrize("categories", [True, False])
 def test_all_readers_leave_them_out_and_say_so(source, cells, said, categories, tmp_path):
     given = SOURCES[source](tmp_path, judged(odd=cells))
-    if source == "categorical" and not categories:
-        said = r"odd \(categories\)"
     with pytest.warns(IgnoredColumnsWarning, match=said) as caught:
         data = read(given, categories=categories)
     assert len(caught) == 1
@@ -227,3 +225,32 @@ def test_features_without_names_are_ignored_by_number():
         data.without_features(["4"])
     with pytest.raises(ValueError, match="must leave a feature"):
         data.without_features(["1", "2", "3"])
+
+
+@pytest.mark.parametrize("cells", [["28.01.2024", "29.01.2024"], ["30%", "40%"]], ids=str)
+def test_rows_of_a_fit_are_named_too(cells):
+    frame = judged(odd=cells)
+    with pytest.warns(UserWarning, match=r"become categories, which have no order: 'odd' \("):
+        rankwise.LambdaMART(2).fit(frame[["x", "odd"]], frame.label, qid=frame.qid)
+    named = rankwise.LambdaMART(2, categorical_features=["odd"])
+    named.fit(frame[["x", "odd"]], frame.label, qid=frame.qid)  # without a warning
+
+
+def test_streams_ignore_columns(tmp_path):
+    frame = judged(price=[1, 2], odd=["30%", "40%"])
+    for source in (csv(tmp_path, frame), parquet(tmp_path, frame), [frame]):
+        with pytest.warns(IgnoredColumnsWarning, match=r"odd \((numbers with units|text)"):
+            (chunk,) = rankwise.stream(source, ignore=["price"])
+        assert chunk.feature_names == ["x"]
+
+
+def test_learning_curves_ignore_columns():
+    frame = judged(price=[1, 2], odd=["a", "b"])
+    words = {"cv": 2, "measures": "nDCG@5", "isolate": False}
+    curve = rankwise.selection.learning_curve(
+        {"trees": rankwise.LambdaMART(2), "price": "column:price"}, frame, [3], ignore=["price"],
+        **words,
+    )  # fmt: skip
+    (board,) = curve.boards
+    assert board.fold_infos[0].n_features == 2
+    assert board.settings.left_out == {"price": "ignored"}

@@ -21,6 +21,7 @@ from scipy.special import stdtrit
 from rankwise.clicks.interleaving import read_lists
 from rankwise.clicks.log import ClickLog
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class OffPolicyEstimate:
             f"{self.n_lists} lists, effective size {self.effective_size:.0f}, largest weight "
             f"{self.largest_weight:.1f}",
         ]
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
 def off_policy(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.runtime.shown_text import join_lines
 from rankwise.runtime.vocabulary import ArgumentError
 from rankwise.selection.comparison import Progress, compare
 from rankwise.selection.fold_result import FoldResult
@@ -92,7 +93,7 @@ class LearningCurve:
             "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
             for line in zip(*texts, strict=True)
         )
-        return "\n".join([self.measure, *lines])
+        return join_lines([self.measure, *lines])
 
 
 def learning_curve(

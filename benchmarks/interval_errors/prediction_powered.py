@@ -31,6 +31,6 @@ CELLS = [
         0.05,
         partial(_share, rate=rate, n_human=n),
     )
-    for rate in (0.05, 0.5, 0.97)
+    for rate in (0.01, 0.05, 0.5, 0.97, 0.99)
     for n in (5, 20, 100)
 ]

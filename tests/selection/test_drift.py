@@ -66,6 +66,102 @@ def test_intervals_hold_the_true_index(rng, shift, are_clustered):
     assert held / repetitions >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / repetitions)
 
 
+SHOPS = np.array([f"shop{number:03}" for number in range(300)])
+
+
+@pytest.mark.parametrize("kind", ["category", object])
+@pytest.mark.parametrize("n_categories", [40, 200, 300])
+def test_frequent_categories_of_one_sample_are_no_drift(rng, kind, n_categories):
+    alarms = 0
+    for _ in range(10):
+        old, new = (
+            pd.DataFrame({"shop": rng.choice(SHOPS[:n_categories], 2000)}).astype(kind)
+            for _ in range(2)
+        )
+        before = summarise_rows(old)
+        assert len(json.dumps(before.to_dict())) < 20 * n_categories + 1500
+        alarms += not find_drift(before, new).ok
+    assert alarms <= 2
+
+
+def state_of_an_old_file(values, n_kept=40):
+    """Summary as version 0.3 stored it: the most frequent categories have bins of their own."""
+    found, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:n_kept]
+    shares = counts[order] / len(values)
+    state = summarise_rows(pd.DataFrame({"shop": values})).to_dict()
+    column = state["columns"]["shop"]
+    column |= {"categories": found[order].tolist(), "shares": [*shares, 1 - sum(shares), 0.0]}
+    del column["n_groups"]
+    return state
+
+
+def test_categories_of_an_old_file_are_tested_only_if_chance_did_not_choose_them(rng):
+    alarms = 0
+    for _ in range(10):
+        old, new = (rng.choice(SHOPS[:200], 4000).astype(object) for _ in range(2))
+        alarms += not find_drift(state_of_an_old_file(old), pd.DataFrame({"shop": new})).ok
+    assert alarms <= 2
+    shares = 1.0 / np.arange(1, 201) ** 1.5
+    old = rng.choice(SHOPS[:200], 4000, p=shares / shares.sum()).astype(object)
+    state = state_of_an_old_file(old)
+    assert find_drift(state, pd.DataFrame({"shop": old})).ok
+    assert not find_drift(state, pd.DataFrame({"shop": np.roll(SHOPS[:200], 1)[:100]})).ok
+
+
+def test_shifts_among_categories_are_found(rng):
+    shares = 1.0 / np.arange(1, 301)
+    old, same = (rng.choice(SHOPS, 4000, p=shares / shares.sum()) for _ in range(2))
+    before = summarise_rows(pd.DataFrame({"shop": old.astype(object)}))
+    assert "shop000" in before.columns["shop"].categories
+    assert find_drift(before, pd.DataFrame({"shop": same.astype(object)})).ok
+    moved = np.where(rng.random(4000) < 0.1, "shop000", same)
+    gone = same[same > "shop030"]  # the frequent ones are missing
+    for new in (moved, gone):
+        assert not find_drift(before, pd.DataFrame({"shop": new.astype(object)})).ok
+
+
+def sales(rng, share, factor, n=20_000, zero=0.0):
+    return np.where(rng.random(n) < share, factor * rng.gamma(2.0, 1.0, n), zero)[:, None]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.1, 0.5])
+@pytest.mark.parametrize("factor", [0.5, 2.0, 1000.0, -1.0])
+@pytest.mark.parametrize("qid", [None, np.repeat(np.arange(1000), 20)])
+def test_values_that_are_not_zero_move(rng, share, factor, qid):
+    before = summarise_rows(sales(rng, share, 1.0), qid)
+    assert find_drift(before, sales(rng, share, 1.0), qid).ok
+    assert not find_drift(before, sales(rng, share, factor), qid).ok
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (np.full(500, 7.0), np.full(500, 8.0)),
+        (np.full(500, 7.0), np.full(500, 6.0)),
+        (np.repeat([0.0, 1.0], [450, 50]), np.repeat([0.0, -1.0, 1.0], [400, 50, 50])),
+        (np.repeat([0.0, 9.0], [50, 450]), np.repeat([0.0, 9.0, 10.0], [50, 400, 50])),
+        (np.repeat([0.0, np.nan], [490, 10]), np.repeat([0.0, np.nan], [400, 100])),
+    ],
+)
+def test_frequent_numbers_move(old, new):
+    before = summarise_rows(old[:, None])
+    assert find_drift(before, old[:, None]).ok
+    assert not find_drift(before, new[:, None]).ok
+
+
+def test_columns_constant_in_unequal_queries_alarm_at_the_stated_rate(rng):
+    alarms = 0
+    for _ in range(60):
+        parts = []
+        for n_queries in (150, 50):
+            sizes = np.clip(np.exp(rng.normal(2, 0.8, n_queries)), 1, 40).astype(int)
+            qid = np.repeat(np.arange(n_queries), sizes)
+            parts.append((rng.normal(size=(n_queries, 2))[qid], qid))
+        alarms += not find_drift(summarise_rows(*parts[0]), *parts[1]).ok
+    assert alarms <= 8
+
+
 def naive_design_effects(codes, n_bins, qid):
     """Eigenvalues of the covariance of shares, query by query, in the metric of independence."""
     queries = np.unique(qid)
@@ -103,7 +199,7 @@ def test_bins_hold_a_tenth_each_and_outer_ones_the_rest(rng):
     assert codes.tolist() == [0, 9, 10, 9, 0]
     assert n_bins == 11
     (constant,) = summarise_rows(np.full((50, 1), 3.0)).columns.values()
-    assert (constant.edges, constant.shares) == ([], [1.0, 0.0])
+    assert (constant.edges, constant.shares) == ([np.nextafter(3, 0), 3], [0, 1, 0, 0])
     (empty,) = summarise_rows(np.full((50, 1), math.nan)).columns.values()
     assert (empty.low, empty.shares) == (None, [0.0, 1.0])
 

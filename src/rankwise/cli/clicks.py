@@ -272,7 +272,8 @@ def off_policy(
 ) -> None:
     """Estimate the clicks that another ranking would get.
 
-    LOG needs the probability with which the logging system shows each document at its place.
+    LOG needs the probabilities of the logging system: --list-propensity for ips and snips,
+    --propensity for item-position and dr.
     """
     check_file(run)
     from rankwise.clicks import ClickModel

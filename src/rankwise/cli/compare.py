@@ -130,7 +130,7 @@ def compare(
     Parameters are chosen on validation parts only. The last line is the path of the report.
     """
     from rankwise._registry import REGISTRY
-    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
@@ -152,6 +152,7 @@ def compare(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
     candidates = number_columns(candidates, loaded, data)
+    loaded = ignore_columns(loaded, columns, data)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)

@@ -144,6 +144,7 @@ def evaluate(
     --judge, few human judgements correct many of a machine.
     """
     from rankwise.datasets import Run
+    from rankwise.datasets.readers.judged_run import refuse_both_ways
     from rankwise.selection import evaluate_systems
 
     wanted = read_measures(measures, preset)
@@ -187,6 +188,14 @@ def evaluate(
     if not (columns.options or columns.one_query):  # else it may be a table of six columns
         _refuse_runs(data)
     if not others:
+        files = [Path(path) for path in data]
+        if not columns.options and all(path.is_file() for path in files):
+            refuse_both_ways(
+                scores,
+                files,
+                "Give SCORES as NAME=FILE, such as bm25=run.tsv, if it is the run; or name the "
+                "column of the grades 'relevance'.",
+            )
         judged: Any = _judgments(data, columns)
     else:
         judged = _rows(found, data, columns, may_be_one=not compares_rows([], wanted))

@@ -82,7 +82,8 @@ def fit(
     from rankwise.datasets import summarise_rows
     from rankwise.persistence import save
     from rankwise.selection import tune
-    from rankwise.selection.category_rows import prepare_rows, takes_categories
+    from rankwise.selection.category_rows import takes_categories
+    from rankwise.selection.given_scores import model_rows
 
     estimator = make_ranker(ranker, set_, random_state)
     by = select_by or getattr(estimator, "measure", None)
@@ -106,7 +107,7 @@ def fit(
     by_measure = "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
-        X, names = prepare_rows(tuned.estimator, train)
+        X, names = model_rows(tuned.estimator, train)
         rows = summarise_rows(
             X,
             train.qid,
@@ -114,7 +115,8 @@ def fit(
             feature_names=names,
             random_state=random_state,
         )
-    save(tuned.estimator, out, rows=replace(rows, first_index=first_index_of(train, data)))
+    rows = replace(rows, first_index=first_index_of(train, data), left_out=train.left_out)
+    save(tuned.estimator, out, rows=rows)
     facts = {
         "ranker": ranker,
         "model": str(out),
@@ -128,6 +130,7 @@ def fit(
         "search": tuned.search,
         "fit_seconds": seconds,
         "notes": tuned.notes,
+        "left_out": train.left_out,
     }
     tried = getattr(tuned.estimator, "history_", None)
     if tried is not None:

@@ -48,7 +48,7 @@ def lint(
             )
         _lint_against(against, data, columns, json)
         return
-    from rankwise.cli._data import load_folds
+    from rankwise.cli._data import ignore_columns, load_folds
     from rankwise.datasets import lint as check
     from rankwise.selection.splits import convert_to_folds
 
@@ -59,6 +59,7 @@ def lint(
         for problem in _find_damaged_caches(files, columns)
     ]
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
+    loaded = ignore_columns(loaded, columns, data)
     if n_folds is not None:
         loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):

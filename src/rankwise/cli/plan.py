@@ -53,7 +53,7 @@ def plan(
         raise UsageError("--difference and --units exclude each other. Give one of them.")
     board = leaderboard(pilot, **layout.words)
     values = board.per_query()
-    words = {"power": power, "random_state": random_state}
+    words = {"power": power, "random_state": random_state, "strata": board.fold_of_query}
     if difference is not None:
         n = queries_needed(values, difference, **words)
         said = f"{n} units find a difference of {difference:g}"
@@ -66,5 +66,6 @@ def plan(
     else:
         echo(
             f"{said} with probability {power:g} (median pair of {len(values)} systems, "
-            f"{len(board.qids)} units in the pilot)."
+            f"{len(board.qids)} units in the pilot"
+            f"{', strata in its proportions' if len(board.folds) > 1 else ''})."
         )

@@ -18,25 +18,7 @@ if TYPE_CHECKING:
 
 
 def join_credit(log: ClickLog, path: Path) -> ClickLog:
-    """Give every row of a log the credit of its query and document in a file.
-
-    Parameters
-    ----------
-    log : ClickLog
-    path : path
-        Table of interleaved lists with the columns qid, doc_id, place and ``credit_`` of every
-        system, as ``rankwise clicks interleave`` writes it.
-
-    Returns
-    -------
-    ClickLog
-
-    Raises
-    ------
-    ValueError
-        If the file has no credits or gives a document two credits, or the log shows a document that
-        the file does not have at its place.
-    """
+    """Credit of every row of a log, from a table that ``rankwise clicks interleave`` wrote."""
     worth, systems = _read(path)
     query, document = log.query.names[log.query.codes], log.document.names[log.document.codes]
     credit = []

@@ -18,9 +18,8 @@ from rankwise.datasets.readers.result_frames import find_column
 from rankwise.datasets.readers.tables import (
     delimiter_of,
     is_parquet,
-    open_parquet,
+    read_parquet,
     suffix_of,
-    valid,
 )
 from rankwise.datasets.readers.text_columns import TextColumns, read_cells
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
@@ -83,8 +82,8 @@ class PreferenceTable:
             return cls(frame.columns, frame, AT_ROW)
         path = Path(source)
         if is_parquet(path):
-            with open_parquet(path) as file:
-                frame = nw.from_native(valid(file.read()), eager_only=True)
+            table = read_parquet(path, max_decompressed_bytes)
+            frame = nw.from_native(table, eager_only=True)
             return cls(frame.columns, frame, f"{path}, row {{}}".format)
         if sep is None and suffix_of(path) not in DELIMITERS:
             raise ValueError(

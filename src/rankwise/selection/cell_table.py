@@ -15,7 +15,7 @@ from rankwise.checks.frames import check_unique, wrap_frame
 from rankwise.checks.ids import id_texts
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.file_formats import is_json
-from rankwise.datasets.readers.tables import PARQUET, open_parquet, valid
+from rankwise.datasets.readers.tables import PARQUET, read_parquet
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import check_line_ends, open_text
 from rankwise.runtime.column_values import convert_to_values, is_missing
@@ -156,8 +156,7 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
     file = open_text(path)
     head = file.read(file.start, file.start + (1 << 16))
     if head.startswith(b"PAR1") or path.suffix in PARQUET:
-        with open_parquet(path) as parquet:
-            return read_frame_cells(wrap_frame(valid(parquet.read())), decimal)
+        return read_frame_cells(wrap_frame(read_parquet(path)), decimal)
     check_line_ends(path, head)
     if is_json(head):
         raise ValueError(

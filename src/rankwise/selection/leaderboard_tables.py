@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rankwise.runtime.shown_text import in_spreadsheet, in_table
 from rankwise.selection.leaderboard_text import (
     has_rank_intervals,
+    how_adjusted,
     how_tested,
     how_tested_against_baseline,
+    is_adjusted,
     merge_notes,
     queries_that_count,
     ranks_text,
@@ -50,9 +52,15 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
     if form == "csv":
         return _csv(board, rows)
     header = ["", board.settings.contestant, *board.measures]
-    has_ranks = has_rank_intervals(rows)
-    header += ["ranks"] if has_ranks else []
-    lines = [_line(row, board.measures, form, digits, has_ranks) for row in rows]
+    lines = [_line(row, board.measures, form, digits) for row in rows]
+    if is_adjusted(rows):
+        header.append("adjusted")
+        for row, line in zip(rows, lines, strict=True):
+            line.append(f"{row['adjusted_mean']:.{digits}f}")
+    if has_rank_intervals(rows):
+        header.append("ranks")
+        for row, line in zip(rows, lines, strict=True):
+            line.append(ranks_text(row))
     if board.settings.baseline is not None:
         header.append(f"to {board.settings.baseline}")
         for row, line in zip(rows, lines, strict=True):
@@ -60,15 +68,13 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
     return (_latex if form == "latex" else _markdown)(header, lines, _caption(board, form, rows))
 
 
-def _line(
-    row: dict[str, Any], measures: list[str], form: str, digits: int, has_ranks: bool
-) -> list[str]:
+def _line(row: dict[str, Any], measures: list[str], form: str, digits: int) -> list[str]:
     cells = [str(row["rank"]), in_table(row["ranker"], form)]
     for name in measures:
         found = row["measures"][name]
         cell = "–" if found["mean"] is None else f"{found['mean']:.{digits}f}"
         cells.append(cell + (_WORSE[form] if found["separable"] else ""))
-    return [*cells, ranks_text(row)] if has_ranks else cells
+    return cells
 
 
 def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits: int) -> str:
@@ -97,6 +103,8 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
         said.append(
             f"Ranks by {in_table(board.measures[0], form)}: {level} intervals, which hold jointly"
         )
+    if is_adjusted(rows):
+        said.append(in_table(how_adjusted(board), form))
     if settings.baseline is not None:
         said.append(
             f"To {in_table(settings.baseline, form)}: difference in "
@@ -141,6 +149,7 @@ def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
         "mean", "low", "high", "diff", "diff_low", "diff_high", "p", "p_corrected", "rank_low",
         "rank_high", "letters",
     ]  # fmt: skip
+    kept += ["adjusted_mean"] if is_adjusted(rows) else []
     kept_against = ["diff", "diff_low", "diff_high", "p_corrected"]
     against = board.measures if board.settings.baseline is not None else []
     out = io.StringIO()

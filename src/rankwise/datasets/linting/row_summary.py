@@ -4,13 +4,19 @@ For every column: shares of the rows in about ten bins between quantiles (or of 
 of missing values, and the design effect of these shares. Rows of a query resemble each other, so
 their shares vary more from sample to sample than those of independent rows: the design effect says
 how many times more. It is that of Rao & Scott (Annals of Statistics 12:46-60, 1984).
+
+A number that a tenth of the rows share has a bin of its own; the other numbers are cut at their own
+quantiles. A category has a bin of its own only if chance cannot have chosen it: the most frequent
+of many categories would be rarer in any later sample. The others are grouped by a hash of their
+names.
 """
 
 from __future__ import annotations
 
 import warnings
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +29,16 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
 N_BINS = 10
 # Enough cells for shares within half a percent; queries beyond them are left out by chance.
 MOST_CELLS, MOST_ROWS = 10_000_000, 50_000
-# Categories beyond these, and those of fewer than one row in a thousand, are one bin together.
-MOST_CATEGORIES = 40
-_RARE = 0.001
+# Categories with a bin of their own. The others share bins by a hash of their names, which no
+# sample has chosen, so that their shares do not regress to the mean.
+MOST_CATEGORIES, N_GROUPS = 40, 16
+# Standard errors by which a category must be more frequent than the next one without its own bin.
+_CLEAR_GAP = 4.0
+# Rows of a bin between quantiles, if a number of the column is frequent.
+_ROWS_PER_BIN = 20
 _RANKS = (1, 3, 10)
+# With fewer queries, their spread is not known well enough.
+FEWEST_QUERIES = 10
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class ColumnSummary:
         Inner ends of the bins, ascending: a value belongs to the first bin whose end is at least
         the value. Empty for categories.
     categories : list of str
-        Categories with a bin of their own; empty for numbers. Others share a bin.
+        Categories with a bin of their own; empty for numbers. Others share ``n_groups`` bins.
     known : list of str
         All categories.
     shares : list of float
@@ -52,6 +64,8 @@ class ColumnSummary:
         Squared coefficient of variation of this ratio among contrasts of bins.
     largest_effect : float
         The ratio of the contrast that varies most.
+    n_groups : int
+        Number of bins of the other categories; 1 in a summary that was stored before version 0.4.
     """
 
     edges: list[float]
@@ -63,6 +77,7 @@ class ColumnSummary:
     design_effect: float
     effect_spread: float
     largest_effect: float
+    n_groups: int = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +98,8 @@ class RowSummary:
         Rows of the smallest and of the largest query.
     first_index : 0, 1 or None
         Index of the first column in the LETOR text that holds the rows; None for other rows.
+    left_out : dict of str to str
+        Columns of the table that are not features, and why, see ``RankingData.left_out``.
     """
 
     n_rows: int
@@ -93,6 +110,7 @@ class RowSummary:
     smallest_query: int
     largest_query: int
     first_index: int | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -113,16 +131,17 @@ class RowSummary:
             If ``state`` is something else.
         """
         try:
-            columns = {str(n): ColumnSummary(**facts) for n, facts in state["columns"].items()}
+            n_rows = int(state["n_rows"])
+            columns = {str(n): _read_column(f, n_rows) for n, f in state["columns"].items()}
             scores = None if state["scores"] is None else ColumnSummary(**state["scores"])
             ranks = {str(r): (float(m), float(e)) for r, (m, e) in state["scores_at_rank"].items()}
             first_index = state.get("first_index")
             if first_index is not None and first_index not in (0, 1):
                 raise TypeError(f"first_index must be 0, 1 or None, got {first_index!r}")
             return cls(
-                int(state["n_rows"]), int(state["n_queries"]), columns, scores, ranks,
+                n_rows, int(state["n_queries"]), columns, scores, ranks,
                 int(state["smallest_query"]), int(state["largest_query"]),
-                first_index,
+                first_index, {str(n): str(why) for n, why in state.get("left_out", {}).items()},
             )  # fmt: skip
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None
@@ -236,25 +255,84 @@ def _column(column: Any, rows: Any) -> Any:
 
 
 def _summarise(values: Any, query_of_row: Int64Array) -> ColumnSummary:
+    edges: list[float] = []
+    kept: list[str] = []
+    known: list[str] = []
+    low = high = None
+    n_groups = 1
     if isinstance(values, list):
-        found, counts = np.unique([v for v in values if v is not None], return_counts=True)
-        order = np.lexsort((found, -counts))[:MOST_CATEGORIES]
-        kept = [str(found[i]) for i in order if counts[i] >= _RARE * len(values)]
-        edges, low, high, known = [], None, None, [str(name) for name in found]
+        rows = np.array([row for row, value in enumerate(values) if value is not None], np.int64)
+        found, codes = np.unique([values[row] for row in rows], return_inverse=True)
+        known = [str(name) for name in found]
+        kept = [known[i] for i in _clearly_frequent(codes, query_of_row[rows], len(known))]
+        n_groups = N_GROUPS if len(kept) < len(known) else 1
     else:
-        finite = np.sort(values[np.isfinite(values)])
-        places = (np.arange(1, N_BINS) * len(finite)) // N_BINS
-        # The largest value is no inner end: its bin would be followed by an empty one.
-        low, high = (float(finite[0]), float(finite[-1])) if len(finite) else (None, None)
-        edges = (
-            [float(e) for e in np.unique(finite[places]) if e < finite[-1]] if len(finite) else []
-        )
-        kept, known = [], []
-    column = ColumnSummary(edges, kept, known, [], low, high, 1.0, 0.0, 1.0)
+        rows = np.flatnonzero(np.isfinite(values))
+        rows = rows[np.argsort(values[rows])]
+        if len(rows):
+            low, high = float(values[rows[0]]), float(values[rows[-1]])
+            edges = _edges(values[rows], query_of_row[rows])
+    column = ColumnSummary(edges, kept, known, [], low, high, 1.0, 0.0, 1.0, n_groups)
     codes, n_bins = bin_values(values, column)
     shares = np.bincount(codes, minlength=n_bins) / len(codes)
     effects = design_effect(codes, n_bins, query_of_row)
-    return ColumnSummary(edges, kept, known, shares.tolist(), low, high, *effects)
+    return ColumnSummary(edges, kept, known, shares.tolist(), low, high, *effects, n_groups)
+
+
+def _clearly_frequent(codes: Int64Array, query: Int64Array, n_categories: int) -> Int64Array:
+    """Most frequent categories, cut where the next one is rarer by more than chance explains."""
+    counts = np.bincount(codes, minlength=n_categories).astype(np.float64)
+    order = np.argsort(-counts, kind="stable")
+    pairs, in_query = np.unique(np.column_stack([query, codes]), axis=0, return_counts=True)
+    # Squared counts per query: the variance of a count of clusters, at least that of rows.
+    variance = np.bincount(pairs[:, 1], in_query.astype(np.float64) ** 2, n_categories)
+    return order[: _clear_cut(np.append(counts[order], 0.0), variance[order])]
+
+
+def _clear_cut(counts: Float64Array, variance: Float64Array) -> int:
+    """Number of counts, of descending ones, before the last clear drop to the next one."""
+    drops = -np.diff(counts)[:MOST_CATEGORIES]
+    clear = np.flatnonzero(drops >= _CLEAR_GAP * np.sqrt(variance[: len(drops)]))
+    return int(clear[-1]) + 1 if len(clear) else 0
+
+
+def _read_column(facts: Mapping[str, Any], n_rows: int) -> ColumnSummary:
+    """Column of a stored summary.
+
+    Before version 0.4, the most frequent categories had bins of their own, also if chance chose
+    them. Those that are not clearly more frequent than the next one join the others.
+    """
+    column = ColumnSummary(**facts)
+    n = len(column.categories)
+    if "n_groups" in facts or n == len(column.known):
+        return column
+    counts = np.array(column.shares[:n]) * n_rows
+    kept = _clear_cut(counts, counts * column.design_effect)
+    shares = [*column.shares[:kept], sum(column.shares[kept:-1]), column.shares[-1]]
+    return replace(column, categories=column.categories[:kept], shares=shares)
+
+
+def _edges(values: Float64Array, query: Int64Array) -> list[float]:
+    """Inner ends of the bins of sorted numbers: quantiles in which every query weighs the same.
+
+    Quantiles of rows would mostly cut at the values of long queries, whose shares are then too
+    large if the rows of a query are alike.
+    """
+    numbers, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    is_frequent = counts * N_BINS > len(values)
+    frequent = numbers[is_frequent]
+    weights = np.bincount(codes, 1.0 / np.bincount(query)[query])[~is_frequent]
+    n_others = int(counts[~is_frequent].sum())
+    n_bins = N_BINS if not len(frequent) else min(N_BINS, n_others // _ROWS_PER_BIN)
+    total = np.cumsum(weights)
+    inner = numbers[~is_frequent][
+        np.searchsorted(total, np.arange(1, n_bins) / n_bins * total[-1:], side="right")
+        if n_bins > 1
+        else slice(0)
+    ]
+    # The largest number is no inner end, unless it is frequent: later rows may exceed it.
+    inner = inner[inner < values[-1]]
+    return np.unique([*inner, *frequent, *np.nextafter(frequent, -np.inf)]).tolist()
 
 
 def bin_values(values: Any, column: ColumnSummary) -> tuple[Int64Array, int]:
@@ -264,9 +342,12 @@ def bin_values(values: Any, column: ColumnSummary) -> tuple[Int64Array, int]:
     """
     if isinstance(values, list):
         places = {name: place for place, name in enumerate(column.categories)}
-        other = len(places)
-        codes = [other + 1 if v is None else places.get(v, other) for v in values]
-        return np.array(codes, dtype=np.int64), other + 2
+        missing = len(places) + column.n_groups
+        for name in set(values).difference(places, [None]):
+            group = zlib.crc32(name.encode("utf-8", "surrogatepass")) % column.n_groups
+            places[name] = len(column.categories) + group
+        codes = [missing if v is None else places[v] for v in values]
+        return np.array(codes, dtype=np.int64), missing + 1
     n_bins = len(column.edges) + 2
     found = np.searchsorted(np.array(column.edges), values, side="left").astype(np.int64)
     return np.where(np.isnan(values), n_bins - 1, found), n_bins
@@ -309,7 +390,7 @@ def scores_at_ranks(scores: Float64Array, groups: QueryGroups) -> dict[str, tupl
     found = {}
     for rank in _RANKS:
         starts = groups.indptr[:-1][sizes >= rank]
-        if len(starts) > 1:
+        if len(starts) >= FEWEST_QUERIES:
             values = scores[order[starts + rank - 1]]
             error = float(values.std(ddof=1)) / float(np.sqrt(len(values)))
             found[str(rank)] = float(values.mean()), error

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, repeat
 from pathlib import Path
@@ -26,7 +27,7 @@ from numpy.typing import DTypeLike
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
 from rankwise.checks.row_errors import RowError
-from rankwise.datasets.category_columns import DATE
+from rankwise.checks.text_kinds import SAMPLE_ROWS, kind_of_text
 from rankwise.datasets.readers.file_columns import FileColumns
 from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.quotes import (
@@ -462,9 +463,9 @@ def _may_be_damaged(column: Any) -> bool:
 
 def _without_flags(table: pa.Table) -> pa.Table:
     """The table with 1 for true and 0 for false."""
-    for number, field in enumerate(table.schema):
-        if pa.types.is_boolean(field.type):
-            table = table.set_column(number, field.name, table[number].cast(pa.float64()))
+    for number, column in enumerate(table.schema):
+        if pa.types.is_boolean(column.type):
+            table = table.set_column(number, column.name, table[number].cast(pa.float64()))
     return table
 
 
@@ -551,7 +552,7 @@ def refine_by_cells(
     Raises
     ------
     ValueError
-        If a column has decimal commas.
+        If a column that must hold numbers has decimal commas.
     """
     label = columns.label
     numbers = [name for name in columns.features if name not in columns.categories]
@@ -570,26 +571,28 @@ def refine_by_cells(
                     cells.add(batch.column(name))
                 row += len(batch)
             for name, cells in counts.items():
-                if cells.commas > cells.filled // 2:
+                if cells.commas > cells.filled // 2 and not (may_ignore or with_text):
                     raise ValueError(
                         f"column {name!r} has decimal commas. Write its numbers with decimal points"
                     )
         counted.append(counts)
-    left, categories = columns.features, columns.categories
+    left, categories, left_out = columns.features, columns.categories, dict(columns.left_out)
     if may_ignore or with_text:
         kinds: dict[str, str | None] = dict.fromkeys(left)  # those of categories do not matter
         kinds |= {name: _kind_of([counts[name] for counts in counted]) for name in numbers}
-        if with_text:
-            categories |= {name for name, kind in kinds.items() if kind == "text"}
         if may_ignore:
             with name_file_in_errors(files[0].path):
-                left = choose_features(kinds, with_text=with_text)
+                left, others = choose_features(kinds, with_text=with_text)
+            left_out |= others
+        if with_text:
+            categories |= {name for name, kind in kinds.items() if kind is not None}
     return [
         replace(
             columns,
             features=left,
             flags=frozenset(n for n in left if n in counts and counts[n].are_flags) - categories,
             categories=categories & {*left},
+            left_out=left_out,
         )
         for counts in counted
     ]
@@ -615,7 +618,7 @@ class _Cells:
     flags: int = 0
     numbers: int = 0
     commas: int = 0
-    dates: int = 0
+    texts: Counter[str] = field(default_factory=Counter)  # of the first values that differ
 
     @property
     def are_flags(self) -> bool:
@@ -625,9 +628,12 @@ class _Cells:
     def add(self, cells: Any) -> None:
         self.filled += len(cells) - cells.null_count
         self.flags += pc.sum(pc.match_substring_regex(cells, _FLAG)).as_py() or 0
-        self.numbers += pc.sum(pc.match_substring_regex(cells, _NUMBER)).as_py() or 0
+        are_numbers = pc.match_substring_regex(cells, _NUMBER)
+        self.numbers += pc.sum(are_numbers).as_py() or 0
         self.commas += pc.sum(pc.match_substring_regex(cells, _DECIMAL_COMMA)).as_py() or 0
-        self.dates += pc.sum(pc.match_substring_regex(cells, DATE)).as_py() or 0
+        if self.numbers < self.filled and len(self.texts) < SAMPLE_ROWS:
+            for found in pc.value_counts(cells.filter(pc.invert(are_numbers))).to_pylist():
+                self.texts[found["values"]] += found["counts"]
 
 
 def _kind_of(parts: Sequence[_Cells]) -> str | None:
@@ -636,7 +642,10 @@ def _kind_of(parts: Sequence[_Cells]) -> str | None:
     numbers = sum(cells.filled if cells.are_flags else cells.numbers for cells in parts)
     if numbers >= filled - numbers:
         return None
-    return "dates" if sum(cells.dates for cells in parts) > filled // 2 else "text"
+    texts: Counter[str] = Counter()
+    for cells in parts:
+        texts.update(cells.texts)
+    return kind_of_text(texts, numbers)
 
 
 def _check_ids(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:

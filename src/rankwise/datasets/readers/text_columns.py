@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -120,11 +121,11 @@ def read_columns(
         raise ValueError(f"{path}, {reason}")
     line_of: Callable[[int], int]
     if separator is None:
-        lines = text.removesuffix(b"\n").split(b"\n") if text else []
-        rows = [row for row in map(bytes.split, lines) if row or not skip_blank]
+        # Line by line: a list of blank lines would take many times their text.
+        rows = [row for row in map(bytes.split, io.BytesIO(text)) if row or not skip_blank]
         line_of = _LineNumbers(text) if skip_blank else _next
     else:
-        lines = (line.removesuffix(b"\r") for line in text.split(b"\n"))
+        lines = (line.removesuffix(b"\n").removesuffix(b"\r") for line in io.BytesIO(text))
         rows = [line.split(b"\t") for line in lines if line.strip()]
         if b'"' in text:
             rows = [[unquote(field) for field in row] for row in rows]
@@ -166,7 +167,7 @@ class _LineNumbers:
         self._text = text
 
     def __call__(self, row: int) -> int:
-        lines = enumerate(self._text.split(b"\n"), start=1)
+        lines = enumerate(io.BytesIO(self._text), start=1)
         filled = (number for number, line in lines if line.strip())
         return next(itertools.islice(filled, row, None))
 

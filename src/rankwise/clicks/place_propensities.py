@@ -27,6 +27,7 @@ from rankwise.clicks.cell_model import (
 from rankwise.clicks.simulation import examination_at
 from rankwise.clicks.summary import Cells, count_cells, find_components, name_groups, name_places
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Propensities:
             self.place, self.examination, self.low, self.high, strict=True
         ):
             lines.append(f"{place:5d}  {g:11.4f}  {low:.4f} to {high:.4f}")
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
 def propensities(

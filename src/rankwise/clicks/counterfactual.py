@@ -22,6 +22,7 @@ from scipy.special import gammainc, gammaincc, stdtrit
 from rankwise.clicks.interleaving import read_lists
 from rankwise.clicks.log import ClickLog
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array, Int64Array
 
@@ -81,7 +82,7 @@ class OffPolicyEstimate:
             f"{self.n_lists} lists, effective size {self.effective_size:.0f}, largest weight "
             f"{self.largest_weight:.1f}",
         ]
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
 def off_policy(

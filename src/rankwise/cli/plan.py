@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import UsageError, echo
 from rankwise.cli._options import Json, RandomState
 from rankwise.cli._output import check_file, print_json
 from rankwise.cli._score_columns import NO_SCORE_OPTIONS, ScoreOptions, reads_scores
@@ -65,7 +65,7 @@ def plan(
     if json:
         print_json({"units": n, "difference": difference, "power": power})
     else:
-        typer.echo(
+        echo(
             f"{said} with probability {power:g} (median pair of {len(values)} systems, "
             f"{len(board.qids)} units in the pilot"
             f"{', strata in its proportions' if len(board.folds) > 1 else ''}"

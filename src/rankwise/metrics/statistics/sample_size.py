@@ -18,7 +18,7 @@ from rankwise.metrics.statistics.stratified import (
     MOST_SKEWED,
     check_columns,
     check_level,
-    corrected_ends,
+    correct_ends,
     order_by_values,
     stratified_means,
     stratum_codes,
@@ -251,7 +251,7 @@ def always_valid_interval(
             stacklevel=callers_level(),
         )
     critical = time_uniform_half_width(n, level, n_expected) * math.sqrt(n)
-    lower, upper = corrected_ends(critical, found.skewness)
+    lower, upper = correct_ends(critical, found.skewness)
     low, high = (found.mean - end * found.error for end in (upper, lower))
     return float(low[0]), float(high[0])
 

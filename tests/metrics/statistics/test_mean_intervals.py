@@ -79,7 +79,7 @@ def test_without_bounds_equal_values_have_no_interval():
         mean_intervals(np.full((5, 1), 3.0), bounds=(0, 1))
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2, 0.5, 0.9, 0.99])
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize("n", [5, 20, 100])
 def test_intervals_hold_near_the_bounds(rng, rate, n):
     values = np.where(rng.random((n, 200)) < rate, 1.0, rng.choice([0.0, 0.1], (n, 200)))

@@ -103,7 +103,8 @@ def compare_with_loops(n_steps: int = 50) -> bool:
     """Print the time of plain steps beside loops of CPython; returns whether the target is met."""
     *columns, session = draw_log("repeating", 20_000)
     log = ClickLog.from_columns(*columns, session=session)
-    model = ClickModel("pbm", tol=0.0, max_iter=n_steps, accelerate=False).fit(log)
+    options = {"prior": PRIOR, "joint_prior": True, "tol": 0.0, "accelerate": False}
+    model = ClickModel("pbm", max_iter=n_steps, **options).fit(log)
     naive = naive_steps(log, n_steps)
     start = time.process_time()
     model.fit(log)

@@ -229,7 +229,8 @@ def study_off_policy(n_simulations: int = 300) -> None:
         for chain, chance in ((True, weight / left), (False, marginal[range(3), shown])):
             log = ClickLog.from_columns(
                 ["q"] * (3 * n), shown.ravel(), np.tile([1, 2, 3], n), click.ravel(),
-                session=np.repeat(np.arange(n), 3), propensity=chance.ravel(),
+                session=np.repeat(np.arange(n), 3),
+                **{"list_propensity" if chain else "propensity": chance.ravel()},
             )  # fmt: skip
             model = ClickModel("pbm").fit(log) if not chain else None
             for estimator in ("ips", "snips") if chain else ("item-position", "dr"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib
 import pkgutil
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,11 @@ import numpy as np
 import benchmarks.interval_errors as package
 from benchmarks.interval_errors.cell import Cell
 
-MORE_THAN_PROMISED = 0.03  # a larger excess is a miss, unless the output names it
-NAMES = 44 + 42  # width of the two columns that name a cell
-HEAD = (
-    f"{'procedure':<44}{'data':<42}{'promised':>9}{'found':>8}{'± se':>8}{'refused':>9}"
-    f"{'named':>7}{'draws':>7}  verdict"
-)
+MORE_THAN_PROMISED = 0.03  # a larger excess in silence is a miss
+COLUMNS = (
+    "procedure", "data", "promised", "found", "± se", "refused", "named", "draws", "verdict"
+)  # fmt: skip
+WIDTHS = (44, 42, 9, 8, 8, 9, 7, 7, 9)
 
 
 def all_cells() -> Iterator[Cell]:
@@ -31,8 +31,8 @@ def all_cells() -> Iterator[Cell]:
             yield from getattr(imported, "CELLS", ())
 
 
-def simulate(cell: Cell, draws: int) -> str:
-    """The line of a cell; its seed depends on its names alone."""
+def simulate(cell: Cell, draws: int) -> tuple[str, ...]:
+    """The row of a cell in the table; its seed depends on its names alone."""
     seed = zlib.crc32(f"{cell.procedure}|{cell.data}".encode())
     outcomes = [cell.draw(np.random.default_rng([seed, draw])) for draw in range(draws)]
     answered = [outcome for outcome in outcomes if outcome is not None]
@@ -41,18 +41,19 @@ def simulate(cell: Cell, draws: int) -> str:
     found = errors.mean() if len(errors) else 0.0
     spread = errors.std(ddof=1) / len(errors) ** 0.5 if len(errors) > 1 else 0.0
     named = np.mean([outcome.named for outcome in answered]) if answered else 1.0
-    if found <= cell.promised + MORE_THAN_PROMISED:
+    silent = sum(outcome.error for outcome in answered if not outcome.named)
+    limit = cell.promised + MORE_THAN_PROMISED
+    if found <= limit:
         verdict = "holds" if answered else "refused"
     else:
-        verdict = "named" if named >= 0.5 else "MISS"
-    return (
-        f"{name_of(cell)}{cell.promised:>9.3f}{found:>8.3f}{spread:>8.3f}{refused:>9.2f}"
-        f"{named:>7.2f}{draws:>7}  {verdict}"
-    )
+        verdict = "named" if silent <= limit * len(answered) else "MISS"
+    numbers = (f"{cell.promised:.3f}", f"{found:.3f}", f"{spread:.3f}")
+    shares = (f"{refused:.2f}", f"{named:.2f}", str(draws), verdict)
+    return (cell.procedure, cell.data, *numbers, *shares)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the lines; returns the number of misses among them."""
+    """Print the table; returns the number of misses in it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.interval_errors")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--draws", type=int, default=1000)
@@ -64,29 +65,37 @@ def main(arguments: list[str] | None = None) -> int:
         for cell in everything
         if not options.names or any(name in cell.procedure for name in options.names)
     ]
-    order = [name_of(cell) for cell in everything]
-    print(HEAD)
+    print(aligned(COLUMNS))
     misses = 0
     for cell in cells:
-        line = simulate(cell, min(options.draws, cell.draws or options.draws))
-        misses += line.endswith("MISS")
-        print(line, flush=True)
+        row = simulate(cell, min(options.draws, cell.draws or options.draws))
+        misses += row[-1] == "MISS"
+        print(aligned(row), flush=True)
         if options.store is not None:
-            store(options.store, line, order)
+            store(options.store, row, [(cell.procedure, cell.data) for cell in everything])
     return misses
 
 
-def store(path: Path, line: str, order: list[str]) -> None:
-    """Replace the line of one cell; lines of cells that are gone are dropped."""
-    lines = path.read_text(encoding="utf-8").splitlines()[1:] if path.exists() else []
-    kept = {stored[:NAMES]: stored for stored in [*lines, line]}
-    table = [HEAD, *(kept[name] for name in order if name in kept)]
-    path.write_text("\n".join(table) + "\n", encoding="utf-8")
+def aligned(row: Sequence[str]) -> str:
+    """A line of the printed table: words to the left, numbers to the right."""
+    columns = enumerate(zip(row, WIDTHS, strict=True))
+    return "".join(f"{word:<{n}}" if i < 2 else f"{word:>{n}}" for i, (word, n) in columns)
 
 
-def name_of(cell: Cell) -> str:
-    """The two columns that name a cell."""
-    return f"{cell.procedure:<44}{cell.data:<42}"
+def store(path: Path, row: tuple[str, ...], order: list[tuple[str, str]]) -> None:
+    """Replace one row of the stored CSV; rows of cells that are gone are dropped."""
+    kept = {tuple(old[:2]): tuple(old) for old in read(path)} | {row[:2]: row}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([COLUMNS, *(kept[names] for names in order if names in kept)])
+
+
+def read(path: Path) -> list[list[str]]:
+    """The stored rows, without the header."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
 
 
 if __name__ == "__main__":

@@ -11,11 +11,17 @@ from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.queries import warn_of_one_query
 from rankwise.checks.rows import check_target, check_weight
 from rankwise.groups import QueryGroups
-from rankwise.metrics.default import default_score, default_score_name
+from rankwise.metrics.default import (
+    GRADED,
+    check_same_kind,
+    default_score_name,
+    is_graded,
+    mean_score,
+)
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults, names_its_class
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import TRAINED_ON, Rule, Word
+from rankwise.structure.rules import TRAINED_ON, Number, Rule, Sometimes, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
@@ -62,6 +68,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
     _structure: ClassVar[dict[str, Rule]] = {
         **TRAINED_ON,
         "score_name_": Word(),
+        "_fit_on_grades": Sometimes(Number("b")),
     }
 
     # Parameters that can prevent all learning, and values that cannot.
@@ -88,20 +95,46 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
-        """Mean of the measure in ``score_name_``; larger is better, always finite.
+        """Mean over the queries of the measure ``score_name_``; larger is better.
 
-        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank), queries
-        without relevant rows are skipped, ties are in input order. Real-valued or negative targets:
-        1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; the weight of a query
-        is the mean weight of its rows. Without ``qid`` all rows form one query, with an
-        :class:`~rankwise.OneQueryWarning` if the model was fitted on several queries.
+        It is the parameter ``measure``, where the ranker has one, and else depends on the labels of
+        the fit: nDCG@10 for grades (integers from 0 to 1000), 1 - pairwise misranking for other
+        targets. :func:`rankwise.evaluate` with ``score_name_`` gives the same value.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of the kind of the fit: grades if these were grades.
+        sample_weight : array-like of shape (n_samples,), optional
+            Rows of weight zero are left out; the weight of a query is the mean weight of its rows.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row. None: all rows form one query.
+
+        Returns
+        -------
+        float
+            NaN if no query counts, such as by nDCG@10 if no row is relevant.
+
+        Raises
+        ------
+        ValueError
+            If y holds fractions or negative numbers although the fit had grades, or the measure
+            does not apply to y.
+
+        Warns
+        -----
+        UndefinedMeasureWarning
+            If no query counts.
+        OneQueryWarning
+            If ``qid`` is missing but the model was fitted on several queries.
         """
         scores = np.asarray(self._predict_within(X, qid), dtype=np.float64)
         y = check_target(y, len(scores))
         warn_of_one_query(self, f"{type(self).__name__}.score", qid, len(scores))
         groups = QueryGroups.from_qid(qid, len(scores))
         weight = None if sample_weight is None else check_weight(sample_weight, len(scores))
-        return default_score(y, scores, groups, weight)
+        return mean_score(self._measure_of_score(y), y, scores, groups, weight)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         """Scores used by ``rank`` and ``score``; overridden if scores depend on the query."""
@@ -110,4 +143,15 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
     _examine_fit = warn_of_constant_scores
 
     def _set_score_name(self, y: Float64Array) -> None:
-        self.score_name_ = default_score_name(y)
+        """Choose the measure of ``score`` by the training labels."""
+        self.score_name_ = default_score_name(y, getattr(self, "measure", None))
+        self._fit_on_grades = is_graded(y)
+
+    def _measure_of_score(self, y: Float64Array) -> str:
+        """Name of the measure of ``score``, after a check that ``y`` is of the kind of the fit."""
+        name = getattr(self, "score_name_", None)
+        if name is None:  # a user's class need not choose a measure in fit
+            return default_score_name(y, getattr(self, "measure", None))
+        if getattr(self, "_fit_on_grades", name == GRADED):  # unknown in older model files
+            check_same_kind(y, name)
+        return name

@@ -122,13 +122,14 @@ class SearchedEstimator(Protocol):
 
     measure: str
     cv: Any
-    score_name_: str
 
     def _validate_params(self) -> None: ...
 
     def _equation(self) -> Equation:
         """The parts under the current parameters."""
         ...
+
+    def _set_score_name(self, y: Float64Array) -> None: ...
 
     def _check_fit(
         self, equation: Equation, search: PenaltySearch, X: Any, y: Any, qid: Any, weight: Any
@@ -159,7 +160,7 @@ def fit_equation(
     with single_threaded_blas():
         choice = _solve(equation, search, rows)
     if isinstance(rows, StreamData):  # only now the labels of all chunks are known
-        model.score_name_ = rows.checked.score_name
+        model._set_score_name(rows.checked.typical_labels)
     publish(model, equation, search, choice)
     shortfall = choice.fit.shortfall(choice.index, f"{equation.penalty.name}={choice.value:g}")
     if shortfall:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.checks.classes import class_positions, order_labels, ordinal_labels, rank_distances
+from rankwise.checks.classes import class_positions, order_labels, ordinal_labels
 
 GRADES = ["bad", "fair", "good"]
 
@@ -134,25 +134,6 @@ def test_missing_declared_label_is_named():
 def test_number_of_labels_is_checked():
     with pytest.raises(ValueError, match="y must have n_samples=3 entries, got 2"):
         order_labels([1, 2], 3)
-
-
-def test_distance_counts_ranks():
-    predicted, classes = np.array([10, 20, 40]), np.array([10, 20, 40])
-    assert rank_distances([10, 40, 10], predicted, classes).tolist() == [0, 1, 2]
-    words = np.array(["a", "b", "c"])
-    assert rank_distances(["c", "b", "a"], words, words).tolist() == [2, 0, 2]
-
-
-def test_unseen_class_is_a_rank_of_its_own():
-    classes = np.array([1, 2, 4])
-    assert rank_distances([3, 3, 3], classes, classes).tolist() == [2, 1, 1]
-    assert rank_distances([5, 0], np.array([1, 1]), classes).tolist() == [3, 1]
-
-
-def test_declared_classes_have_no_others():
-    classes = np.array(GRADES)[::-1]
-    with pytest.raises(ValueError, match="y must hold classes of the fit, got 'great'"):
-        rank_distances(["great"], np.array(["good"]), classes)
 
 
 def test_positions_of_labels_of_other_rows():

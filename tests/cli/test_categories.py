@@ -95,7 +95,10 @@ def test_dates_and_free_text_are_left_out_with_notes(rankwise, tmp_path):
     path = write(judged_frame(), tmp_path / "t.csv")
     done = rankwise("fit", path, *words_for("lambdamart"), "--out", tmp_path / "m")
     assert done.code == 0, done.err
-    assert "note: columns that hold no numbers are not used as features: day (dates)" in done.err
+    assert (
+        "note: columns that hold no numbers are not used as features: day (dates, such as "
+        "'2024-01-01'). Replace them by numbers"
+    ) in done.err
     assert (
         "note: columns of text whose values hardly repeat are not used as features: 'title'. Name "
         "the columns to use them as categories: --features bm25,colour,code,title."
@@ -278,7 +281,7 @@ def test_dates_as_text_are_no_categories_in_any_format(rankwise, tmp_path, clock
         out = tmp_path / f"m{suffix}"
         done = rankwise("fit", table, *words_for("lambdamart"), "--out", out)
         assert done.code == 0, done.err
-        assert "day (dates). Replace them by numbers" in done.err
+        assert f"day (dates, such as '2024-01-01{clock}'). Replace them by numbers" in done.err
         models.append(load(out))
     assert [model.feature_names_in_.tolist() for model in models] == [
         ["bm25", "colour", "code", "now"]

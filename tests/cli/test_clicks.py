@@ -27,6 +27,7 @@ def log_file(tmp_path):
             "session": np.repeat(np.arange(n), 2),
             "team": np.tile(["x", "y"], n),
             "propensity": 0.5,
+            "p": 0.5,
         }
     )
     appeal = np.where(frame.doc_id == "a", 0.8, 0.3) / frame.position
@@ -143,11 +144,33 @@ def test_off_policy(rankwise, log_file, tmp_path):
     run = Run(np.array(["tea", "tea"]), np.array(["a", "b"]), np.array([2.0, 1.0]), "new")
     write_run(run, tmp_path / "new.run")
     for estimator in ("ips", "snips", "item-position", "dr"):
+        of_lists = () if estimator in ("item-position", "dr") else ("--list-propensity", "p")
         facts = rankwise(
             "clicks", "off-policy", log_file, tmp_path / "new.run", "--metric", "DCG@1",
-            "--estimator", estimator, "--json",
+            "--estimator", estimator, "--json", *of_lists,
         ).json  # fmt: skip
         assert facts["low"] < 0.8 < facts["high"]
+    refused = rankwise("clicks", "off-policy", log_file, tmp_path / "new.run")
+    assert refused.code == 1
+    assert "pass the log --list-propensity" in refused.err
+    assert "use --estimator 'item-position'" in refused.err
+
+
+@pytest.mark.parametrize("method", ["ctr", "coec", "harvest", "ips", "pbm", "sdbn"])
+def test_whole_grades(rankwise, log_file, tmp_path, method):
+    """The document that was never clicked has grade 0, and the better one the higher grade."""
+    frame = pd.read_csv(log_file)
+    extra = frame.assign(qid="cup", clicked=frame.clicked * (frame.doc_id == "a"))
+    pd.concat([frame, extra]).to_csv(log_file, index=False)
+    out = tmp_path / "judged.csv"
+    run = rankwise(
+        "clicks", "judge", log_file, "-o", out, "--method", method, "--grades", "3", "--json"
+    )
+    assert run.code == 0, run.err
+    grade = pd.read_csv(out).set_index(["qid", "doc_id"]).grade
+    assert grade["cup", "b"] == 0
+    assert grade["tea", "a"] > grade["tea", "b"] >= 0
+    assert set(grade) == {0, 1, 2}
 
 
 def test_other_formats(rankwise, tmp_path):

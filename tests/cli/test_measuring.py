@@ -403,3 +403,17 @@ def test_one_run_says_which_queries_do_not_count(rankwise, tmp_path):
     assert notes == [f"note: {note} and do not count" for note in said]
     found = rankwise("evaluate", tmp_path / "run", tmp_path / "qrels", "--json")
     assert found.json["notes"] == [f"{note} and do not count" for note in said]
+
+
+def test_whole_numbers_in_tables_of_scores_can_be_read_both_ways(rankwise, tmp_path):
+    """BEIR names grades "score", too; trec_eval takes the judgements first."""
+    run, qrels, graded = (tmp_path / f"{name}.tsv" for name in ("run", "qrels", "graded"))
+    run.write_text("qid\tdoc_id\tscore\nq1\td1\t3\nq1\td2\t5\nq2\td3\t2\n")
+    qrels.write_text("qid\tdoc_id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td3\t1\n")
+    graded.write_text(qrels.read_text().replace("score", "relevance"))
+    for first, second in ((run, qrels), (qrels, run)):
+        found = rankwise("evaluate", first, second, "--measures", "AP")
+        assert found.code == 1
+        assert "can be read both ways" in found.err and "NAME=FILE" in found.err
+    for words in ((f"a={run}", qrels), (run, graded)):
+        assert "0.7500" in rankwise("evaluate", *words, "--measures", "AP").out

@@ -192,11 +192,15 @@ def test_a_score_column_of_a_table(rankwise, letor_file, tmp_path):
     words = ("--rankers", "ridge", "--baseline", "column:production", "--cv", "2", "--json")
     result = rankwise("compare", table, *words)
     assert result.code == 0, result.err
-    assert "not used as features: production. Add them to --features A,B,… to" in result.err
-    assert result.json["folds"][0]["n_features"] == 1
-    result = rankwise("compare", table, *words, "--features", "a,production")
+    assert "production" not in result.err
     assert result.json["folds"][0]["n_features"] == 2
-    assert "not used" not in result.err
+    assert result.json["settings"]["shared"] == ["production"]
+    assert result.json["settings"]["left_out"] == {"kind": "text"}
+    for words_of_features in (("--ignore", "production"), ("--features", "a")):
+        result = rankwise("compare", table, *words, *words_of_features)
+        assert result.json["folds"][0]["n_features"] == 1
+        assert result.json["settings"]["shared"] == []
+        assert "production" in result.json["settings"]["left_out"]
     result = rankwise("evaluate", "column:production", table, "--json")
     assert result.code == 0
     assert result.err == ""

@@ -101,7 +101,8 @@ def terminate_while_writing(folder):
 
 
 def terminate_while_packing(folder):
-    with mock.patch.object(tempfile, "tempdir", str(folder)), Parcels():
+    with mock.patch.object(tempfile, "tempdir", str(folder)), Parcels() as parcels:
+        parcels.pack(None)
         assert [*folder.iterdir()]
         terminate()
 

@@ -168,3 +168,18 @@ def test_yandex_lines(tmp_path):
     assert log.problems["unread_lines"] == 1
     assert log.problems["repeated_clicks"] == 1
     assert set(log.user.names) == {"s1"}
+
+
+def test_probabilities_of_lists_are_read(tmp_path):
+    """By their usual name or another; of a table with one row per list, that of the list."""
+    frame = long_frame().assign(list_propensity=[0.5, 0.5, 0.2, 0.2, 0.2])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for table in (frame, tmp_path / "log.csv"):
+        assert sorted(read_clicks(table).list_propensity.tolist()) == [0.2] * 3 + [0.5] * 2
+        assert read_clicks(table, list_propensity=False).list_propensity is None
+    named = read_clicks(frame.rename(columns={"list_propensity": "p"}), list_propensity="p")
+    assert named.propensity is None
+    assert named.take(np.arange(2)).list_propensity.tolist() == [0.5, 0.5]
+    lists = pd.DataFrame({"qid": ["t"], "d1": ["a"], "d2": ["b"], "c1": [0], "c2": [1], "p": [0.3]})
+    wide = read_clicks(lists, doc=["d1", "d2"], click=["c1", "c2"], list_propensity="p")
+    assert wide.list_propensity.tolist() == [0.3, 0.3]

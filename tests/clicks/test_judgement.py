@@ -21,6 +21,7 @@ from rankwise.clicks import (
 )
 from rankwise.clicks.shrinkage import (
     average_strengths,
+    cut_equally,
     fit_beta_binomial,
     fit_gamma_poisson,
     fit_normal,
@@ -189,8 +190,10 @@ def test_long_logs_leave_nothing_to_the_prior(method):
         judgements(log, method, propensities=[1.0] if method == "harvest" else None, shrinkage=s)
         for s in ("fit", 0.0)
     )
+    # With a fitted prior, clicks of "coec" vary less than Poisson ones.
+    rtol = 1e-3 if method == "coec" else 1e-5
     for end in ("low", "high"):
-        np.testing.assert_allclose(getattr(judged, end), getattr(raw, end), rtol=1e-5)
+        np.testing.assert_allclose(getattr(judged, end), getattr(raw, end), rtol=rtol)
     for weight in (1e-6, 1e-9):
         few = ClickLog.from_columns(
             ["q"] * 4, list("aabb"), [1] * 4, [1, 0, 1, 0], weight=[1e6, 1, 1, weight]
@@ -215,7 +218,7 @@ def test_intervals_of_pairs_with_less_than_a_click_cover(n_pairs):
         truth = rate[judged.doc_ids.astype(int)]
         covered.append(((judged.low <= truth) & (truth <= judged.high)).mean())
         assert judged.clicks.mean() < 1.3
-    assert 0.9 < np.mean(covered) < 0.98
+    assert 0.93 < np.mean(covered) < 0.99
 
 
 def test_normal_prior_maximises_its_likelihood():
@@ -260,6 +263,119 @@ def test_grades_count_thresholds_that_are_exceeded(method):
     expected = np.where(value.low > cuts[1], 2, 1)
     assert exceeded.sum() > 5
     np.testing.assert_array_equal(own.grade[exceeded], expected[exceeded])
+
+
+def thin_log(per_pair, seed=0, n_queries=40, n_documents=20):
+    """Lists of ten by a logger that shows good documents more often and higher; skewed rates."""
+    rng = np.random.default_rng(seed)
+    rate = rng.beta(0.6, 3.0, (n_queries, n_documents))
+    n_lists = max(1, round(per_pair * n_documents / 10))
+    drawn = np.log(rate + 0.02)[:, None] + rng.gumbel(size=(n_queries, n_lists, n_documents))
+    shown = np.argsort(-drawn, axis=2)[:, :, :10].ravel()
+    session = np.repeat(np.arange(n_queries * n_lists), 10)
+    query, place = session // n_lists, np.tile(np.arange(1, 11), n_queries * n_lists)
+    click = rng.random(len(query)) < rate[query, shown] * EXAMINED[place - 1]
+    log = ClickLog.from_columns(query, shown, place, click, session=session, first_place=1)
+    pairs = log.pairs
+    return log, rate[log.query.values.to_numpy()[pairs.query],
+                     log.document.values.to_numpy()[pairs.document]]  # fmt: skip
+
+
+@pytest.mark.parametrize("per_pair", [1.5, 5, 22])
+@pytest.mark.parametrize("method", ["ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"])
+def test_grades_follow_estimates_and_clicks(method, per_pair):
+    """Of every method, at every density, for every number of grades."""
+    log = thin_log(per_pair, seed=int(per_pair))[0]
+    given = {"propensities": EXAMINED} if method in ("harvest", "ips") else {}
+    value = judgements(log, method, **given)
+    looks = np.bincount(log.pairs.code, EXAMINED[log.place - 1])
+    clicked = value.clicks > 0
+    levels = np.unique(value.grade[clicked])
+    n_levels = 1 + (np.diff(levels) > 1e-12 * levels[1:]).sum() + (~clicked).any()
+    for grades in range(2, 11):
+        grade = judgements(log, method, grades=grades, **given).grade
+        assert set(grade.tolist()) == set(range(min(grades, n_levels)))
+        assert grade[~clicked].max(initial=0) == 0
+        rising = np.argsort(value.grade[clicked], kind="stable")
+        assert (np.diff(grade[clicked][rising]) >= 0).all()
+        for exposure in (value.impressions, looks):
+            for least in np.unique(exposure):
+                shown_more = grade[~clicked & (exposure >= least)].max(initial=0)
+                assert shown_more <= grade[clicked & (exposure <= least)].min(initial=grades)
+    strict = judgements(log, method, grades=5, certainty=0.9, **given).grade
+    lenient = judgements(log, method, grades=5, certainty=0.2, **given).grade
+    plain = judgements(log, method, grades=5, **given).grade
+    assert (strict <= plain).all()
+    assert (plain <= lenient).all()
+    assert (strict < plain).any()
+
+
+@pytest.mark.parametrize("method", ["harvest", "ips"])
+@pytest.mark.parametrize("least", [1e-3, 1e-12, 1e-30, 1e-200])
+def test_grades_survive_any_examination(method, least):
+    """Propensities that diverge make estimates huge, and must not merge the grades of others."""
+    log = thin_log(5)[0]
+    g = np.append(EXAMINED[:7], [least] * 3)
+    judged = judgements(log, method, propensities=g, grades=5)
+    assert set(judged.grade.tolist()) == {0, 1, 2, 3, 4}
+    assert judged.grade[judged.clicks == 0].max() == 0
+
+
+def test_grades_share_the_pairs():
+    """Equal shares of the pairs that are left, from below; equal estimates stay together."""
+    for values, grades, expected in (
+        ([0, 0, 0, 1, 2, 3, 4], 3, [0, 0, 0, 1, 1, 2, 2]),
+        ([0, 1, 2, 3, 4, 5], 3, [0, 0, 1, 1, 2, 2]),
+        ([1, 2, 3, 4], 2, [0, 0, 1, 1]),
+        ([0, 0, 1, 1, 1], 5, [0, 0, 1, 1, 1]),
+        ([0, 2, 3, 5, 9, 9, 9, 9, 9], 5, [0, 1, 2, 3, 4, 4, 4, 4, 4]),
+        ([0, 0.3, 0.1 + 0.2, 0.5], 3, [0, 1, 1, 2]),
+        ([2, 2], 4, [0, 0]),
+    ):
+        value = np.array(values, dtype=float)
+        cuts = cut_equally(value, value > 0, grades)
+        assert (value[:, None] > np.array(cuts)).sum(axis=1).tolist() == expected
+    # An estimate of a pair without clicks may exceed the others by its prior.
+    assert len(cut_equally(np.array([0.5, 0.1, 0.2]), np.array([False, True, True]), 3)) == 2
+
+
+def test_pairs_without_clicks_have_the_lowest_grade():
+    """Case 41: most pairs shown once or twice, few clicks; thresholds of one's own too."""
+    rng = np.random.default_rng(0)
+    query = np.repeat(np.arange(400), 40)
+    shown = np.concatenate([rng.choice(40, 10, replace=False) for _ in range(1600)])
+    place = np.tile(np.arange(1, 11), 1600)
+    click = rng.random(16_000) < rng.beta(0.3, 3, (400, 40))[query, shown] / place
+    log = ClickLog.from_columns(query, shown, place, click, session=np.arange(16_000) // 10)
+    for method in ("ctr", "coec", "harvest"):
+        judged = judgements(log, method, grades=5)
+        assert judged.grade[judged.clicks == 0].max() == 0
+        assert set(judged.grade.tolist()) == {0, 1, 2, 3, 4}
+        own = judgements(log, method, shrinkage=1.0, grades=3, thresholds=[1e-6, 0.4])
+        assert (own.grade[own.clicks == 0] == 0).all()
+        assert (own.grade[own.clicks > 0] >= 1).all()
+
+
+@pytest.mark.parametrize("per_pair", [1.7, 5, 22])
+@pytest.mark.parametrize("method", ["ctr", "coec", "harvest"])
+def test_shrunk_intervals_cover_where_the_logger_knew(method, per_pair):
+    """One prior for all pairs covered .6 to .9 here: it takes what was hardly shown for average."""
+    missed = []
+    for seed in range(8):
+        log, rate = thin_log(per_pair, seed)
+        given = {"propensities": EXAMINED} if method == "harvest" else {}
+        judged = judgements(log, method, shrinkage="fit", **given)
+        code, examined = log.pairs.code, EXAMINED[log.place - 1]
+        truth = rate * np.bincount(code, examined) / judged.impressions
+        if method == "harvest":
+            truth = rate
+        if method == "coec":
+            by_place = np.zeros(11)
+            shown = np.bincount(log.place)[1:]
+            by_place[1:] = np.bincount(log.place, rate[code] * examined)[1:] / shown
+            truth = truth * judged.impressions / np.bincount(code, by_place[log.place])
+        missed.append(((truth < judged.low) | (truth > judged.high)).mean())
+    assert np.mean(missed) < 0.08
 
 
 def test_intervals_of_click_rates_cover():

@@ -103,6 +103,7 @@ def test_crowded_users_are_counted():
         ({"document": ["a", None]}, "document must not be missing, got None at row 1"),
         ({"weight": [1, -1]}, "weight must be >= 0, got -1.0 at row 1"),
         ({"propensity": [0.0, 1]}, r"propensity must be in \(0, 1\], got 0.0 at row 0"),
+        ({"list_propensity": [1, 2]}, r"list_propensity must be in \(0, 1\], got 2.0 at row 1"),
         ({"time": [np.nan, 1]}, "time must be finite, got nan at row 0"),
         ({"session": [1]}, "session must have one entry per row, 2 as query has, got 1"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +83,7 @@ def list_log(rng, n=4000, n_documents=4, n_places=3):
         np.tile(np.arange(1, n_places + 1), n),
         click.ravel(),
         session=np.repeat(np.arange(n), n_places),
-        propensity=np.tile(chance, n),
+        list_propensity=np.tile(chance, n),
     )
     marginal = ClickLog.from_columns(
         ["q"] * (n * n_places),
@@ -123,6 +124,123 @@ def test_whole_lists_equal_the_formulas():
         assert dr.high - dr.low < item.high - item.low < ips.high - ips.low
 
 
+PERMUTED = 1500  # lists of three documents in random order, each as likely as any other
+KINDS = {
+    "place": np.full(3 * PERMUTED, 1 / 3),
+    "list": np.full(3 * PERMUTED, 1 / 6),
+    "given": np.tile([1 / 3, 1 / 2, 1.0], PERMUTED),
+}
+
+
+def permuted_log(**columns):
+    rng = np.random.default_rng(4)
+    shown = np.argsort(rng.random((PERMUTED, 3)), axis=1)
+    click = rng.random((PERMUTED, 3)) < np.array([0.6, 0.3, 0.1])[shown] * [1.0, 0.5, 0.3]
+    return ClickLog.from_columns(
+        ["lamp"] * (3 * PERMUTED),
+        np.array(["x", "y", "z"])[shown.ravel()],
+        np.tile([1, 2, 3], PERMUTED),
+        click.ravel(),
+        session=np.repeat(np.arange(PERMUTED), 3),
+        **columns,
+    )
+
+
+XYZ = {"lamp": {"x": 3.0, "y": 2.0, "z": 1.0}}  # the truth of its click rate is 0.26
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "item-position", "dr"])
+@pytest.mark.parametrize("kind", ["place", "list", "given"])
+@pytest.mark.parametrize("column", ["propensity", "list_propensity"])
+def test_each_estimator_takes_its_own_probabilities(estimator, kind, column):
+    """Case 37: of any column but the right one, there is no value, whatever its size."""
+    log = permuted_log(**{column: KINDS[kind]})
+    model = ClickModel("pbm").fit(log) if estimator == "dr" else None
+    by_item = estimator in ("item-position", "dr")
+    if column != ("propensity" if by_item else "list_propensity"):
+        needed = "propensity" if by_item else "list_propensity"
+        with pytest.raises(ValueError, match=f"needs the probability with .* log {needed}="):
+            off_policy(log, XYZ, "CTR", estimator, baseline=model)
+    elif (kind == "place") == by_item:
+        for metric, truth in (("CTR", 0.26), ("DCG@1", 0.6)):
+            found = off_policy(log, XYZ, metric, estimator, baseline=model)
+            assert found.low < truth < found.high
+            assert found.notes == []
+    else:
+        with pytest.raises(ValueError, match=f"not 1, which is beyond chance: {column} must be"):
+            off_policy(log, XYZ, "CTR", estimator, baseline=model)
+
+
+def test_probabilities_of_lists_may_be_given_by_row():
+    """That of the list, and those of rows given the rows above, are the same; of targets too."""
+    whole, rows = (permuted_log(list_propensity=KINDS[kind]) for kind in ("list", "given"))
+    expected = off_policy(whole, XYZ, "CTR", "ips")
+    assert off_policy(rows, XYZ, "CTR", "ips") == expected
+    assert off_policy(rows.take(np.arange(len(rows))), XYZ, "CTR", "ips") == expected
+    code = np.array([XYZ["lamp"][d] for d in np.asarray(whole.document)]).reshape(-1, 3)
+    match = (code == [3, 2, 1]).all(axis=1)
+    for target in (np.repeat(match, 3) * 1.0, (code == [3, 2, 1]).ravel() * 1.0):
+        for log in (whole, rows):
+            found = off_policy(log, target, "CTR", "ips")
+            np.testing.assert_allclose(found.value, expected.value, rtol=1e-12)
+    # Down to k, probabilities of rows make narrower intervals.
+    narrow, wide = (off_policy(log, XYZ, "DCG@1", "ips") for log in (rows, whole))
+    assert narrow.high - narrow.low < 0.8 * (wide.high - wide.low)
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "item-position"])
+def test_in_lists_of_one_row_both_columns_are_the_same(estimator):
+    rng = np.random.default_rng(3)
+    log, action, _, logging, target, _ = bandit_log(rng)
+    other = replace(log, propensity=None, list_propensity=logging[action])
+    options = {"estimator": estimator, "min_effective_size": 1}
+    assert off_policy(log, target[action], **options) == off_policy(
+        other, target[action], **options
+    )
+
+
+def test_right_propensities_are_not_suspected():
+    """Weights that are mostly 0 and now and then large have means far from 1 by chance."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        chance = 0.02 + 0.9 * rng.dirichlet(np.ones(5), size=30)
+        query = rng.integers(30, size=300)
+        shown = (rng.random(300)[:, None] > np.cumsum(chance, axis=1)[query]).sum(axis=1)
+        shown = np.minimum(shown, 4)
+        log = ClickLog.from_columns(
+            query, shown, np.ones(300), rng.random(300) < 0.3,
+            propensity=chance[query, shown],
+        )  # fmt: skip
+        target = {str(q): {str(d): 1.0} for q, d in enumerate(rng.integers(5, size=30))}
+        assert off_policy(log, target, "CTR", "ips", min_effective_size=1).value > 0
+
+
+def test_below_the_end_of_the_target_nothing_is_expected():
+    """The target has one document for "lamp" and two for "bulb"; the log shows two for both."""
+    rng = np.random.default_rng(5)
+    n, query = 1000, np.repeat(["lamp", "bulb"] * 500, 2)
+    first = rng.integers(2, size=n)
+    shown = np.array(["x", "y"])[np.c_[first, 1 - first].ravel()]
+    log = ClickLog.from_columns(
+        query, shown, np.tile([1, 2], n), rng.random(2 * n) < 0.4,
+        session=np.repeat(np.arange(n), 2), propensity=[0.5] * 2 * n,
+    )  # fmt: skip
+    target = {"lamp": {"x": 1.0}, "bulb": {"y": 2.0, "x": 1.0}}
+    found = off_policy(log, target, "DCG", "item-position")
+    assert found.low < 0.4 + 0.5 * 0.4 / np.log2(3) < found.high
+
+
+def test_a_log_that_lacks_the_target_is_refused():
+    """Half of the queries never show the target's document: weights have mean 0.5."""
+    log = ClickLog.from_columns(
+        ["a", "b"] * 1000, ["x", "y"] * 500 + ["y", "y"] * 500, [1] * 2000, [1, 0] * 1000,
+        propensity=[0.5, 0.999] * 1000,
+    )  # fmt: skip
+    for estimator in ("snips", "item-position"):
+        with pytest.raises(ValueError, match=r"mean 0\.500, not 1.*keep the queries"):
+            off_policy(log, {"a": {"x": 1.0}, "b": {"x": 1.0}}, "CTR", estimator)
+
+
 def test_too_little_overlap_is_refused():
     n = 200
     log = ClickLog.from_columns(
@@ -143,7 +261,8 @@ def test_wrong_propensities_are_noticed():
     log = ClickLog.from_columns(
         ["q"] * n, ["x", "y"] * 500, [1] * n, [1, 0] * 500, propensity=[0.9] * n
     )
-    assert "weights have mean 0.556, not 1" in off_policy(log, {"q": {"x": 1.0}}).notes[0]
+    with pytest.raises(ValueError, match=r"weights of lists have mean 0\.556, not 1.*propensity"):
+        off_policy(log, {"q": {"x": 1.0}})
 
 
 @pytest.mark.parametrize(
@@ -169,7 +288,7 @@ def test_targets_have_one_entry_per_row_of_the_table():
     """A table given twice, or too short, is refused, also for a part of the log."""
     log = ClickLog.from_columns(
         ["q"] * 4, list("abab"), [1, 2, 2, 1], [1, 0, 0, 1], session=[1, 1, 2, 2],
-        propensity=[0.5] * 4,
+        list_propensity=[0.5] * 4,
     )  # fmt: skip
     target = np.array([0.9, 0.9, 0.1, 0.1])
     part = log.take(np.arange(2))
@@ -194,9 +313,10 @@ def test_open_bandit_smoke(campaign):
         pytest.skip("needs the folder of data")
     frame = pd.read_csv(BANDIT / f"random-{campaign}.csv.gz")
     other = pd.read_csv(BANDIT / f"bts-{campaign}.csv.gz")
-    chance = other.groupby(["item_id", "position"]).propensity_score.mean()
+    # Means of propensity_score would count what was likely twice: weights of mean 2 and more.
+    chance = other.groupby("position").item_id.value_counts(normalize=True)
     target = np.array(
-        [chance.get(key, 0.0) for key in zip(frame.item_id, frame.position, strict=True)]
+        [chance.get(key, 0.0) for key in zip(frame.position, frame.item_id, strict=True)]
     )
     log = read_clicks(
         BANDIT / f"random-{campaign}.csv.gz", query="user_feature_0", doc="item_id", time=False

@@ -162,7 +162,7 @@ def test_wrong_searches_are_named(search, action, message):
 
 def test_damaged_json_is_named_by_line(tmp_path):
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"query_id": \n')
-    with pytest.raises(ValueError, match=r"a.ndjson: line 2: not JSON"):
+    with pytest.raises(ValueError, match=r"a.ndjson, line 2: not JSON"):
         read_ubi(tmp_path / "a.ndjson")
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"_id": "x", "_source": null}\n')
     with pytest.raises(ValueError, match=r"a.ndjson: line 2: _source must be an object"):
@@ -194,8 +194,54 @@ def test_no_event_of_the_published_sample_is_lost():
     assert int(log.click.sum()) + lost + found["repeated_clicks"] == len(clicks)
 
 
-def test_records_of_other_kinds_are_no_log(tmp_path):
+def test_every_dump_of_documents_is_read(tmp_path):
+    """Hits with _source, names before objects, responses, arrays; older names of fields."""
+    search = {"query_id": "s", "user_query": "tea", "query_response_object_ids": ["a", "b"]}
+    records = [search, event("click", "s", "b")]
+    hits = [{"_index": "ubi", "_id": str(i), "_source": record} for i, record in enumerate(records)]
+    response = {"took": 3, "hits": {"total": {"value": 2}, "hits": hits}}
+    files = {
+        "hits.ndjson": "\n".join(map(json.dumps, hits)),
+        "names.ndjson": "".join(f"ubi_log\t{json.dumps(record)}\n" for record in records),
+        "ids.ndjson": "".join(f"ubi\t7\t{json.dumps(hit)}\r\n" for hit in hits),
+        "texts.ndjson": "\n".join(
+            json.dumps(hit | {"_source": json.dumps(hit["_source"])}) for hit in hits
+        ),
+        "response.json": json.dumps(response),
+        "people.json": json.dumps(response, indent=2),
+        "array.json": json.dumps(hits),
+        "lines.json": "[\n" + ",\n".join(map(json.dumps, records)) + "\n]\n",
+        "mark.json": "\ufeff" + "\n".join(map(json.dumps, records)),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    sources = [tmp_path / name for name in files]
+    sources += [hits, [response], pd.DataFrame(hits), pl.DataFrame(hits), pd.json_normalize(hits)]
+    for source in sources:
+        assert rows_of(read_ubi(source)) == [("tea", "a", 1, False), ("tea", "b", 2, True)], source
+    newer = search | {"query_response_hit_ids": ["b", "a"]}
+    assert rows_of(read_ubi([newer, records[1]]))[0] == ("tea", "b", 1, True)
+    empty = search | {"query_response_hit_ids": []}
+    assert rows_of(read_ubi([empty, records[1]]))[1] == ("tea", "b", 2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"hits": {"hits": [{"_source": {"query_id": "s"}}]}}',
+            "the 1 searches show no documents",
+        ),
+        ('{"hits": {"hits": []}}', "nothing here is a search with a query_id"),
+        ('name\t{"query_id": \n', "line 1: not JSON"),
+        ('name {"query_id": "s"}\n', "line 1: not JSON"),
+        ('{"_source": "{"}\n', "line 1: _source is not JSON"),
+        ("[\n1\n]\n", "value 1: must be a JSON object, got 1"),
+        ('{"query_id": "s", "query_response_object_ids": 3}', "query_response_object_ids must be"),
+    ],
+)
+def test_records_of_other_kinds_are_named(tmp_path, text, message):
     path = tmp_path / "answer.json"
-    path.write_text(json.dumps({"hits": {"hits": [{"_source": {"query_id": "s"}}]}}))
-    with pytest.raises(ValueError, match="nothing here is a search with a query_id"):
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
         read_ubi(path)

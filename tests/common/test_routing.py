@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from rankwise import PairwiseELM, QueryGroups, RidgeRanker
 from rankwise.base import Ranker
 from rankwise.metrics import make_scorer, parse
-from rankwise.metrics.default import default_score
+from rankwise.metrics.default import mean_score
 from rankwise.selection.splits import QueryKFold
 from tests.common.estimators import QUERY_WEIGHTS, RANKERS, small
 
@@ -104,7 +104,7 @@ def test_grid_search_scores_are_the_default_score_of_each_fold(judged):
     for number, (train, test) in enumerate(cv.split(X, y, qid)):
         ranker = clone(pipeline).fit(X[train], y[train], qid=qid[train])
         groups = QueryGroups.from_qid(qid[test], len(test))
-        expected = default_score(y[test], ranker.predict(X[test]), groups)
+        expected = mean_score("nDCG@10", y[test], ranker.predict(X[test]), groups)
         got = search.cv_results_[f"split{number}_test_score"][0]
         assert got == pytest.approx(expected, abs=1e-12)
 

@@ -73,7 +73,7 @@ def test_files_have_the_same_codes(suffix, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("n_values", "n_rows", "is_kept"), [(255, 510, True), (256, 600, False), (100, 199, False)]
+    ("n_values", "n_rows", "is_kept"), [(255, 510, True), (400, 6000, True), (100, 199, False)]
 )
 def test_free_text_is_left_out_with_a_warning(n_values, n_rows, is_kept):
     text = [f"t{i % n_values}" for i in range(n_rows)]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import joblib
 import numpy as np
 import pytest
 
 from rankwise import compare
+from rankwise.selection import workers
 from tests.selection.helpers import Moody, graded_data, one_fold
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 
 
 def test_cells_run_on_the_cluster_and_resume_from_the_store(client, rng, tmp_path):
@@ -49,3 +52,31 @@ def test_a_cell_that_kills_its_worker_is_reported_and_the_rest_finishes(client, 
         "ridge": "done",
     }
     assert "its process was killed" in cells["dies"].message
+
+
+RELEASED = threading.Event()
+
+
+def close_its_worker(_):
+    worker = distributed.get_worker()
+    worker.loop.add_callback(worker.close)
+    RELEASED.wait()
+
+
+def test_a_cluster_that_loses_all_workers_ends_the_comparison(monkeypatch):
+    """Otherwise compare would wait for ever."""
+    monkeypatch.setattr(workers, "SECONDS_TO_RETURN", 0.1)
+    monkeypatch.setattr(workers, "_LONGEST_WAIT", 0.05)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        tasks = workers.run_all(close_its_worker, lambda: iter([1]), 2, lambda *_: "lost")
+        try:
+            with pytest.raises(RuntimeError, match="the cluster has had no worker for"):
+                list(tasks)
+        finally:
+            RELEASED.set()

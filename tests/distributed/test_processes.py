@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 
 import pytest
 
 distributed = pytest.importorskip("distributed")
-from rankwise.distributed import processes  # noqa: E402
+from rankwise.distributed import processes, tasks  # noqa: E402
 from rankwise.distributed.processes import run_ranks  # noqa: E402
+from rankwise.selection import workers  # noqa: E402
+from tests.distributed.deaths import armed  # noqa: E402
 
 
 @pytest.fixture
@@ -84,3 +89,52 @@ def test_without_a_nanny_the_error_says_so(threads, monkeypatch):
             run(threads, die_beside_one_that_waits)
     finally:
         RELEASED.set()
+
+
+def answer(number, parts):
+    return number, parts
+
+
+@pytest.mark.parametrize("moment", [1, 2], ids=["ports", "results"])
+def test_workers_that_die_between_a_task_and_its_gathering(client, monkeypatch, moment):
+    """Both at once, after Dask has said that their tasks are finished."""
+    calls = []
+
+    def gather_from_dead(client, futures, check):
+        calls.append(futures)
+        if len(calls) == moment:
+            assert all(future.status == "finished" for future in futures)
+            before = client.run(os.getpid, nanny=False)
+            for pid in before.values():
+                os.kill(pid, signal.SIGKILL)
+        return tasks.gather(client, futures, check)
+
+    armed(client, 0, str)  # wait for workers that died in an earlier test
+    monkeypatch.setattr(processes, "gather", gather_from_dead)
+    monkeypatch.setattr(tasks, "SECONDS_BETWEEN_CHECKS", 0.05)
+    before = client.nthreads().keys()
+    assert run(client, answer) == [(0, ("0",)), (1, ("1",))]
+    assert not before & client.nthreads().keys()
+    assert len(calls) == moment + 2
+
+
+def test_a_cluster_without_workers_is_an_error(threads, monkeypatch):
+    monkeypatch.setattr(tasks, "SECONDS_BETWEEN_CHECKS", 0.01)
+    monkeypatch.setattr(workers, "SECONDS_TO_RETURN", 0.1)
+    handles = tasks.Tasks(threads)
+    assert handles.results([handles.call(str, 1)]) == ["1"]
+    threads.cluster.scale(0)
+    while threads.nthreads():
+        time.sleep(0.01)
+    with pytest.raises(RuntimeError, match="the cluster has had no worker for 0 s"):
+        handles.results([handles.call(str, 2)])
+
+
+def time_out():
+    raise TimeoutError("of the task")
+
+
+def test_errors_of_tasks_are_raised_as_they_are(threads):
+    handles = tasks.Tasks(threads)
+    with pytest.raises(TimeoutError, match="of the task"):
+        handles.results([handles.call(time_out)])

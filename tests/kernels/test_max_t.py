@@ -33,23 +33,28 @@ def test_largest_t(rng):
     starts = np.array([0, 1, 30, 30, 70])  # a stratum of one query, one without any
     both = counted[:, :, None] & counted[:, None]
     gaps = np.where(both, values[:, :, None] - values[:, None], 0.0)
-    squares = (gaps**2).sum(0)
     strata = [slice(a, b) for a, b in pairwise(starts)]
     sizes = np.array([both[part].sum(0) for part in strata], dtype=float)
-    scale = rng.uniform(0.001, 0.01, (3, 3))
-    scale[0, 2] = np.nan
+    scale = rng.uniform(0.001, 0.01, (4, 3, 3))
+    base = sum(scale[g] * (gaps[part] ** 2).sum(0) for g, part in enumerate(strata))
+    base[0, 2] = np.nan
+    inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+    ratio, share = scale * inverse, inverse / (sizes > 0).sum(0)
     seeds = rng.integers(0, 2**63, 5).astype(np.uint64)
     maxima = np.empty(5)
     shifts, variances = rng.normal(0.0, 0.1, (5, 3)), rng.uniform(0.0, 0.02, 3)
-    largest_pair_t(values, counted, starts, squares, sizes, scale, shifts, variances, seeds, maxima)
+    largest_pair_t(values, counted, starts, base, ratio, share, shifts, variances, seeds, maxima)
     for seed, shift, found in zip(seeds, shifts, maxima, strict=True):
         flipped = gaps * signs(int(seed), 70)[:, None, None]
         expected = 0.0
         for i, j in ((0, 1), (1, 2)):
-            parts = zip(strata, sizes[:, i, j], strict=True)
-            sums = [(flipped[part, i, j].sum(), n) for part, n in parts if n > 0]
-            mean = np.mean([total / n for total, n in sums]) + shift[i] - shift[j]
-            error = scale[i, j] * (squares[i, j] - sum(total**2 / n for total, n in sums))
+            sums = [flipped[part, i, j].sum() for part in strata]
+            parts = [(g, total) for g, total in enumerate(sums) if sizes[g, i, j] > 0]
+            mean = np.mean([total / sizes[g, i, j] for g, total in parts]) + shift[i] - shift[j]
+            error = sum(
+                scale[g, i, j] * ((gaps[strata[g], i, j] ** 2).sum() - total**2 / sizes[g, i, j])
+                for g, total in parts
+            )
             error += variances[i] + variances[j]
             expected = max(expected, mean**2 / max(error, SMALLEST_ERROR * mean**2))
         np.testing.assert_allclose(found, expected)

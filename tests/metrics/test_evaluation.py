@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise.groups import QueryGroups
 from rankwise.metrics import UndefinedMeasureWarning, evaluate, make_scorer, parse
 from rankwise.metrics._table import MEASURES
-from rankwise.metrics.default import default_score, default_score_name
+from rankwise.metrics.default import default_score_name, mean_score
 from tests.metrics._cases import ragged
 
 SPECS = ["AP", "ndcg@10", "nDCG(gain='linear',empty=0)@3", "P@5"]
@@ -180,29 +180,56 @@ def test_scorer_turns_the_sign_where_smaller_is_better(rng):
     assert make_scorer("Misranking")(model, X, y) == -value
 
 
-def test_default_score_of_grades(rng):
+@pytest.mark.parametrize(
+    ("shift", "measure", "name"),
+    [
+        (0, None, "nDCG@10"),
+        (0, "nDCG@10", "nDCG@10"),
+        (0, "AP", "AP"),
+        (0, "Misranking", "1 - Misranking"),
+        (0, "MSD", "-MSD"),
+        (-5.0, None, "1 - Misranking"),
+        (0.5, "nDCG@10", "1 - Misranking"),  # the default of most rankers
+        (0.5, "ndcg@10", "1 - Misranking"),
+        (0.5, "nDCG(gain='linear')@5", "nDCG(gain='linear')@5"),
+        (-5.0, "nDCG(gain='linear')@5", "1 - Misranking"),  # has no value there
+        (0.5, "AP(rel=1.5)", "AP(rel=1.5)"),
+        (1e6, "nDCG@10", "1 - Misranking"),
+    ],
+)
+def test_measure_of_score(rng, shift, measure, name):
     y, f, qid = ragged(rng)
-    groups = QueryGroups.from_qid(qid, len(qid))
-    assert default_score_name(y) == "nDCG@10"
-    full = "nDCG(gain='exp2',discount='log2',empty='skip',ties='mean')@10"
-    assert default_score(y, f, groups) == pytest.approx(
-        evaluate(y, f, qid, [full])[full], rel=1e-14
-    )
+    assert default_score_name(y + shift, measure) == name
+    score = mean_score(name, y + shift, f, QueryGroups.from_qid(qid, len(qid)))
+    assert score == evaluate(y + shift, f, qid, name)[name]
+    assert str(parse(str(parse(name)))) == str(parse(name))
 
 
-@pytest.mark.parametrize("shift", [-5.0, 0.5, 1e6])
-def test_default_score_of_other_targets(rng, shift):
+def test_a_turned_loss_is_larger_if_it_is_better(rng):
     y, f, qid = ragged(rng)
-    groups = QueryGroups.from_qid(qid, len(qid))
-    assert default_score_name(y + shift) == "1 - Misranking"
-    wanted = 1 - evaluate(y, f, qid, ["Misranking"])["Misranking"]
-    assert default_score(y + shift, f, groups) == pytest.approx(wanted, rel=1e-14)
+    losses = evaluate(y, f, qid, ["MAE", "Misranking"])
+    turned = evaluate(y, f, qid, ["-MAE", "1 - Misranking", "1-mae"])
+    assert turned["-MAE"] == -losses["MAE"]
+    assert turned["1 - Misranking"] == 1 - losses["Misranking"]
+    assert turned["1-mae"] == 1 - losses["MAE"]
+    assert turned.measures["1 - Misranking"].bounds == (0, 1)
+    assert turned.measures["-MAE"].reads_labels
+    for spec in ("-nDCG@10", "1 - AP", "-Unjudged@5"):
+        with pytest.raises(ValueError, match="must negate a loss"):
+            parse(spec)
 
 
-def test_default_score_is_finite_where_nothing_can_be_scored():
+@pytest.mark.parametrize("y", [[0.0, 0.0, 0.0], [3.0, 3.0, 1.0]])
+def test_the_score_of_rows_without_information_is_nan(y):
+    name = "nDCG@10" if not any(y) else "1 - Misranking"
     groups = QueryGroups.from_qid([1, 1, 2], 3)
-    for y in ([0.0, 0.0, 0.0], [-1.0, -1.0, 3.0], [0.5, 0.5, 0.5]):
-        assert default_score(np.array(y), np.array([3.0, 1.0, 2.0]), groups) == 1.0
+    for weight in (None, np.ones(3)):
+        with pytest.warns(
+            UndefinedMeasureWarning, match=f"score is NaN: no query counts for {name}"
+        ):
+            assert np.isnan(
+                mean_score(name, np.array(y), np.array([3.0, 1.0, 2.0]), groups, weight)
+            )
 
 
 def test_weights_repeat_rows_and_zero_drops_them(rng):
@@ -210,15 +237,20 @@ def test_weights_repeat_rows_and_zero_drops_them(rng):
     groups = QueryGroups.from_qid(qid, len(qid))
     kept = rng.random(len(y)) < 0.7
     rest = QueryGroups.from_qid(qid[kept], int(kept.sum()))
-    for target in (y, y - 0.5):
-        dropped = default_score(target, f, groups, kept.astype(float))
-        assert dropped == pytest.approx(default_score(target[kept], f[kept], rest), rel=1e-14)
+    for name in ("nDCG@10", "1 - Misranking", "-MAE"):
+        dropped = mean_score(name, y, f, groups, kept.astype(float))
+        assert dropped == pytest.approx(mean_score(name, y[kept], f[kept], rest), rel=1e-14)
     query_weight = rng.integers(1, 4, groups.n_queries).astype(float)
     values = parse("nDCG@10").per_query(y, f, groups)
     counted = ~np.isnan(values)
     wanted = np.average(values[counted], weights=query_weight[counted])
-    weighted = default_score(y, f, groups, query_weight[groups.codes()])
+    weighted = mean_score("nDCG@10", y, f, groups, query_weight[groups.codes()])
     assert weighted == pytest.approx(wanted, rel=1e-14)
+    weight = rng.integers(0, 4, len(y)).astype(float)
+    copies = np.repeat(np.arange(len(y)), weight.astype(int))
+    one = mean_score("-MAE", y, f, QueryGroups.single(len(y)), weight)
+    repeated = mean_score("-MAE", y[copies], f[copies], QueryGroups.single(len(copies)))
+    assert one == pytest.approx(repeated, rel=1e-14)
 
 
 # Class names ------------------------------------------------------------------------------------

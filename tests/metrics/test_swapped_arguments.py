@@ -1,9 +1,13 @@
 """Judgements in the place of a run, and a run in the place of judgements.
 
-What says of itself what it is is refused by every function; of the rest nothing is guessed.
+What says of itself what it is is refused by every function. Of the rest nothing is guessed: what
+can be read both ways is refused, too.
 """
 
 from __future__ import annotations
+
+import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +17,13 @@ import pytest
 from rankwise import RankingData, evaluate
 from rankwise.datasets import Qrels, judge
 from rankwise.fusion import as_run, fuse, fusion_table
-from rankwise.selection import compare, evaluate_systems
+from rankwise.selection import (
+    bias_by_rank,
+    compare,
+    difference_bounds,
+    evaluate_systems,
+    next_judgements,
+)
 from rankwise.text import read_judgements
 
 JUDGED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d1", 1), ("q2", "d3", 0)]
@@ -121,10 +131,106 @@ def test_judgements_are_not_taken_for_a_run(judgements, tmp_path):
         compare({"a": judged}, _judged_rows(), cv=2)
 
 
-def test_what_cannot_be_told_is_taken_as_it_stands():
-    """Whole numbers under a name that both use: grades as BEIR names them, or scores."""
-    assert evaluate(_frame(JUDGED, "score"), _frame(FOUND, "score"), "AP")["AP"] == 1.0
-    assert evaluate(_mapping(JUDGED), _mapping(FOUND), "AP")["AP"] == 1.0
-    ranked = _frame(JUDGED, "relevance", "rank", "score")  # a run with its grades beside it
+def test_a_run_with_its_grades_beside_it_is_both():
+    ranked = _frame(JUDGED, "relevance", "rank", "score")
     assert isinstance(read_judgements(ranked), Qrels)
     assert as_run(ranked).scores.tolist() == [0, 1, 2, 3]
+
+
+# Whole numbers of which nothing says whether they are grades -------------------------------------
+
+QRELS = {"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 1, "d4": 0}}
+RUN = {"q1": {"d1": 1.0, "d2": 2.0}, "q2": {"d3": 3.0, "d4": 1.0}}
+FRACTIONS = {"q1": {"d1": 1.5, "d2": 2.0}, "q2": {"d3": 3.0, "d4": 1.0}}
+LARGE = {"q1": {"d1": 1500, "d2": 2000}, "q2": {"d3": 3000, "d4": 10}}
+
+
+def frame_of(lists, values="score"):
+    return _frame([(q, d, s) for q, answer in lists.items() for d, s in answer.items()], values)
+
+
+def file_of(lists, path, values="score"):
+    frame_of(lists, values).to_csv(path, sep="\t", index=False)
+    return path
+
+
+FORMS = {
+    "mappings": lambda lists, path: lists,
+    "integers": lambda lists, path: {
+        q: {d: int(s) for d, s in a.items()} for q, a in lists.items()
+    },
+    "pandas": lambda lists, path: frame_of(lists),
+    "polars": lambda lists, path: pl.DataFrame(frame_of(lists)),
+    "file": file_of,
+    "path as text": lambda lists, path: str(file_of(lists, path)),
+    "list": lambda lists, path: [{q: a} for q, a in lists.items()],
+    "JSON": lambda lists, path: json.loads(json.dumps(lists)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("function", [evaluate, judge, partial(evaluate, judge=QRELS)])
+def test_whole_numbers_can_be_read_both_ways(function, form, tmp_path):
+    make = FORMS[form]
+    run, qrels = make(RUN, tmp_path / "run.tsv"), make(QRELS, tmp_path / "qrels.tsv")
+    for first, second in ((qrels, run), (run, qrels)):
+        with pytest.raises(ValueError, match=r"can be read both ways.*The run comes first here"):
+            function(first, second)
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels"),
+    [
+        (FRACTIONS, QRELS),
+        (LARGE, QRELS),  # no grades
+        (as_run(RUN), QRELS),
+        (RUN, read_judgements(QRELS)),
+        (RUN, frame_of(QRELS, "relevance")),
+        ({q: {"hits": {"hits": [{"_id": d, "_score": s} for d, s in a.items()]}}
+          for q, a in RUN.items()}, QRELS),
+    ],
+)  # fmt: skip
+def test_one_way_is_read_as_before(run, qrels):
+    expected = evaluate(as_run(run), read_judgements(qrels), "AP")["AP"]
+    assert evaluate(run, qrels, "AP")["AP"] == expected
+    assert len(judge(run, qrels)) == 4
+
+
+def test_names_of_arguments_decide():
+    assert evaluate(y=RUN, scores=QRELS, measures="AP")["AP"] == 0.75
+    assert evaluate(RUN, scores=QRELS, measures="AP")["AP"] == 0.75
+    assert len(judge(run=RUN, qrels=QRELS)) == len(judge(RUN, qrels=QRELS)) == 4
+
+
+def test_files_of_known_formats(tmp_path):
+    trec_run, trec_qrels = tmp_path / "a.run", tmp_path / "a.qrels"
+    trec_run.write_text(_text(FOUND, "{0} Q0 {1} {3} {2} t"))
+    trec_qrels.write_text(_text(JUDGED, "{0} 0 {1} {2}"))
+    table = tmp_path / "qrels.tsv"
+    _frame(JUDGED, "score").to_csv(table, sep="\t", index=False)
+    for run in (trec_run, _mapping(FOUND)):
+        assert evaluate(run, trec_qrels, "AP")["AP"] == 0.75
+    assert evaluate(trec_run, table, "AP")["AP"] == 0.75
+    with pytest.raises(ValueError, match="run"):
+        evaluate(trec_qrels, trec_run, "AP")
+
+
+def test_systems_have_names():
+    """A mapping of systems is one level deeper than judgements."""
+    systems = {"a": RUN, "b": FRACTIONS}
+    for function in (evaluate_systems, difference_bounds, next_judgements):
+        function(systems, QRELS)
+        with pytest.raises(TypeError, match=r"must have a mapping, got int.*swapped"):
+            function(QRELS, systems)
+    bias_by_rank(systems, QRELS, QRELS)
+    with pytest.raises((TypeError, ValueError), match=r"[Pp]ass the run first"):
+        bias_by_rank(QRELS, systems, QRELS)
+
+
+def test_rows_are_not_runs():
+    frame = pd.DataFrame({"y": [1, 0]})
+    assert evaluate(frame["y"], [2, 1], None, "AP")["AP"] == 1
+    assert evaluate(frame, [2, 1], None, "AP")["AP"] == 1
+    assert evaluate([1, 0], [2, 1], None, "AP")["AP"] == 1
+    data = RankingData(np.zeros((2, 1)), np.array([1.0, 0.0]), ["q1", "q1"], ["d1", "d2"])
+    assert evaluate({"q1": {"d1": 1, "d2": 2}}, data, "AP")["AP"] == 0.5

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.preference_coverage import SmallBoard, count_false_claims
 from scipy import stats
@@ -68,11 +70,37 @@ def test_published_errors_have_no_floor():
 
 def test_few_clusters_are_warned_of():
     pairs = [("a", "b"), ("b", "a"), ("a", "b")] * 4
-    said = r"clusters count as 4\.0 equal ones.*Pass more annotators"
+    said = r"clusters 'cluster0' count as 4\.0 equal ones, too few for 2 items.*About 7 would do"
     with pytest.warns(UserWarning, match=said):
         PairwisePreferences().fit(pairs, [1, 1, 0.5] * 4, clusters=np.repeat(np.arange(4), 3))
     pairs += [("b", "a"), ("a", "b"), ("b", "a")]
     PairwisePreferences().fit(pairs, [1, 1, 0.5] * 5, clusters=np.repeat(np.arange(5), 3))
+
+
+@pytest.mark.parametrize("kind", ["pairs", "orders"])
+def test_the_variable_with_too_few_levels_for_many_items_is_named(rng, kind):
+    """13 prompts for 59 items make every interval 1-59, which is not the items' fault."""
+    n, m = 3000, 59
+    items = np.array([f"item{i:02}" for i in range(m)])
+    first = rng.integers(0, m, n)
+    second = (first + rng.integers(1, m, n)) % m
+    judge, prompt = rng.integers(0, 200, n), rng.integers(0, 13, n)
+    if kind == "pairs":
+        clusters = pd.DataFrame({"judge": judge, "prompt": prompt})
+        fit = partial(
+            PairwisePreferences().fit, items[np.stack([first, second], axis=1)],
+            rng.integers(0, 2, n).astype(float),
+        )  # fmt: skip
+    else:
+        orders = [[items[a], items[b]] for a, b in zip(first, second, strict=True)]
+        clusters = pd.DataFrame({"judge": judge, "prompt": prompt})
+        fit = partial(PlackettLuce().fit, orders)
+    said = r"clusters 'prompt' count as \d+\.\d equal ones, too few for 59 items.*About \d+ would"
+    with pytest.warns(UserWarning, match=said):
+        fit(clusters=clusters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(clusters=clusters[["judge"]])
 
 
 def draw_equal(rng, m, n):

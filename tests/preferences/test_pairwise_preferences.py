@@ -64,6 +64,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:clusters .* count as")
 @pytest.mark.parametrize(("ties", "order", "q", "alpha"), CASES)
 def test_estimates_and_covariances_are_those_of_the_definition(ties, order, q, alpha):
     games = make_games(3, n_covariates=q)
@@ -114,6 +115,7 @@ def test_estimates_and_covariances_are_those_of_the_definition(ties, order, q, a
     assert 4 < expected < 10
 
 
+@pytest.mark.filterwarnings("ignore:clusters .* count as")
 def test_two_ways_of_clustering_add_and_subtract():
     games = make_games(5, n=80)
     pairs, outcomes, others = arrays(games)

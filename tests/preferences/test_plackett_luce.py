@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -332,3 +333,17 @@ def test_only_ascii_blanks_separate_items(tmp_path):
 def test_what_holds_no_orders_is_named(given):
     with pytest.raises(TypeError, match=f"orders must be lists of items, got {given}"):
         PlackettLuce().fit(given)
+
+
+def test_a_penalty_that_puts_items_tied_for_first_below_the_next_is_warned_of():
+    with pytest.warns(UserWarning, match="alpha=1 puts a, b below items that no order"):
+        model = PlackettLuce(alpha=1.0).fit(["a = b > c > d > e"])
+    assert model.strengths_[:3].round(3).tolist() == [0.268, 0.268, 0.304]
+    ranks = model.rank_intervals()
+    assert (ranks.low <= ranks.rank).all()
+    assert (ranks.rank <= ranks.high).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lower = PlackettLuce(alpha=0.1).fit(["a = b > c > d > e"])
+        PlackettLuce(alpha=1.0).fit(["a > b > c", "b > c"])
+    assert lower.strengths_[:3].round(3).tolist() == [1.543, 1.543, 0.76]

@@ -80,3 +80,12 @@ def test_mean_scaled_penalties_and_widths_are_chosen_parameters(rng):
     assert tuned.notes[0] == "no validation part: lam by cross-validation over training queries"
     assert {"lam", "gamma"} == set(tuned.search[0]["params"])
     assert len(tuned.search) == 2 * len(np.unique([s["params"]["lam"] for s in tuned.search]))
+
+
+def test_values_that_a_measure_does_not_tell_apart():
+    search = [{"params": {"C": 10.0**k}, "score": 0.5} for k in range(5)]
+    told = "C = 1 is the first of 5 values tried, which the measure does not tell apart"
+    assert edge_notes({"C": 1.0}, search) == [told]
+    assert edge_notes({"C": 1.0}, search[:4]) == []
+    search[3]["score"] = 0.6
+    assert edge_notes({"C": 1000.0}, search) == []

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 import rankwise
-from rankwise.datasets import IgnoredColumnsWarning, Run
+from rankwise.datasets import Run
 from rankwise.metrics import evaluate
 from rankwise.metrics.significance import compare_to_baseline
 from rankwise.report import write_report
@@ -146,15 +146,19 @@ def test_given_scores_are_not_kept(data, tmp_path):
     assert np.nanmean(values) == pytest.approx(np.nanmean(expected.per_query["nDCG@10"]))
 
 
-def test_a_score_column_of_a_frame_is_no_feature_unless_it_is_named(data):
+def test_a_score_column_of_a_frame_is_a_feature_unless_it_is_ignored(data):
     frame = pd.DataFrame(data.X, columns=data.feature_names).assign(label=data.y, qid=data.qid)
     rankers = {"now": "column:x1", "ridge": "ridge"}
-    with pytest.warns(IgnoredColumnsWarning, match="not used as features: x1"):
-        board = rankwise.compare(rankers, frame, cv=2, measures="AP")
-    assert board.fold_infos[0].n_features == data.n_features - 1
-    features = data.feature_names
-    board = rankwise.compare(rankers, frame, cv=2, measures="AP", features=features)
+    board = rankwise.compare(rankers, frame, cv=2, measures="AP")
     assert board.fold_infos[0].n_features == data.n_features
+    assert "Column x1 is also a feature of the other rankers; leave it out with" in str(board)
+    whole = board.per_query()
+    for given in (frame, data):
+        board = rankwise.compare(rankers, given, cv=2, measures="AP", ignore=["x1"])
+        assert board.fold_infos[0].n_features == data.n_features - 1
+        assert "Columns that are not features: x1 (ignored)." in str(board)
+        np.testing.assert_array_equal(board.per_query()["now"], whole["now"])
+        assert (board.per_query()["ridge"] != whole["ridge"]).any()
     expected = evaluate(data.y, data.X[:, 1], data.qid, "AP")
     assert np.nanmean(board.per_query()["now"]) == pytest.approx(
         np.nanmean(expected.per_query["AP"])

@@ -191,9 +191,112 @@ def test_missing_values_follow_a_rule():
             leaderboard(WIDE, missing=wrong)
     users = table.assign(user=[1, 1, 2, 2, 3, 3])
     board = leaderboard(users, missing="pairs", cluster="user")
-    means = users.groupby("user")[["new", "old", "mid"]].mean()
     rows = {row["ranker"]: row["mean"] for row in board.rows()}
-    assert rows == pytest.approx(means.mean().to_dict())
+    assert rows["mid"] == pytest.approx(users.groupby("user")["mid"].mean().mean())
+
+
+def newcomer():
+    """Case 32: one system was not run on the hard tasks; on the easy ones it loses every time."""
+    hard, easy = 0.2 + 0.01 * np.arange(10), 0.8 + 0.01 * np.arange(10)
+    veteran = np.concatenate([hard, easy])
+    new = np.where(np.arange(20) < 10, math.nan, veteran - 0.05 - 0.001 * (np.arange(20) % 3))
+    return {"new": new, "old": veteran - 0.1 - 0.002 * (np.arange(20) % 4), "veteran": veteran}
+
+
+def test_units_that_a_system_lacks_make_it_no_better(tmp_path):
+    scores = newcomer()
+    frame = pd.DataFrame({"task": [f"t{u:02}" for u in range(20)], **scores})
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    board = leaderboard(tmp_path / "scores.csv", missing="pairs", baseline="veteran")
+    rows = board.rows()
+    assert [row["ranker"] for row in rows] == ["veteran", "new", "old"]
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert board.best == "veteran"
+    assert rows[1]["mean"] > rows[0]["mean"]
+    assert rows[1]["adjusted_mean"] < rows[0]["adjusted_mean"] == pytest.approx(rows[0]["mean"])
+    assert rows[1]["diff"] < 0
+    assert rows[1]["separable"]
+    assert [row["rank_low"] for row in rows] == [row["rank_high"] for row in rows] == [1, 2, 3]
+    assert board.to_dict()["rows"][0]["ranker"] == "veteran"
+    assert "adjusted: mean of score over the units of all systems" in str(board)
+    for form in ("markdown", "latex", "csv"):
+        text = board.to_table(form)
+        assert text.index("veteran") < text.index("new")
+        assert "adjusted" in text
+    assert "adjusted" not in str(leaderboard(scores, missing="drop"))
+    worse = leaderboard({n: 1 - v for n, v in scores.items()}, missing="pairs",
+                        greater_is_better=False)  # fmt: skip
+    assert worse.best == "veteran"
+
+
+def test_hard_units_of_a_cluster_that_a_system_lacks_make_it_no_better():
+    scores = newcomer()
+    rows = [
+        {"system": name, "unit": f"u{u}", "score": value, "user": f"user{u % 10}"}
+        for name, values in scores.items()
+        for u, value in enumerate(values)
+    ]
+    board = leaderboard(pd.DataFrame(rows), cluster="user", missing="pairs")
+    assert [row["ranker"] for row in board.rows()] == ["veteran", "new", "old"]
+
+
+def test_tests_that_contradict_each_other_rank_nothing():
+    """Each of three systems beats the next on the units of both: a circle."""
+    scores = {name: np.full(60, math.nan) for name in "abc"}
+    noise = np.random.default_rng(1).normal(0, 0.01, 60)
+    for part, (winner, loser) in enumerate(["ab", "bc", "ca"]):
+        rows = slice(20 * part, 20 * part + 20)
+        scores[winner][rows], scores[loser][rows] = 0.6, 0.5 + noise[rows]
+    board = leaderboard(scores, missing="pairs")
+    assert [(row["rank_low"], row["rank_high"]) for row in board.rows()] == [(1, 3)] * 3
+
+
+OPTIONS = {
+    "missing": ["pairs", "drop", 0.3],
+    "groups": [{}, {"stratum": "group"}, {"cluster": "group"}],
+    "runs": [1, 3],
+    "test": [{"test": "t"}, {"test": "wilcoxon"}, {"test": "t", "correction": "holm"},
+             {"test": "randomisation", "correction": "bonferroni"}],
+    "confidence": [0.5, 0.95],
+    "values": ["ties", "hard", "chance"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_a_position_lies_in_its_interval_of_ranks(seed):
+    rng = np.random.default_rng(seed)
+    drawn = {name: options[rng.integers(len(options))] for name, options in OPTIONS.items()}
+    runs = drawn["runs"] if drawn["test"] == {"test": "t"} else 1
+    n, k = 24, 5
+    level = np.repeat([0.2, 0.8], n // 2)[:, None, None]
+    values = level + 0.04 * np.arange(k)[:, None] + 0.1 * rng.standard_normal((n, k, runs))
+    if drawn["values"] == "ties":
+        values = np.round(values, 1)
+    values[rng.random((n, k)) < 0.2] = math.nan
+    if drawn["values"] == "hard":  # the worst systems were run on the easy units
+        values[: n // 2 - 3, :2] = math.nan
+    rows = [
+        {"system": f"s{s}", "unit": f"u{u}", "score": values[u, s, r], "seed": r,
+         "group": "large" if u % 8 < 5 else f"g{u % 8}"}
+        for u in range(n) for s in range(k) for r in range(runs)
+    ]  # fmt: skip
+    if drawn["groups"].get("cluster"):
+        rows = [row | {"group": row["unit"][:2]} for row in rows]
+    frame = pd.DataFrame(rows)
+    try:
+        board = leaderboard(
+            frame, missing=drawn["missing"], confidence=drawn["confidence"],
+            run="seed" if runs > 1 else None, unit="unit", **drawn["groups"], **drawn["test"],
+        )  # fmt: skip
+    except ValueError as error:
+        assert "missing='drop' leaves" in str(error)
+        return
+    found = board.rows()
+    for number, row in enumerate(found, start=1):
+        assert row["rank"] == number
+        assert row["rank_low"] <= number <= row["rank_high"], drawn
+        if row["separable"]:
+            assert row["diff"] < 0
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "n/a", "NaN", "null", "None", "-", "–", " "])
@@ -206,7 +309,7 @@ def test_cells_without_a_value(cell, tmp_path):
 REFUSED = {
     "text": ("task,a,b\nx,1,2\ny,high,3\n", "line 3: 'high' in column 'a' is not a finite number"),
     "infinite": ("task,a,b\nx,1,2\ny,inf,3\n", "line 3: 'inf' in column 'a'"),
-    "too few fields": ("task,a,b\nx,1,2\ny,1\n", "line 3: expected 3 fields"),
+    "too few fields": ("task,a,b\nx,1,2\ny,1\n", "line 3: expected 3 columns"),
     "unit twice": ("task,a,b\nx,1,2\nx,1,3\n", "line 3: 'x' occurs before"),
     "system twice": ("model,t1,t2\nm,1,2\nm,1,3\n", "column 'model' names systems more than once"),
     "value of another name": (
@@ -420,13 +523,18 @@ def test_tables_for_papers_show_the_baseline(rng):
 
 def test_a_gate_that_compares_nothing_does_not_pass(tmp_path):
     scores = {"base": [1.0, 2.0, 3.0, math.nan], "new": [math.nan, math.nan, math.nan, 1.0]}
+    with pytest.raises(ValueError, match="'new' and 'base' have none in common, also not through"):
+        leaderboard(scores, baseline="base", missing="pairs")
+    scores["link"] = [1.0, 2.0, 2.5, 1.5]
     board = leaderboard(scores, baseline="base", missing="pairs")
     for margin in (None, 0.1):
         with pytest.raises(ValueError, match="new cannot be compared with the baseline base by"):
             find_regressions(board, margin=margin)
-    assert board.rows()[1]["against_baseline"]["score"]["diff"] is None
+    rows = {row["ranker"]: row for row in board.rows()}
+    assert rows["new"]["against_baseline"]["score"]["diff"] is None
     assert "new      " in str(board)
-    assert board.to_table("markdown").splitlines()[3].endswith("| – |")
+    lines = [line for line in board.to_table("markdown").splitlines() if "new" in line]
+    assert lines[0].endswith("| – |")
     assert write_report(board, tmp_path / "r.html").stat().st_size > 0
     equal = leaderboard({"base": [1.0, 2.0, 3.0], "new": [1.0, 2.0, 3.0]}, baseline="base")
     assert find_regressions(equal) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +63,23 @@ def test_numpy_reports_a_short_write_in_those_words():
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_packing_names_the_array_that_does_not_fit(rng, monkeypatch):
+def test_folds_that_cannot_be_packed_are_sent_as_they_are(rng, monkeypatch, tmp_path):
     def save(path, *arguments, **keywords):
+        Path(path).write_bytes(b"begun")
         raise OSError(SHORT)
 
     monkeypatch.setattr(parcel, "_LARGE", 1)
-    monkeypatch.setattr(np, "save", save)
-    with Parcels() as parcels, pytest.raises(OSError, match="Free some space") as caught:
-        parcels.pack(one_fold(rng))
-    assert Path(caught.value.filename).name == "0.npy"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    fold = one_fold(rng)
+    with Parcels() as parcels:
+        packed = parcels.pack(fold)
+        assert packed.open() is not fold
+        monkeypatch.setattr(np, "save", save)
+        assert parcels.pack(fold) is fold
+        assert len([*tmp_path.glob("*/*/*")]) == len([*packed.folder.iterdir()])
+        packed.remove()
+        monkeypatch.undo()
+    assert not [*tmp_path.iterdir()]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with Parcels() as parcels:
+        assert parcels.pack(fold) is fold

@@ -149,32 +149,6 @@ def _check_agreement(
     return classes
 
 
-def rank_distances(
-    y: ArrayLike, predicted: NDArray[Any], classes: NDArray[Any]
-) -> NDArray[np.int64]:
-    """Number of ranks between label and prediction, row by row.
-
-    Ranks are counted over ``classes``. If the classes are numbers, other labels of ``y`` are
-    counted too.
-
-    Raises
-    ------
-    ValueError
-        If a label of ``y`` is missing or, with declared classes or text, not among these.
-    """
-    labels = _present_labels(y, len(predicted), "y")
-    known = set(classes.tolist())
-    ranks = classes.tolist()
-    new = sorted({value for value in labels.tolist() if value not in known}, key=str)
-    if new:
-        if not _sort(ranks, new) or list_declared_classes(y) is not None:
-            raise ValueError(f"y must hold classes of the fit, got {new[0]!r}. Classes: {ranks}.")
-        ranks = np.unique(np.concatenate([classes, np.asarray(new, dtype=labels.dtype)])).tolist()
-    rank_of = {value: rank for rank, value in enumerate(ranks)}
-    rows = zip(labels.tolist(), predicted.tolist(), strict=True)
-    return np.fromiter((abs(rank_of[a] - rank_of[b]) for a, b in rows), np.int64, len(labels))
-
-
 def class_positions(
     y: ArrayLike, classes: NDArray[Any], n_samples: int, *, name: str = "y"
 ) -> Float64Array:

@@ -59,3 +59,14 @@ def order_of_labels(y: Float64Array) -> str:
     if direction == 0 or log_chance > RARE:
         return ""
     return "ascending" if direction > 0 else "descending"
+
+
+def are_whole(y: Float64Array) -> bool:
+    """Whether all labels are integers from 0 on."""
+    return bool((y >= 0).all() and (y == np.floor(y)).all())
+
+
+def middle_label(y: Float64Array) -> float | None:
+    """Label from which on rows may be called relevant if all are at rel=1; None for one label."""
+    labels = np.unique(y)
+    return None if len(labels) < 2 else float(labels[len(labels) // 2])

@@ -31,6 +31,7 @@ class ColumnOptions:
     features: str | None = None
     doc_id: str | None = None
     sample_weight: str | None = None
+    ignore: str | None = None
     sep: str | None = None
     one_query: bool = False
     score_columns: tuple[str, ...] = ()
@@ -40,11 +41,13 @@ class ColumnOptions:
     @property
     def words(self) -> dict[str, Any]:
         """Arguments of ``read_table`` that were given."""
-        given: dict[str, Any] = {name: value for name in _NAMED if (value := getattr(self, name))}
+        named = (*_NAMED, "ignore")
+        given: dict[str, Any] = {name: value for name in named if (value := getattr(self, name))}
         if self.one_query and self.qid is None:
             given["qid"] = False
-        if self.features is not None:
-            given["features"] = split_list(self.features)
+        for name in ("features", "ignore"):
+            if name in given:
+                given[name] = split_list(given[name])
         if self.sep == "\\t":
             given["sep"] = "\t"
         if self.score_columns:
@@ -59,6 +62,14 @@ class ColumnOptions:
         """Options that read the same columns as categories as in a table that was read before."""
         names, numbers = table.feature_names or [], table.categories or {}
         return replace(self, categories=tuple(names[j] for j in numbers))
+
+    def check_ignored(self, table: RankingData) -> None:
+        """Raise UsageError if columns to ignore have no names, by which to predict."""
+        if self.ignore is not None and not {*split_list(self.ignore)} <= {*table.left_out}:
+            raise UsageError(
+                f"--ignore leaves columns out by name, but those of {table.name or 'DATA'} have "
+                "none. Convert it to CSV, or drop the option."
+            )
 
     @property
     def options(self) -> str:
@@ -116,6 +127,13 @@ _OPTIONS = {
             help="Column of the weights of rows in tables (default: sample_weight, if present).",
         ),
     ],
+    "ignore": Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Columns that are not features, such as scores of the system in production.",
+        ),
+    ],
     "sep": Annotated[
         str | None,
         typer.Option(
@@ -143,7 +161,7 @@ def read_unjudged(text: str | None) -> float | str | None:
 
 
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --label, --qid, --features, --doc-id, --sample-weight, --sep and --one-query.
+    """Add --label, --qid, --features, --doc-id, --sample-weight, --ignore, --sep, --one-query.
 
     The command receives their values as its parameter ``columns``.
     """

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankwise.cli._arguments import split_list
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
 from rankwise.cli._errors import UsageError, usage
 from rankwise.cli._files import (
@@ -103,6 +104,7 @@ def load_training(
             loaded, own = fold.train, fold.vali
         else:
             own = None
+        columns.check_ignored(loaded)
         if not loaded.n_features:
             raise UsageError(
                 f"{data_name(data)} has no features, only labels, queries or ids of documents. "
@@ -145,7 +147,31 @@ def load_table(
             f"{data[0]} has folds, but a single table is needed. Name {name}:all or a part of a "
             f"fold, such as {name}:1:test."
         )
+    columns.check_ignored(loaded)
     return loaded
+
+
+def ignore_columns(loaded: Any, columns: ColumnOptions, data: Sequence[str]) -> Any:
+    """Loaded data without the columns of --ignore, which tables were read without.
+
+    In LETOR text, they are named by their numbers in the file, from 0 or 1.
+    """
+    from rankwise.selection.splits import leave_out
+
+    if columns.ignore is None:
+        return loaded
+    first = loaded if _is_table(loaded) or hasattr(loaded, "train") else loaded[0]
+    table = first if _is_table(first) else first.train
+    names = split_list(columns.ignore)
+    if first_index_of(table, data) == 0:
+        beyond = [n for n in names if not n.isdecimal() or int(n) >= table.n_features]
+        if beyond:
+            raise UsageError(
+                f"--ignore {beyond[0]} must name columns of {data[0]}, which are 0 to "
+                f"{table.n_features - 1}."
+            )
+        names = [str(int(name) + 1) for name in names]
+    return leave_out(loaded, names)
 
 
 def _load(

@@ -19,7 +19,7 @@ FORMATS = ("table", "ubi", "yandex")
 
 # Roles that a table with one row per list gives in several columns, and those that it may lack.
 _IN_SEVERAL = ("doc", "click")
-_MAY_LACK = ("session", "user", "weight", "time", "propensity", "arm")
+_MAY_LACK = ("session", "user", "weight", "time", "propensity", "list_propensity", "arm")
 
 
 def _column(option: str, role: str, what: str) -> Any:
@@ -42,7 +42,11 @@ _ROLES = {
     "user": ("user", "users"),
     "weight": ("weight", "weights"),
     "time": ("time", "times"),
-    "propensity": ("propensity", "probabilities of the logging system"),
+    "propensity": ("propensity", "probabilities of the logging system at this place"),
+    "list_propensity": (
+        "list_propensity",
+        "probabilities of the list, or of each row given those above",
+    ),
     "arm": ("arm", "arms or teams"),
 }
 _OPTIONS: dict[str, tuple[Any, Any]] = {

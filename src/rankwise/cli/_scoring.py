@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ from rankwise.checks.named_columns import frame_for
 from rankwise.checks.row_errors import RowError
 from rankwise.cli._columns import ColumnOptions
 from rankwise.cli._data import load_table
+from rankwise.cli._errors import UsageError
 from rankwise.cli._files import (
     are_numbers,
     are_tables,
@@ -31,6 +33,7 @@ from rankwise.streams.cutter import join_ids
 from rankwise.streams.row_stream import CHUNK_ROWS, table_stream
 from rankwise.streams.stream_sources import Chunk
 from rankwise.streams.text_files import UnjudgedLetor
+from rankwise.trees.column_table import warn_of_unknown
 from rankwise.typing import join_rows
 
 
@@ -57,6 +60,10 @@ def chunks_to_score(
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
     columns = replace(columns, categories=tuple(text_columns_of(estimator)))
+    if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns)):
+        raise UsageError(
+            f"--ignore leaves columns out by name, but those of {data[0]} have none. Drop it."
+        )
     if len(data) == 1 and not exists(data[0]):
         return _slices(load_table(data, n_features, columns))
     if are_tables(data, columns):
@@ -98,8 +105,11 @@ def predict_rows(
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
+    known = {name: {*map(str, v.tolist())} for name, v in text_columns_of(estimator).items()}
+    unknown: dict[str, str] = {}
     row = 0
     for chunk in chunks:
+        _find_unknown(chunk.X, known, unknown)
         X = frame_for(estimator, chunk.X, names)  # chunks have the columns of the model
         try:
             if classes:
@@ -113,6 +123,22 @@ def predict_rows(
             raise ValueError(f"{where}{error}") from None
         yield ChunkPrediction(values, chunk.qid, chunk.doc_ids, row)
         row += chunk.n_rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warn_of_unknown([
+            f"{name!r} holds {unknown[name]!r} and the like, not {min(known[name])!r}"
+            for name in known if name in unknown
+        ])  # fmt: skip
+
+
+def _find_unknown(X: Any, known: dict[str, set[str]], unknown: dict[str, str]) -> None:
+    """Take columns with a known category out of ``known``; ``unknown`` has an example of others."""
+    for name in [*known] if hasattr(X, "column_names") else []:
+        for value in X.column(name).unique().to_pylist():
+            if value in known.get(name, ()):
+                del known[name]
+            elif value is not None:
+                unknown.setdefault(name, value)
 
 
 def join_chunk_rows(chunks: Sequence[Chunk]) -> Any:

@@ -18,7 +18,7 @@ from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
-from rankwise.cli._errors import FAILED, UsageError, one_line, say
+from rankwise.cli._errors import FAILED, UsageError, echo, one_line, say
 from rankwise.cli._lines import Part, parts_of, place_bad_value
 from rankwise.cli._named_entries import (
     DEFAULT,
@@ -130,7 +130,7 @@ def compare(
     Parameters are chosen on validation parts only. The last line is the path of the report.
     """
     from rankwise._registry import REGISTRY
-    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
@@ -152,6 +152,7 @@ def compare(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
     candidates = number_columns(candidates, loaded, data)
+    loaded = ignore_columns(loaded, columns, data)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
@@ -188,12 +189,12 @@ def compare(
             found["learning_curve"] = {"sizes": curve.sizes.tolist(), "boards": boards}
         print_json(found)
     else:
-        typer.echo(board.to_text(None if wide else terminal_width()))
+        echo(board.to_text(None if wide else terminal_width()))
         if curve is not None:
-            typer.echo(f"\n{curve}")
+            echo(f"\n{curve}")
         for path in (table, report):
             if path is not None:
-                typer.echo(f"\n{path}")
+                echo(f"\n{path}")
     exit_if_failed(board)
 
 

@@ -48,7 +48,7 @@ def cv(
     Without --set, the ranker is tuned as in 'rankwise compare'. With --set, it keeps the given
     parameters; only open values (C=val, early stopping) are chosen on validation parts.
     """
-    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
     from rankwise.selection.category_rows import takes_categories
 
     wanted = read_measures(measures, preset)
@@ -57,6 +57,7 @@ def cv(
     estimator = make_ranker(ranker, set_, random_state)
     columns = replace(columns, categories=takes_categories(estimator))
     loaded, n_folds = load_folds(data, cv, columns=columns)
+    loaded = ignore_columns(loaded, columns, data)
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)
     board = run(

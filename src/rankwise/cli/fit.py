@@ -12,7 +12,7 @@ import typer
 
 from rankwise.cli._arguments import make_ranker, ranker_entry, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import UsageError, echo
 from rankwise.cli._lines import Part, name_bad_values
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -82,7 +82,8 @@ def fit(
     from rankwise.datasets import summarise_rows
     from rankwise.persistence import save
     from rankwise.selection import tune
-    from rankwise.selection.category_rows import prepare_rows, takes_categories
+    from rankwise.selection.category_rows import takes_categories
+    from rankwise.selection.given_scores import model_rows
 
     estimator = make_ranker(ranker, set_, random_state)
     by = select_by or getattr(estimator, "measure", None)
@@ -106,7 +107,7 @@ def fit(
     by_measure = "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
-        X, names = prepare_rows(tuned.estimator, train)
+        X, names = model_rows(tuned.estimator, train)
         rows = summarise_rows(
             X,
             train.qid,
@@ -114,7 +115,8 @@ def fit(
             feature_names=names,
             random_state=random_state,
         )
-    save(tuned.estimator, out, rows=replace(rows, first_index=first_index_of(train, data)))
+    rows = replace(rows, first_index=first_index_of(train, data), left_out=train.left_out)
+    save(tuned.estimator, out, rows=rows)
     facts = {
         "ranker": ranker,
         "model": str(out),
@@ -128,6 +130,7 @@ def fit(
         "search": tuned.search,
         "fit_seconds": seconds,
         "notes": tuned.notes,
+        "left_out": train.left_out,
     }
     tried = getattr(tuned.estimator, "history_", None)
     if tried is not None:
@@ -135,7 +138,7 @@ def fit(
     if json:
         print_json(facts)
         return
-    typer.echo(
+    echo(
         f"{ranker} on {train.name or 'data'}: {train.n_samples} rows, {train.n_queries} queries, "
         f"{train.n_features} features, {seconds:.2f} s"
     )
@@ -143,9 +146,9 @@ def fit(
     criterion = by if by_measure else "its own criterion"
     for name, value in tuned.chosen.items():
         shown = f"{value:g}" if isinstance(value, Real) else str(value)
-        typer.echo(f"{name} = {shown} chosen by {criterion} on {where}")
+        echo(f"{name} = {shown} chosen by {criterion} on {where}")
     if tried is not None:
-        typer.echo(tuned.estimator.report())
+        echo(tuned.estimator.report())
     for note in tuned.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(str(out))
+        echo(f"note: {note}")
+    echo(str(out))

@@ -54,6 +54,9 @@ def _lines(facts: dict[str, Any]) -> list[list[str]]:
         if name == "rows":  # a summary of every column, for 'rankwise lint --against'
             said = f"summary of {value['n_rows']} rows, {value['n_queries']} queries"
             lines.append([name, said])
+            if left := value.get("left_out"):
+                shown = ", ".join(f"{column} ({why})" for column, why in left.items())
+                lines.append(["columns that are not features", shown])
         elif isinstance(value, dict):
             lines += [[f"{name}.{key}", str(item)] for key, item in value.items()]
         elif isinstance(value, list):

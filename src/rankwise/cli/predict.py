@@ -70,6 +70,7 @@ def predict(
     """
     from rankwise.persistence import load
     from rankwise.prediction import innermost
+    from rankwise.trees.column_table import UNKNOWN_CATEGORIES
 
     form = _format(format, out, top, classes)
     check_model_file(model)
@@ -89,6 +90,8 @@ def predict(
     with waiting("Predicting"), name_lines(data, columns), warnings.catch_warnings():
         # The columns are already chosen by the model's feature names; rows come as an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
+        # That of a chunk may be known in another one: predict_rows warns of all.
+        warnings.filterwarnings("ignore", UNKNOWN_CATEGORIES)
         chunks = chunks_to_score(data, columns, estimator, first_index_of_model(model))
         parts = predict_rows(estimator, chunks, classes)
         tables: Any = told.tables(parts, what)

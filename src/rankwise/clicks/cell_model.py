@@ -1,4 +1,11 @@
-"""PBM and UBM: a click is attraction times the examination of a slot; EM over cells.
+"""PBM and UBM: a click is attraction times the examination of a slot.
+
+Each pair has an attraction of its own. Where pairs were shown a few times, the joint maximum of
+attractions and examinations is far from the truth: a pair shown once and clicked looks certain of a
+click, and examinations of low slots rise to 1. Given the number of clicks of a pair, its attraction
+cancels: clicks fall on its slots in proportion to impressions times examination, so the maximum of
+this conditional likelihood needs few impressions per pair [3]_. It takes clicks as Poisson; its
+derivative has mean 0 for any clicks, and standard errors are those of binomial clicks.
 
 References
 ----------
@@ -6,6 +13,8 @@ References
    models", WSDM 2008 (position-based model, PBM).
 .. [2] Dupret and Piwowarski, "A user browsing model to predict search engine click data from past
    observations", SIGIR 2008 (UBM).
+.. [3] Agarwal et al., "Estimating position bias without intrusive interventions", WSDM 2019
+   (intervention harvesting, which is this for places).
 """
 
 from __future__ import annotations
@@ -15,8 +24,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import ndtri
 
-from rankwise.clicks.acceleration import LEAST, Maximum, maximize
+from rankwise.clicks.acceleration import LEAST, maximize
+from rankwise.clicks.shrinkage import MOST_PAIRS, fit_beta_binomial
 from rankwise.clicks.summary import Cells, find_components, group_rows
 from rankwise.kernels.click_cells import collect_patterns, maximize_attractions, run_em_step
 from rankwise.typing import Float64Array, Int64Array
@@ -26,21 +37,43 @@ if TYPE_CHECKING:
 
 # Patterns whose standard errors are computed at a time: their rows of the covariance are dense.
 PATTERNS_AT_A_TIME = 1 << 16
-# Share of the prior of attractions that is left where it must not move examinations.
-VANISHING = 1e-3
+MOST_NEWTON_STEPS = 200
+# Clicks and impressions for every parameter that has no prior of its own.
+WEAK_PRIOR = (0.2, 1.0)
+# Two-sided error, of all slots together, of the claim that one is examined more than the topmost.
+UNIT_ERROR = 0.01
 
 
 class CellFit(NamedTuple):
-    """Parameters on the scale of the first slot, whose examination is 1, with standard errors.
+    """Parameters on the scale of slot ``unit``, whose examination is 1, with standard errors.
 
-    Standard errors are NaN for slots that no pair links to the first one.
+    Standard errors are NaN for slots that clicks do not link to the unit; ``groups`` are the slots,
+    from 1, between which clicks go both ways.
     """
 
     attraction: Float64Array
     examination: Float64Array
     attraction_se: Float64Array
     examination_se: Float64Array
-    maximum: Maximum
+    unit: int
+    groups: list[Int64Array]
+    n_steps: int
+    converged: bool
+
+
+class Examinations(NamedTuple):
+    """Logarithms of examinations, 0 at one slot, with what their errors need.
+
+    ``bread`` is the inverse of the information, ``covariance`` that of independent binomial clicks;
+    both have a row of 0 for the slot that is fixed. ``residual`` is the derivative by cell.
+    """
+
+    eta: Float64Array
+    bread: Float64Array
+    covariance: Float64Array
+    residual: Float64Array
+    n_steps: int
+    converged: bool
 
 
 class Patterns(NamedTuple):
@@ -82,88 +115,180 @@ def find_patterns(log: ClickLog, slot: NDArray[np.int32]) -> Patterns:
 def fit_cells(
     patterns: Patterns,
     n_slots: int,
-    prior: tuple[float, float],
+    prior: tuple[float, float] | None,
     *,
     jointly: bool,
     tol: float,
     max_iter: int,
     accelerate: bool,
 ) -> CellFit:
-    """Maximise the likelihood from the prior mean; all slots must be shown.
+    """Fit attractions and examinations; all slots must be shown.
 
-    ``jointly``: penalised by the prior of all parameters. Otherwise, examinations maximise the
-    likelihood, and attractions the one penalised by their prior, given these examinations.
+    ``jointly``: EM from the prior mean to the likelihood penalised by the prior of all parameters.
+    Otherwise, examinations maximise the conditional likelihood, and attractions the one penalised
+    by their prior, given these examinations. A prior of None is fitted to all pairs.
     """
     indptr, slot, n, clicks, times, code = patterns
-    n_attractions = len(patterns.times)
-    pseudo = np.array([prior, prior])
-    if not jointly:
-        pseudo[0] *= VANISHING
+    n_attractions = len(times)
+    cells = patterns.cells
+    attraction, eta, best = np.empty(n_attractions), None, None
+    if jointly:
+        prior = WEAK_PRIOR if prior is None else prior
+        pseudo = np.array([prior, prior])
 
-    def step(x: Float64Array) -> tuple[Float64Array, float]:
-        new, totals = np.empty(n_attractions + n_slots), np.empty((2, n_slots))
-        value = run_em_step(
-            indptr, slot, n, clicks, times, pseudo, x[:n_attractions], x[n_attractions:],
-            new[:n_attractions], totals,
-        )  # fmt: skip
-        new[n_attractions:] = totals[0] / totals[1]
-        return np.clip(new, LEAST, 1.0 - LEAST), value
+        def step(x: Float64Array) -> tuple[Float64Array, float]:
+            new, totals = np.empty(n_attractions + n_slots), np.empty((2, n_slots))
+            value = run_em_step(
+                indptr, slot, n, clicks, times, pseudo, x[:n_attractions], x[n_attractions:],
+                new[:n_attractions], totals,
+            )  # fmt: skip
+            new[n_attractions:] = totals[0] / totals[1]
+            return np.clip(new, LEAST, 1.0 - LEAST), value
 
-    start = np.full(n_attractions + n_slots, prior[0] / prior[1])
-    # A gain of 1e-8 an impression is far below what chance makes of the likelihood.
-    gain = tol * patterns.n_impressions
-    best = maximize(step, start, tol=gain, max_iter=max_iter, accelerate=accelerate)
-    top = best.x[n_attractions]
-    attraction, examination = best.x[:n_attractions] * top, best.x[n_attractions:] / top
-    linked = next(part - 1 for part in find_components(patterns.cells, n_slots) if 1 in part)
-    covariance = _cover_slots(patterns, attraction, examination, linked, pseudo[0, 1])
-    if not jointly:
-        attraction = np.empty(n_attractions)
-        pair_prior = np.array(prior)
-        maximize_attractions(indptr, slot, n, clicks, pair_prior, examination, attraction)
+        start = np.full(n_attractions + n_slots, prior[0] / prior[1])
+        # A gain of 1e-8 an impression is far below what chance makes of the likelihood.
+        gain = tol * patterns.n_impressions
+        best = maximize(step, start, tol=gain, max_iter=max_iter, accelerate=accelerate)
+        attraction, eta = best.x[:n_attractions], np.log(best.x[n_attractions:])
+    groups = find_components(cells, n_slots)
+    per_slot = (WEAK_PRIOR if prior is None else prior)[0]
+    found = maximize_conditional(cells, times, groups, n_slots, per_slot, eta)
+    by_slot = np.bincount(slot, times[cells.pair] * clicks, n_slots)
+    linked = max((group - 1 for group in groups), key=lambda group: by_slot[group].sum())
+    # So many slots are compared with the topmost one.
+    z = float(ndtri(1 - UNIT_ERROR / (2 * n_slots)))
+    unit = choose_unit(found.eta, z * deviate_from(linked[0], found.covariance), linked)
+    examination = np.maximum(np.exp(found.eta - found.eta[unit]), LEAST)
+    if prior is None:
+        some = code[:: -(-len(code) // MOST_PAIRS)]
+        sums = (
+            np.bincount(cells.pair, column, n_attractions)[some]
+            for column in (clicks, n * examination[slot])
+        )
+        prior = fit_pair_prior(*sums)
+    if eta is not None:
+        attraction = attraction * np.exp(eta[unit])
+    else:
+        maximize_attractions(indptr, slot, n, clicks, np.array(prior), examination, attraction)
         attraction = np.clip(attraction, LEAST, 1.0 - LEAST)
+    contrast = np.eye(n_slots)
+    contrast[:, unit] -= 1.0
+    covariance = contrast @ found.covariance @ contrast.T * np.outer(examination, examination)
     a_se = _attraction_errors(patterns, attraction, examination, covariance, prior[1])
     g_se = np.full(n_slots, np.nan)
     g_se[linked] = np.sqrt(np.maximum(covariance.diagonal()[linked], 0.0))
-    return CellFit(attraction[code], examination, a_se[code], g_se, best)
+    run = found if best is None else best
+    return CellFit(
+        attraction[code], examination, a_se[code], g_se, unit, groups, run.n_steps, run.converged
+    )
 
 
-def _inform(
-    patterns: Patterns, attraction: Float64Array, examination: Float64Array, pseudo: float
-) -> tuple[Float64Array, csr_array, Float64Array]:
-    """Information of each attraction, of attractions with slots, and the weight of each cell."""
-    slot = patterns.slot
-    pattern = np.repeat(np.arange(len(attraction)), np.diff(patterns.indptr))
-    a, g = attraction[pattern], examination[slot]
-    click = np.minimum(a * g, 1.0 - LEAST)
-    weight = patterns.n / (click * (1.0 - click))
-    spread = np.maximum(attraction * (1 - attraction), 1e-12)
-    of_pair = np.bincount(pattern, weight * g**2, len(attraction)) + pseudo / spread
-    shape = (len(attraction), len(examination))
-    cross = csr_array((patterns.n / (1.0 - click), slot, patterns.indptr), shape)
-    return of_pair, cross, patterns.times[pattern] * weight * a**2
+def fit_pair_prior(clicks: Float64Array, looks: Float64Array) -> tuple[float, float]:
+    """Clicks and impressions of the beta distribution that the rates of all pairs come from.
 
-
-def _cover_slots(
-    patterns: Patterns,
-    attraction: Float64Array,
-    examination: Float64Array,
-    linked: Int64Array,
-    pseudo: float,
-) -> Float64Array:
-    """Covariance of the examinations, 0 for the first slot, which is fixed, and those not linked.
-
-    The information of the attractions is diagonal, so it is eliminated (Schur complement): a matrix
-    of the slots is left.
+    1 to 100 impressions, so that a log too small to tell pairs apart makes them neither equal for
+    certain nor certain of a click.
     """
-    n_slots = len(examination)
-    of_pair, cross, weight = _inform(patterns, attraction, examination, pseudo)
-    schur = np.diag(np.bincount(patterns.slot, weight, n_slots))
-    schur -= (cross.T @ cross.multiply((patterns.times / of_pair)[:, None]).tocsr()).toarray()
-    free = linked[1:]
-    covariance = np.zeros((n_slots, n_slots))
-    covariance[np.ix_(free, free)] = np.linalg.pinv(schur[np.ix_(free, free)], hermitian=True)
-    return covariance
+    mean, strength = fit_beta_binomial(clicks, np.maximum(looks, clicks))
+    strength = float(np.clip(strength, 1.0, 100.0))
+    return float(np.clip(mean, 1e-6, 0.999)) * strength, strength
+
+
+def maximize_conditional(
+    cells: Cells,
+    times: Float64Array,
+    groups: list[Int64Array],
+    n_slots: int,
+    prior: float,
+    at: Float64Array | None = None,
+) -> Examinations:
+    """Examinations that make the clicks of each pair most likely, given their number.
+
+    Only slots of one of the ``groups`` of find_components are compared so. The prior compares the
+    groups: relative to the slot with most clicks, each slot is given ``prior`` clicks at the ratio
+    of their click rates (shrunk), as if documents were alike. A prior of 0 needs one group of all
+    slots. ``times`` is the number of pairs with the same cells. ``at``: values whose errors are
+    wanted, not the maximum. Newton's method; a step costs the squared number of slots of each
+    clicked pair, summed, and the cubed number of slots.
+    """
+    group = np.zeros(n_slots, dtype=np.int64)  # 0: without clicks
+    for number, part in enumerate(groups, 1):
+        group[part - 1] = number
+    n, clicks = (
+        np.bincount(cells.slot, times[cells.pair] * column, n_slots)
+        for column in (cells.n, cells.clicks)
+    )
+    reference = int(np.argmax(clicks))
+    mean, strength = fit_beta_binomial(clicks, n)
+    rate = (clicks + strength * mean) / (n + strength)
+    free = np.arange(n_slots) != reference
+    key = cells.pair * (len(groups) + 1) + group[cells.slot]
+    key, unit = np.unique(key, return_inverse=True)
+    # A pair without clicks, or in one slot of a group, compares nothing.
+    kept = (np.bincount(unit, cells.clicks) > 0)[unit] & (np.bincount(unit) > 1)[unit]
+    order = np.flatnonzero(kept)[np.argsort(unit[kept], kind="stable")]
+    chosen, pair = np.unique(unit[order], return_inverse=True)
+    slot, n, clicks = cells.slot[order], cells.n[order], cells.clicks[order]
+    m = times[key[chosen] // (len(groups) + 1)]
+    total = np.bincount(pair, clicks, len(chosen))
+    indptr = np.searchsorted(pair, np.arange(len(chosen) + 1))
+    eta = np.zeros(n_slots) if at is None else at - at[reference]
+
+    def table(values: Float64Array) -> csr_array:
+        return csr_array((values, slot, indptr), (len(chosen), n_slots))
+
+    n_steps, size = 0, np.inf
+    while True:
+        exposure = n * np.exp(eta[slot])
+        share = exposure / np.bincount(pair, exposure, len(chosen))[pair]
+        expected = total[pair] * share
+        given = prior * np.exp(eta) * rate[reference] / rate * free
+        information = np.diag(np.bincount(slot, m[pair] * expected, n_slots) + given)
+        information -= (table(share).T @ table(m[pair] * expected)).toarray()
+        gradient = np.bincount(slot, m[pair] * (clicks - expected), n_slots) + prior - given
+        # Examinations near 0 leave information of very different size; this keeps it regular.
+        information[np.diag_indices(n_slots)] *= 1.0 + 1e-12
+        information = information[np.ix_(free, free)]
+        if at is not None or size < 1e-10 or n_steps == MOST_NEWTON_STEPS:
+            break
+        step = np.linalg.solve(information, gradient[free])
+        size = float(np.abs(step).max(initial=0.0))
+        # The likelihood is concave; long first steps may overshoot its exponentials.
+        eta[free] += step / max(1.0, size)
+        n_steps += 1
+    bread = np.zeros((n_slots, n_slots))
+    bread[np.ix_(free, free)] = np.linalg.inv(information)
+    # Binomial clicks vary less than Poisson clicks do, by their probability. The pairs here are
+    # those that were clicked: with few looks, their rates are too high.
+    looks = np.bincount(pair, exposure, len(chosen))
+    appeal = total / (looks + 2.0)
+    varies = m[pair] * expected * (1.0 - np.minimum(appeal[pair] * np.exp(eta[slot]), 1.0))
+    meat = np.diag(np.bincount(slot, varies, n_slots) + given)
+    crossed = (table(share).T @ table(varies)).toarray()
+    sums = np.bincount(pair, varies, len(chosen))
+    meat += (table(share).T @ table(sums[pair] * share)).toarray() - crossed - crossed.T
+    residual = np.zeros(len(cells.slot))
+    residual[order] = clicks - expected
+    return Examinations(eta, bread, bread @ meat @ bread, residual, n_steps, size < 1e-6)
+
+
+def choose_unit(eta: Float64Array, width: Float64Array, slots: Int64Array) -> int:
+    """Slot whose examination is 1: the topmost of ``slots``, unless another is examined more.
+
+    Another one is taken if the logarithm of its ratio to the topmost exceeds 0 by ``width``; of
+    several, the one that does by most. Without this, the little that is seen of a topmost place
+    where users hardly look would be the unit.
+    """
+    first = slots[0]
+    low = (eta - eta[first] - width)[slots]
+    best = int(np.argmax(low))
+    return int(slots[best]) if low[best] > 0 else int(first)
+
+
+def deviate_from(unit: int, covariance: Float64Array) -> Float64Array:
+    """Standard deviations of the differences from one entry."""
+    variance = covariance.diagonal() + covariance[unit, unit] - 2 * covariance[unit]
+    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def _attraction_errors(
@@ -174,7 +299,15 @@ def _attraction_errors(
     pseudo: float,
 ) -> Float64Array:
     """Standard errors: given the examinations, and through the errors of these."""
-    of_pair, cross, _ = _inform(patterns, attraction, examination, pseudo)
+    slot = patterns.slot
+    pattern = np.repeat(np.arange(len(attraction)), np.diff(patterns.indptr))
+    a, g = attraction[pattern], examination[slot]
+    click = np.minimum(a * g, 1.0 - LEAST)
+    spread = np.maximum(attraction * (1 - attraction), 1e-12)
+    of_pair = np.bincount(pattern, patterns.n * g**2 / (click * (1.0 - click)), len(attraction))
+    of_pair += pseudo / spread
+    shape = (len(attraction), len(examination))
+    cross = csr_array((patterns.n / (1.0 - click), slot, patterns.indptr), shape)
     variance = 1 / of_pair
     for start in range(0, len(attraction), PATTERNS_AT_A_TIME):
         rows = slice(start, start + PATTERNS_AT_A_TIME)

@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from rankwise.clicks.cell_model import Patterns, find_patterns, fit_cells
+from rankwise.clicks.cell_model import (
+    WEAK_PRIOR,
+    Patterns,
+    find_patterns,
+    fit_cells,
+    fit_pair_prior,
+)
 from rankwise.clicks.chain_model import ChainFit, fit_dbn, fit_sdbn
 from rankwise.clicks.log import ROWS_AT_A_TIME
-from rankwise.clicks.summary import Cells, find_components, name_places
+from rankwise.clicks.place_propensities import note_unit
+from rankwise.clicks.summary import name_groups, name_places
 from rankwise.kernels.click_cells import mark_last_clicks
 from rankwise.kernels.click_chains import predict_by_last_click, predict_chains
 from rankwise.typing import Float64Array, Int64Array
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 
 NAMES = ("ctr", "pbm", "ubm", "sdbn", "dbn")
 LISTED = ("ubm", "sdbn", "dbn")
-# With 30 impressions per pair and a joint prior, the examination of place 2 was .81 instead of .67.
+# With 30 impressions per pair and joint_prior, the examination of place 2 was .81 instead of .67.
 FEW_IMPRESSIONS = 100
 MOST_PLACES = 500  # of the UBM, whose table of examinations is a square
 
@@ -37,14 +44,20 @@ class ClickModel:
         - "ubm": g_kj a, j the place of the last click above (user browsing model);
         - "sdbn": users read down to a click that satisfies them, for certain (closed form);
         - "dbn": the same, but may give up after any document (dynamic Bayesian network).
-    prior : (float, float)
+    prior : (float, float), optional
         Clicks and impressions that every parameter is given beforehand, > 0: its prior mean is
-        their ratio, and a pair that was never clicked keeps an attractiveness above 0.
+        their ratio, and a pair that was never clicked keeps an attractiveness above 0. None: for
+        attractivenesses of "ctr", "pbm" and "ubm", those of a beta distribution that is fitted to
+        the pairs of the log, of 1 to 100 impressions; for all else, (0.2, 1.0).
     joint_prior : bool
-        For "pbm" and "ubm". False: examinations maximise the likelihood, and the prior moves
-        attractivenesses only, given these examinations. True: all parameters together maximise the
-        penalised likelihood, for comparison with other programs. Then one impression more for each
-        of many pairs that are rarely examined raises the examination of low places.
+        For "pbm" and "ubm". False: examinations maximise the likelihood of the clicks of each pair
+        given their number, which attractivenesses do not enter. Every place is given 0.2 clicks
+        (``prior[0]``) at the ratio of its click rate to that of the place with most clicks; where
+        clicks do not compare places, this decides, as if documents were alike. Attractivenesses
+        then maximise the likelihood penalised by their prior, given these examinations.
+        True: EM maximises the penalised likelihood over all parameters together, for comparison
+        with other programs. With few impressions per pair, this raises the examination of low
+        places, towards 1 with one or two; predictions of clicks are worse, too.
     tol : float > 0
         EM stops at a gain of the log-likelihood below this, per impression.
     max_iter : int >= 1
@@ -57,7 +70,7 @@ class ClickModel:
     attractiveness_, attractiveness_se_ : ndarray of shape (n_pairs,)
         Click probability if examined, by pair of ``log.pairs``, and its standard error.
     examination_ : ndarray
-        "pbm": of places 1, 2, …, relative to the topmost place shown, which has 1. "ubm": of shape
+        "pbm": of places 1, 2, …, relative to one place that has 1, see Notes. "ubm": of shape
         (n_places, n_places), by place and place of the last click, column 0 for none; NaN where
         nothing was shown. "sdbn", "dbn": mean probability that a place is examined. "ctr": ones.
     examination_se_ : ndarray
@@ -69,20 +82,28 @@ class ClickModel:
     log_likelihood_ : float
         Of the clicks of the log, each given the clicks above it.
     n_iter_ : int
-        Steps of EM.
+        Steps of EM or of Newton's method.
     converged_ : bool
     notes_ : list of str
         What the log could not determine.
 
     Notes
     -----
-    EM of "pbm" and "ubm" runs over cells of equal impressions, O(cells) per step; that of "dbn"
-    over distinct lists. Standard errors come from the information matrix ("dbn": from squared
-    scores of lists, for each attractiveness on its own). They take impressions as independent and
-    the model as true. Only products of attractiveness and examination are determined, so their
-    scale is fixed at the first place. Differs from other programs: a prior of one impression per
-    pair outweighs the looks at a low place, and EM that maximises over all parameters raises the
-    examination of such places to make up for it; see ``joint_prior``.
+    Examinations of "pbm" and "ubm" come from Newton's method over cells of equal impressions, or
+    EM over the same, O(cells) per step; EM of "dbn" runs over distinct lists. Standard errors are
+    those of independent impressions if the model is true ("dbn": from squared scores of lists, for
+    each attractiveness on its own). They are NaN for places to which clicks do not lead both ways.
+
+    Only products of attractiveness and examination are determined. Examination is 1 at the topmost
+    place with clicks, in the group with most clicks if clicks compare groups of places only. If
+    another place is examined significantly more often (1 % for all places
+    together), it is 1 at the most examined place instead, and ``notes_`` say so: otherwise, a top
+    place whose clicks were not logged would scale all attractivenesses towards 0. "sdbn" and "dbn"
+    take the top place as always examined; ``notes_`` say so if it has less than half of the clicks
+    that they predict there.
+
+    Differs from other programs: EM that maximises over all parameters has a parameter for each
+    pair, which few impressions do not determine; see ``joint_prior``.
 
     Examples
     --------
@@ -100,7 +121,7 @@ class ClickModel:
         self,
         model: Literal["ctr", "pbm", "ubm", "sdbn", "dbn"] = "pbm",
         *,
-        prior: tuple[float, float] = (0.2, 1.0),
+        prior: tuple[float, float] | None = None,
         joint_prior: bool = False,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -108,7 +129,7 @@ class ClickModel:
     ) -> None:
         if model not in NAMES:
             raise ValueError(f"model must be one of {', '.join(NAMES)}, got {model!r}.")
-        if not 0 < prior[0] < prior[1]:
+        if prior is not None and not 0 < prior[0] < prior[1]:
             raise ValueError(
                 f"prior must be (clicks, impressions), 0 < clicks < impressions, got {prior!r}."
             )
@@ -151,7 +172,7 @@ class ClickModel:
         self._unseen = float(self.attractiveness_.mean())
         self._unseen_satisfaction = float(np.mean(getattr(self, "satisfaction_", 0.0)))
         if not self.converged_:
-            self.notes_.append(f"EM stopped after {self.n_iter_} steps, before it converged")
+            self.notes_.append(f"the fit stopped after {self.n_iter_} steps, before it converged")
         self.log_likelihood_ = sum(
             _log_likelihood(part, self._chances(part, log.pairs.code[rows], True))
             for rows, part in log.parts()
@@ -214,9 +235,11 @@ class ClickModel:
 
     def _fit_rates(self, log: ClickLog) -> None:
         n_pairs = len(log.pairs.query)
-        n = np.bincount(log.pairs.code, log.counts, n_pairs) + self.prior[1]
-        clicks = np.bincount(log.pairs.code, log.counts * log.click, n_pairs) + self.prior[0]
-        self.attractiveness_ = clicks / n
+        n = np.bincount(log.pairs.code, log.counts, n_pairs)
+        clicks = np.bincount(log.pairs.code, log.counts * log.click, n_pairs)
+        prior = self.prior or fit_pair_prior(clicks, n)
+        n += prior[1]
+        self.attractiveness_ = (clicks + prior[0]) / n
         self.attractiveness_se_ = np.sqrt(self.attractiveness_ * (1 - self.attractiveness_) / n)
         self.examination_ = np.ones(log.n_places)
 
@@ -232,7 +255,7 @@ class ClickModel:
             max_iter=self.max_iter, accelerate=self.accelerate,
         )  # fmt: skip
         self.attractiveness_, self.attractiveness_se_ = fit.attraction, fit.attraction_se
-        self.n_iter_, self.converged_ = fit.maximum.n_steps, fit.maximum.converged
+        self.n_iter_, self.converged_ = fit.n_steps, fit.converged
         shape = (log.n_places,) if self.model == "pbm" else (log.n_places, log.n_places)
         for name, values in (("", fit.examination), ("_se", fit.examination_se)):
             table = np.full(shape, np.nan)
@@ -242,18 +265,34 @@ class ClickModel:
         per_pair = patterns.n_impressions / len(log.pairs.query)
         if self.joint_prior and per_pair < FEW_IMPRESSIONS:
             self.notes_.append(
-                f"{per_pair:.1f} impressions per pair are few: a joint prior raises examinations. "
-                "Pass joint_prior=False"
+                f"{per_pair:.1f} impressions per pair are few: joint_prior=True raises the "
+                "examination of low places. Pass joint_prior=False"
             )
-        cells = patterns.cells
-        clicked = np.bincount(cells.pair, cells.clicks)[cells.pair] > 0
-        parts = find_components(Cells(*(column[clicked] for column in cells)), len(slots))
-        if len(parts) > 1 or len(parts[0]) < len(slots):
-            groups = " | ".join(name_places(part) for part in parts)
-            what = groups if self.model == "pbm" else f"{len(parts)} groups"
+        n_linked = sum(len(group) for group in fit.groups)
+        if len(fit.groups) > 1:
+            what = f"{len(fit.groups)} groups of {n_linked}"
+            if self.model == "pbm":
+                what = name_groups([slots[group - 1] + 1 for group in fit.groups])
+            by = "only the prior compares them"
+            if not self.joint_prior:
+                by = "click rates compare them, as if documents were alike"
+            self.notes_.append(f"clicks do not go both ways between these places, so {by}: {what}")
+        if n_linked < len(slots) and self.model == "pbm":
+            silent = np.setdiff1d(np.arange(len(slots)), np.concatenate(fit.groups) - 1)
             self.notes_.append(
-                f"no clicked pair links these places, so only the prior compares them: {what}"
+                f"no clicks at places {name_places(slots[silent] + 1)}, whose examination has no "
+                "standard error"
             )
+        if fit.unit:
+            unit, top = (self._name_slot(slots[k], log.n_places) for k in (fit.unit, 0))
+            linked = any({1, fit.unit + 1} <= {*group.tolist()} for group in fit.groups)
+            self.notes_.append(note_unit(unit, top, linked))
+
+    def _name_slot(self, slot: int, n_places: int) -> str:
+        if self.model == "pbm":
+            return f"place {slot + 1}"
+        place, last = divmod(int(slot), n_places)
+        return f"place {place + 1} " + (f"after a click at {last}" if last else "without a click")
 
     def _find_patterns(self, log: ClickLog) -> tuple[Int64Array, Patterns]:
         """Slots of the table of examinations that were shown, and the cells of pairs in them."""
@@ -277,17 +316,18 @@ class ClickModel:
         return np.flatnonzero(shown), find_patterns(log, slot)
 
     def _fit_chains(self, log: ClickLog) -> None:
+        prior = self.prior or WEAK_PRIOR
         if self.model == "sdbn":
-            fit: ChainFit = fit_sdbn(log, self.prior)
+            fit: ChainFit = fit_sdbn(log, prior)
         else:
             fit = fit_dbn(
-                log, self.prior, tol=self.tol, max_iter=self.max_iter, accelerate=self.accelerate
+                log, prior, tol=self.tol, max_iter=self.max_iter, accelerate=self.accelerate
             )
         self.attractiveness_, self.attractiveness_se_ = fit.attraction, fit.attraction_se
         self.satisfaction_, self.continuation_ = fit.satisfaction, fit.continuation
         self.n_iter_, self.converged_ = fit.n_steps, fit.converged
         chains = (self.attractiveness_, self.satisfaction_, self.continuation_)
-        n, total = np.zeros((2, log.n_places))
+        n, total, expected, clicks = np.zeros((4, log.n_places))
         for rows, part in log.parts():
             click, pair = np.empty(len(part)), log.pairs.code[rows]
             predict_chains(part.lists.indptr, pair, part.click, *chains, False, click)
@@ -295,6 +335,15 @@ class ClickModel:
             n += np.bincount(place, counts, len(n))
             examined = counts * click / self.attractiveness_[pair]
             total += np.bincount(place, examined, len(n))
+            expected += np.bincount(place, counts * click, len(n))
+            clicks += np.bincount(place, counts * part.click, len(n))
+        top = int(np.argmax(n > 0))
+        if expected[top] - clicks[top] > max(expected[top] / 2, 4 * np.sqrt(expected[top])):
+            self.notes_.append(
+                f"place {top + 1} has {clicks[top]:g} clicks, where the model expects "
+                f"{expected[top]:.0f}: it takes documents there as seen, and attractivenesses are "
+                f"too low if they were not. Leave out the rows of place {top + 1}"
+            )
         self.examination_ = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
 
     def _predict_ubm(self, log: ClickLog, a: Float64Array, given: bool) -> Float64Array:

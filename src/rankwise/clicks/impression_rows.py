@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwise.clicks.judgement import judgements
+from rankwise.clicks.judgement import judgements, lists_of_queries
 from rankwise.clicks.summary import count_cells
 from rankwise.datasets.data import RankingData
 from rankwise.typing import Int64Array
@@ -19,33 +19,9 @@ if TYPE_CHECKING:
 def group_impressions(
     data: RankingData, log: ClickLog, per_list: bool
 ) -> tuple[RankingData, Int64Array]:
-    """One row per pair, place and outcome, with the number of its impressions as its weight.
+    """Rows of clicks (y 1) and of impressions without one by pair and place, and places from 1.
 
-    Parameters
-    ----------
-    data : RankingData
-        With document ids.
-    log : ClickLog
-    per_list : bool
-        Whether the weights of a query are divided by the number of its lists: that of the
-        impressions at the place of the query that was shown most.
-
-    Returns
-    -------
-    rows : RankingData
-        y is 1 for impressions with a click, else 0.
-    place : ndarray of shape (n_rows,), int64
-        From 1.
-
-    Warns
-    -----
-    UserWarning
-        How many rows of ``data`` the log does not show.
-
-    Raises
-    ------
-    ValueError
-        If ``data`` has no document ids, the log has no click, or it shows no row of ``data``.
+    Weights are numbers of impressions; ``per_list`` divides them by the lists of the query.
     """
     cells = count_cells(log)
     rates = judgements(log)
@@ -60,9 +36,7 @@ def group_impressions(
     cell = np.arange(len(row)) + np.repeat(first - np.cumsum(n_cells) + n_cells, n_cells)
     n, clicks = cells.n[cell], cells.clicks[cell]
     if per_list:
-        query = log.pairs.query[cells.pair].astype(np.int64) * log.n_places + cells.slot
-        at_place = np.bincount(query, cells.n, len(log.query) * log.n_places)
-        lists = at_place.reshape(-1, log.n_places).max(axis=1)[log.pairs.query[cells.pair[cell]]]
+        lists = lists_of_queries(log, cells)[cells.pair[cell]]
         n, clicks = n / lists, clicks / lists
     weight = np.concatenate([clicks, n - clicks])
     label = np.repeat([1.0, 0.0], len(cell))

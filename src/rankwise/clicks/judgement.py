@@ -25,6 +25,7 @@ from rankwise.checks.ids import id_texts
 from rankwise.clicks.judgement_files import BODIES, TABLE, read_ratings, write_table
 from rankwise.clicks.place_propensities import examination_of
 from rankwise.clicks.shrinkage import (
+    MOST_PAIRS,
     MOST_STRENGTH,
     BetaPosterior,
     GammaPosterior,
@@ -45,13 +46,15 @@ from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.output import write_file
 from rankwise.runtime.vocabulary import setting
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
 
 HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage to 95 % intervals
 MOST_CERTAIN = 0.9  # share of the variance of Poisson clicks that clicks may lack
+# Intervals have priors for so many groups of pairs at most, of so many clicks at least.
+MOST_STRATA, LEAST_CLICKS = 16, 20
 MODELS = ("pbm", "ubm", "sdbn", "dbn")
 METHODS = ("ctr", "coec", "harvest", "ips", *MODELS)
 FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
@@ -244,7 +247,8 @@ def judgements(
         - "ips": mean of click / g_k, for the examination g of each place (Joachims et al. 2017);
           the prior is normal, and kappa its precision. Intervals are those of raw rates, by Poisson
           clicks of the same mean and variance, and weights those of the same with a gamma prior;
-        - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel`.
+        - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel` with
+          ``prior=(0.2, 1.0)``.
     propensities : Propensities or array-like of shape (n_places,), optional
         Examination g by place, for "harvest" and "ips". None: ``propensities(log, "harvest")``.
     shrinkage : float >= 0, "fit" or None
@@ -253,16 +257,22 @@ def judgements(
         "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
         bad (:doc:`/clicks_explained`). Weights come from the fitted prior in either case; those of
         a given kappa > 0 from that, but for "ips". With "fit", intervals of "ctr", "coec" and
-        "harvest" average over the strengths and means that the clicks allow, with flat priors of
-        the variance of the rates and of their mean (Christiansen & Morris 1997).
+        "harvest" have a prior of their own for each of up to 16 groups of pairs, by how often
+        and how high the logging system showed them in the lists of their query. They average over
+        the strengths and means that the clicks of the group allow, with flat priors of the variance
+        of the rates and of their mean (Christiansen & Morris 1997), and are widened to hold the
+        grade, whose prior is that of all pairs. Those of pairs without a click begin at 0.
     grades : int >= 2, optional
-        Number of grades, from 0. A grade is the number of thresholds that the rate exceeds with a
-        probability of at least ``certainty``.
+        Number of whole grades, from 0: the number of thresholds that the grade without ``grades``
+        exceeds. A pair that was never clicked has grade 0.
     thresholds : sequence of float, optional
-        ``grades - 1`` ascending thresholds. None: quantiles of the prior, so that grades are about
-        equally frequent among true rates.
+        ``grades - 1`` ascending thresholds. None: from the pairs, sorted by their real-valued
+        grade, those without a click first and as one. Going up, each grade takes an equal share of
+        the pairs that are left; equal values stay together. With fewer distinct values than grades,
+        the highest grades are not given.
     certainty : float in (0, 1)
-        Above 0.5, pairs with few impressions get lower grades.
+        Above 0.5, the rate must also exceed a threshold with this probability, so that pairs with
+        few impressions get lower grades; below 0.5, that is enough.
     level : float in (0, 1)
         Level of the intervals.
 
@@ -312,10 +322,11 @@ def judgements(
         notes.append(f"{int((~seen).sum())} pairs have weight 0 and are left out")
     grade = posterior.mean
     if grades is not None:
-        grade = cut_grades(posterior, grades, thresholds, certainty)
+        grade = cut_grades(posterior, clicks > 0, grades, thresholds, certainty)
     tail = (1 - level) / 2
-    # A pair that was clicked never or always has its rate at the end of its interval.
-    low = np.minimum(posterior.quantile(tail), posterior.mean)
+    # No prior rules out a rate of 0 where nobody clicked. A pair that was always clicked has its
+    # rate at the end of its interval.
+    low = np.where(clicks > 0, np.minimum(posterior.quantile(tail), posterior.mean), 0.0)
     high = np.maximum(posterior.quantile(1 - tail), posterior.mean)
     columns = (grade, posterior.weight, low, high)
     return Judgements(
@@ -406,21 +417,20 @@ def _fit_posterior(
     notes: list[str],
 ) -> Posterior:
     """Rates of all pairs by a method; ``n`` and ``clicks`` are the counts of each pair."""
+    rate = _place_rates(cells)[cells.slot]
+    expected = np.bincount(cells.pair, cells.n * rate, len(n))
+    strata = None
+    if shrinkage == "fit":
+        strata = _split_by_showing(expected / lists_of_queries(log, cells), clicks)
     if method == "ctr":
-        return _conjugate(BetaPosterior, fit_beta_binomial, clicks, n, shrinkage)
-    if method == "coec":
-        expected = np.bincount(cells.pair, cells.n * _place_rates(cells)[cells.slot], len(n))
-        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks, expected, shrinkage)
-    if method == "harvest":
-        g = examination_of(log, propensities)[cells.slot]
-        looks, squares = (np.bincount(cells.pair, cells.n * g**k, len(n)) for k in (1, 2))
-        # At rate r, clicks have the variance r (looks - r squares), less than Poisson clicks have:
-        # that of Poisson clicks which count for less than one each.
-        rate = clicks.sum() / looks.sum()
-        each = np.ones(len(n))
-        np.divide(rate * squares, looks, out=each, where=looks > 0)
-        each = 1.0 - np.minimum(each, MOST_CERTAIN)
-        return _conjugate(GammaPosterior, fit_gamma_poisson, clicks, looks, shrinkage, each)
+        return _conjugate(BetaPosterior, fit_beta_binomial, clicks, n, shrinkage, strata)
+    if method in ("coec", "harvest"):
+        looked = rate if method == "coec" else examination_of(log, propensities)[cells.slot]
+        exposure, squares = (np.bincount(cells.pair, cells.n * looked**k, len(n)) for k in (1, 2))
+        return _conjugate(
+            GammaPosterior, fit_gamma_poisson, clicks, exposure, shrinkage, strata, squares,
+            scaled=method == "harvest",
+        )  # fmt: skip
     if method == "ips":
         return _ips(log, cells, n, propensities, shrinkage, notes)
     return _by_model(log, method, notes)
@@ -432,14 +442,66 @@ def _conjugate(
     clicks: Float64Array,
     exposure: Float64Array,
     shrinkage: Any,
-    each: Float64Array | float = 1.0,
+    strata: list[Int64Array] | None,
+    squares: Float64Array | None = None,
+    *,
+    scaled: bool = False,
 ) -> Any:
-    counts = clicks / each, exposure / each
-    mu, fitted = fit(*counts)
+    """Posterior of rates; ``scaled`` also moves rates as much as scaled clicks would.
+
+    ``squares`` are sums of squared exposures of single impressions. At rate r, clicks have the
+    variance r (exposure - r squares), less than Poisson clicks have: that of Poisson clicks which
+    count for less than one each.
+    """
+
+    def count_each(rows: Any) -> Any:
+        if squares is None:
+            return 1.0
+        rate = clicks[rows].sum() / max(exposure[rows].sum(), 1e-300)
+        share = np.zeros(len(exposure[rows]))
+        np.divide(rate * squares[rows], exposure[rows], out=share, where=exposure[rows] > 0)
+        return 1.0 - np.minimum(share, MOST_CERTAIN)
+
+    each = count_each(slice(None)) if scaled else 1.0
+    mu, fitted = fit(clicks / each, exposure / each)
     moments = None
-    if shrinkage == "fit":
-        moments = average_strengths(*counts, fitted, binomial=posterior is BetaPosterior)
+    if strata is not None:
+        moments = np.empty((2, len(clicks)))
+        for rows in strata:
+            each_row = count_each(rows)
+            counts = clicks[rows] / each_row, exposure[rows] / each_row
+            moments[:, rows] = average_strengths(
+                *counts,
+                fit(*counts)[1],
+                binomial=posterior is BetaPosterior,
+                most_pairs=MOST_PAIRS // len(strata),
+            )
     return posterior(clicks, exposure, mu, *_strengths(fitted, shrinkage), moments, each)
+
+
+def lists_of_queries(log: ClickLog, cells: Cells) -> Float64Array:
+    """Number of lists of the query of each pair: impressions at its place that was shown most."""
+    n_places = int(cells.slot.max()) + 1
+    query = log.pairs.query[cells.pair].astype(np.int64) * n_places + cells.slot
+    at_place = np.bincount(query, cells.n, len(log.query) * n_places)
+    return np.maximum(at_place.reshape(-1, n_places).max(axis=1), 1e-300)[log.pairs.query]
+
+
+def _split_by_showing(shown: Float64Array, clicks: Float64Array) -> list[Int64Array]:
+    """Groups of pairs that the logging system showed alike; each has some clicks.
+
+    A good system shows good documents more often and higher: one prior for all pairs would hold
+    what it hardly shows to be as good as what it likes.
+    """
+    order = np.argsort(shown, kind="stable")
+    ranked, total = shown[order], np.r_[0.0, np.cumsum(clicks[order])]
+    n_strata = int(np.clip(total[-1] // LEAST_CLICKS, 1, MOST_STRATA))
+    ends = [0]
+    for share in range(1, n_strata):
+        end = int(np.searchsorted(ranked, ranked[share * len(order) // n_strata]))
+        if min(total[end] - total[ends[-1]], total[-1] - total[end]) >= LEAST_CLICKS:
+            ends.append(end)
+    return np.split(order, ends[1:])
 
 
 def _strengths(fitted: float, shrinkage: Any) -> tuple[float, float]:
@@ -459,6 +521,7 @@ def _ips(
         why = ", from the log, which has no click there. Pass propensities, or keep other places"
         why *= given is None
         raise ValueError(f"propensities must be > 0, got 0 at place {place}{why}.")
+    g = np.maximum(g, 1e-60)  # squares of its inverse are still numbers
     total = np.maximum(n, 1e-300)
     value = np.bincount(cells.pair, cells.clicks / g, len(n)) / total
     mean = float((value * n).sum() / n.sum())
@@ -480,9 +543,11 @@ def _ips(
 
 
 def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
+    from rankwise.clicks.cell_model import WEAK_PRIOR
     from rankwise.clicks.click_model import ClickModel
 
-    model = ClickModel(method).fit(log)  # type: ignore[arg-type]
+    # A prior fitted to all pairs predicts clicks better, but moves rare pairs above mediocre ones.
+    model = ClickModel(method, prior=WEAK_PRIOR).fit(log)  # type: ignore[arg-type]
     notes += model.notes_
     se = model.attractiveness_se_
     mu, fitted = fit_normal(model.attractiveness_, se)

@@ -126,6 +126,9 @@ class ClickLog:
         Seconds.
     propensity : ndarray of shape (n_rows,), float64, or None
         Probability, in (0, 1], with which the logging system shows this document at this place.
+    list_propensity : ndarray of shape (n_rows,), float64, or None
+        Probability, in (0, 1], of the list under the logging system, the same in all its rows; or
+        of each row given the rows above it, see :func:`off_policy`.
     arm : Ids or None
         System or branch of an experiment that the row is credited to; "" for none.
     credit : ndarray of shape (n_rows, n_systems), float64, or None
@@ -148,6 +151,7 @@ class ClickLog:
     weight: Float64Array | None = None
     time: Float64Array | None = None
     propensity: Float64Array | None = None
+    list_propensity: Float64Array | None = None
     arm: Ids | None = None
     credit: Float64Array | None = None
     systems: tuple[str, ...] = ()
@@ -168,6 +172,7 @@ class ClickLog:
         weight: ArrayLike | None = None,
         time: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
+        list_propensity: ArrayLike | None = None,
         arm: Any = None,
         credit: Mapping[str, ArrayLike] | None = None,
         first_place: int | None = None,
@@ -183,7 +188,7 @@ class ClickLog:
             Whole numbers from 0 to 10,000.
         click : array-like of shape (n_rows,)
             0 or 1, or bool.
-        weight, time, propensity : array-like of shape (n_rows,), optional
+        weight, time, propensity, list_propensity : array-like of shape (n_rows,), optional
         credit : mapping of str to array-like of shape (n_rows,), optional
             What a click on each row is worth to each system, see :func:`interleave`.
         first_place : {0, 1}, optional
@@ -223,6 +228,7 @@ class ClickLog:
             "session": session,
         }
         named |= {"user": user, "weight": weight, "time": time, "propensity": propensity}
+        named |= {"list_propensity": list_propensity}
         credits: dict[str, Any] = {
             f"credit of {name!r}": column for name, column in (credit or {}).items()
         }
@@ -244,6 +250,7 @@ class ClickLog:
             _check_numbers(weight, "weight", 0.0, np.inf),
             _check_numbers(time, "time", -np.inf, np.inf),
             _check_numbers(propensity, "propensity", np.nextafter(0.0, 1.0), 1.0),
+            _check_numbers(list_propensity, "list_propensity", np.nextafter(0.0, 1.0), 1.0),
             None if arm is None else encode_ids(arm, "arm", may_be_empty=True),
             _check_credits(credits),
             tuple(credit or ()),
@@ -459,7 +466,7 @@ def _check_numbers(
     bad = ~(np.isfinite(values) & (values >= low) & (values <= high))
     if bad.any():
         row = int(bad.argmax())
-        rule = {"weight": ">= 0", "propensity": "in (0, 1]"}.get(name, "finite")
+        rule = ">= 0" if name == "weight" else "in (0, 1]" if high == 1.0 else "finite"
         raise RowError(f"{name} must be {rule}, got {values[row]}", row, ".")
     return values
 

@@ -1,4 +1,4 @@
-"""Examination by place, relative to the top: from randomised traffic, moved pairs, or a model.
+"""Relative examination by place: from randomised traffic, moved pairs, or a model.
 
 References
 ----------
@@ -7,7 +7,7 @@ References
 - Agarwal et al., "Estimating position bias without intrusive interventions", WSDM 2019
   (intervention harvesting).
 - Wang et al., "Position bias estimation for unbiased learning to rank in personal search",
-  WSDM 2018 (EM).
+  WSDM 2018 (position-based model by EM).
 """
 
 from __future__ import annotations
@@ -16,12 +16,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
+from rankwise.clicks.cell_model import (
+    UNIT_ERROR,
+    choose_unit,
+    deviate_from,
+    maximize_conditional,
+)
 from rankwise.clicks.simulation import examination_at
-from rankwise.clicks.summary import Cells, count_cells, find_components, name_places
+from rankwise.clicks.summary import Cells, count_cells, find_components, name_groups, name_places
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -30,22 +36,25 @@ if TYPE_CHECKING:
 METHODS = ("random", "harvest", "em")
 # With fewer clusters, intervals from the spread between them are too short.
 FEW_QUERIES = 30
-MOST_NEWTON_STEPS = 100
+WIDEST = 100.0  # logarithm of the factor between an estimate and an end of its interval
 
 
 @dataclass(frozen=True, eq=False)
 class Propensities:
-    """Examination of places, relative to the topmost place shown.
+    """Examination of places, relative to one of them.
 
     Attributes
     ----------
     place : ndarray of shape (n_places,), int64
         Places that were shown.
     examination, low, high : ndarray of shape (n_places,), float64
-        Estimate and interval; 1 at the topmost place. NaN: not determined.
+        Estimate and interval; all 1 at the place ``unit``. NaN: not determined.
     method : str
     level : float
     notes : list of str
+    unit : int
+        The topmost place with clicks. If another is examined significantly more often, then the
+        most examined place, and a note says so.
     """
 
     place: Int64Array
@@ -55,6 +64,7 @@ class Propensities:
     method: str
     level: float
     notes: list[str] = field(default_factory=list)
+    unit: int = 1
 
     def __str__(self) -> str:
         lines = [f"place  examination  {self.level:.0%} interval"]
@@ -62,7 +72,7 @@ class Propensities:
             self.place, self.examination, self.low, self.high, strict=True
         ):
             lines.append(f"{place:5d}  {g:11.4f}  {low:.4f} to {high:.4f}")
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
 def propensities(
@@ -72,7 +82,7 @@ def propensities(
     arm: str | None = None,
     level: float = 0.95,
 ) -> Propensities:
-    """Estimate how often users look at each place, relative to the top.
+    """Estimate how often users look at each place, relative to the top one.
 
     Parameters
     ----------
@@ -84,7 +94,8 @@ def propensities(
           its places as ``C_pk ~ n_pk g_k / sum_j n_pj g_j``; g maximises the product of these
           multinomial likelihoods over all pairs. Its derivative has mean 0 whatever the relevance
           of the pairs, so few impressions per pair do no harm (Agarwal et al. 2019).
-        - "em": ``examination_`` of ``ClickModel("pbm")`` (Wang et al. 2018).
+        - "em": ``examination_`` of ``ClickModel("pbm")``, the model that Wang et al. (2018) fit by
+          EM. The maximum is that of "harvest", with the prior of the model for every place.
     arm : str, optional
         Arm of the log to use, such as its randomised branch.
     level : float in (0, 1)
@@ -97,17 +108,19 @@ def propensities(
     Raises
     ------
     ValueError
-        If nothing was clicked, or if clicked pairs do not link all places with clicks: the message
-        names the groups of places that are linked.
+        If nothing was clicked. For "harvest" and "em", also if clicks do not go both ways between
+        any two groups of places: then some ratio of examinations has no finite estimate. The
+        message names the groups.
 
     Notes
     -----
+    Places without clicks have examination 0, no upper bound, and a note.
+
     Intervals of "random" and "harvest" are those of resampling whole queries, to first order: t
-    intervals of log g from the spread of the queries' derivatives (cluster-robust). Those of "em"
-    come from the information matrix and take impressions as independent: with 300 pairs near their
-    places, 95 % intervals held the truth in 93, 93, 95 and 96 % at 10, 33, 100 and 333 impressions
-    per pair (:doc:`/clicks_explained`). Where pairs are rare and some are clicked nearly always, EM
-    keeps a bias upwards that its intervals leave out; "harvest" does not. All methods assume that
+    intervals of log g from the spread of the queries' derivatives (cluster-robust). They are never
+    shorter than independent clicks make them, since a place that few queries link has hardly any
+    spread. Those of "em" take impressions as independent. :doc:`/clicks_explained` reports how
+    often intervals contain the truth, from 1.5 impressions per pair on. All methods assume that
     examination depends on the place alone.
 
     Examples
@@ -132,32 +145,44 @@ def propensities(
     by_place = np.bincount(cells.slot, cells.clicks, n_slots)
     shown = np.unique(cells.slot)
     known = shown[by_place[shown] > 0]
-    if method == "em":
-        return _by_em(log, shown, level)
     notes: list[str] = []
-    if method == "random":
-        if arm is None:
-            notes.append("no arm was named: right only if all of the log is randomised")
-        spread = _spread_of_rates(log, cells, n_slots)
-        rate = by_place / np.maximum(np.bincount(cells.slot, cells.n, n_slots), 1e-300)
-        eta = np.log(rate[known] / rate[known[0]])
-    else:
+    if method != "random":
         check_linked(cells, n_slots)
-        eta, spread = _harvest(log, cells, known)
+    elif arm is None:
+        notes.append("no arm was named: right only if all of the log is randomised")
     if len(known) < len(shown):
         silent = np.setdiff1d(shown, known) + 1
         notes.append(f"no clicks at places {name_places(silent)}: examination 0, no upper bound")
-    n_queries = log.query.n_present
-    if n_queries < FEW_QUERIES:
-        notes.append(f"intervals rest on only {n_queries} queries and are too short")
+    if method == "em":
+        from rankwise.clicks.click_model import ClickModel
+
+        model = ClickModel("pbm").fit(log)
+        g, se = model.examination_[known], model.examination_se_[known]
+        spread, unit = ndtri((1 + level) / 2) * se / g, int(np.argmin(se))
+        notes += [note for note in model.notes_ if "no clicks at" not in note]
+    else:
+        n_queries = log.query.n_present
+        if n_queries < FEW_QUERIES:
+            notes.append(f"intervals rest on only {n_queries} queries and are too short")
+        fit = _rates if method == "random" else _harvest
+        eta, by_query, by_impression = fit(log, cells, known)
+
+        def width(unit: int, tail: float) -> Float64Array:
+            t, z = stdtrit(max(n_queries - 1, 1), 1 - tail), ndtri(1 - tail)
+            each = deviate_from(unit, by_query), deviate_from(unit, by_impression)
+            return np.maximum(t * each[0], z * each[1])
+
+        unit = choose_unit(eta, width(0, UNIT_ERROR / (2 * len(known))), np.arange(len(known)))
+        g, spread = np.exp(eta - eta[unit]), width(unit, (1 - level) / 2)
+        if known[unit] != shown[0]:
+            notes.append(note_unit(f"place {known[unit] + 1}", f"place {shown[0] + 1}"))
+    spread = np.minimum(spread, WIDEST)
     examination = np.zeros(len(shown))
     low, high = np.zeros(len(shown)), np.full(len(shown), np.nan)
     at = np.isin(shown, known)
-    se = _relative_errors(spread, known, n_queries)
-    t = stdtrit(max(n_queries - 1, 1), (1 + level) / 2)
-    examination[at] = np.exp(eta)
-    low[at], high[at] = np.exp(eta - t * se), np.exp(eta + t * se)
-    return Propensities(shown + 1, examination, low, high, method, level, notes)
+    examination[at], low[at], high[at] = g, g * np.exp(-spread), g * np.exp(spread)
+    unit = int(known[unit]) + 1
+    return Propensities(shown + 1, examination, low, high, method, level, notes, unit)
 
 
 def examination_of(log: ClickLog, given: Any) -> Float64Array:
@@ -193,92 +218,64 @@ def examination_of(log: ClickLog, given: Any) -> Float64Array:
 
 
 def check_linked(cells: Cells, n_slots: int) -> None:
-    """Raise ValueError unless clicked pairs link all places that have clicks."""
-    clicks = np.bincount(cells.pair, cells.clicks)
-    at_place = np.bincount(cells.slot, cells.clicks, n_slots)
-    # A place without clicks links nothing: its examination is 0 with or without it.
-    kept = (clicks[cells.pair] > 0) & (at_place[cells.slot] > 0)
-    parts = find_components(Cells(*(column[kept] for column in cells)), n_slots)
+    """Raise ValueError unless clicks go both ways between all places that have clicks."""
+    parts = find_components(cells, n_slots)
     if len(parts) > 1:
-        groups = " | ".join(name_places(part) for part in parts)
         raise ValueError(
-            "clicked pairs must link all places, but these groups of places have no pair in "
-            f"common: {groups}. Randomise a part of the traffic, or keep one group of places."
+            "clicks must go both ways between all places: pairs clicked at one place and shown at "
+            f"the other. These groups of places lack that: {name_groups(parts)}. Randomise a part "
+            "of the traffic, keep the rows of one group of places, or pass propensities that you "
+            "know."
         )
 
 
 def _harvest(
     log: ClickLog, cells: Cells, known: Int64Array
-) -> tuple[Float64Array, tuple[Float64Array, Float64Array]]:
-    """Log examination of the known places, and its derivatives by query with the information."""
-    clicked = np.bincount(cells.pair, cells.clicks)
-    kept = (clicked[cells.pair] > 0) & np.isin(cells.slot, known)
-    pair_of, pair = np.unique(cells.pair[kept], return_inverse=True)
-    slot = np.searchsorted(known, cells.slot[kept])
-    n, c, total = cells.n[kept], cells.clicks[kept], clicked[pair_of]
-    shape = (len(pair_of), len(known))
-    indptr = np.searchsorted(pair, np.arange(len(pair_of) + 1))
-    eta = np.zeros(len(known))
-    residual, information = c, np.eye(len(known))
-    for _ in range(MOST_NEWTON_STEPS):
-        exposure = n * np.exp(eta[slot])
-        share = exposure / np.bincount(pair, exposure)[pair]
-        residual = c - total[pair] * share
-        gradient = np.bincount(slot, residual, len(known))
-        table = csr_array((share, slot, indptr), shape)
-        information = np.diag(np.bincount(slot, total[pair] * share, len(known)))
-        information -= (table.T @ table.multiply(total[:, None]).tocsr()).toarray()
-        step = np.zeros(len(known))
-        if len(known) > 1:
-            step[1:] = np.linalg.solve(information[1:, 1:], gradient[1:])
-        # The likelihood is concave; long first steps may overshoot its exponentials.
-        eta += step / max(1.0, float(np.abs(step).max()))
-        if np.abs(step).max() < 1e-12:
-            break
-    query = log.pairs.query[pair_of][pair].astype(np.int64)
-    return eta, (_sum_by_query(query, slot, residual, len(known)), information)
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Log examination of the known places; its covariances by queries and by impressions."""
+    cells = Cells(*(column[np.isin(cells.slot, known)] for column in cells))
+    slot = np.searchsorted(known, cells.slot)
+    pairs = np.ones(len(log.pairs.query))
+    everywhere = [np.arange(1, len(known) + 1)]
+    cells = cells._replace(slot=slot)
+    found = maximize_conditional(cells, pairs, everywhere, len(known), prior=0.0)
+    if not found.converged:
+        raise ValueError(
+            "the examination of places has no finite estimate in double precision: weights of "
+            "clicks are too different. Scale the weights, or leave out rows of tiny weight."
+        )
+    robust = _cover_queries(log, cells.pair, slot, found.residual, found.bread)
+    return found.eta, robust, found.covariance
 
 
-def _spread_of_rates(
-    log: ClickLog, cells: Cells, n_slots: int
-) -> tuple[Float64Array, Float64Array]:
-    """Derivatives of log click rates by query, and the information of the places with clicks."""
-    n = np.bincount(cells.slot, cells.n, n_slots)
-    clicks = np.bincount(cells.slot, cells.clicks, n_slots)
-    rate = clicks / np.maximum(n, 1e-300)
-    residual = cells.clicks - rate[cells.slot] * cells.n
-    known = np.flatnonzero(clicks > 0)
+def _rates(
+    log: ClickLog, cells: Cells, known: Int64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Log click rates of the known places; their covariances by queries and by impressions."""
     kept = np.isin(cells.slot, known)
     slot = np.searchsorted(known, cells.slot[kept])
-    query = log.pairs.query[cells.pair[kept]].astype(np.int64)
-    return _sum_by_query(query, slot, residual[kept], len(known)), np.diag(clicks[known])
+    n, clicks = (np.bincount(slot, column[kept]) for column in (cells.n, cells.clicks))
+    residual = cells.clicks[kept] - (clicks / n)[slot] * cells.n[kept]
+    robust = _cover_queries(log, cells.pair[kept], slot, residual, np.diag(1 / clicks))
+    return np.log(clicks / n), robust, np.diag((1 - clicks / n) / clicks)
 
 
-def _sum_by_query(
-    query: Int64Array, slot: Int64Array, residual: Float64Array, n_slots: int
+def _cover_queries(
+    log: ClickLog, pair: Int64Array, slot: Int64Array, residual: Float64Array, bread: Float64Array
 ) -> Float64Array:
-    rows, query = np.unique(query, return_inverse=True)
-    return np.bincount(query * n_slots + slot, residual, len(rows) * n_slots).reshape(-1, n_slots)
-
-
-def _relative_errors(
-    spread: tuple[Float64Array, Float64Array], known: Int64Array, n_queries: int
-) -> Float64Array:
-    """Standard errors of log g relative to the first place, from the spread between queries."""
-    scores, information = spread
+    """Covariance from the spread of derivatives between queries; NaN for one query."""
+    n_queries, n_slots = log.query.n_present, len(bread)
     if n_queries < 2:
-        return np.full(len(known), np.nan)
-    meat = scores.T @ scores * n_queries / (n_queries - 1)
-    contrast = np.eye(len(known)) - np.eye(len(known))[[0]]
-    # Both forms leave the level of log g open; contrasts with the first place do not need it.
-    bread = contrast @ np.linalg.pinv(information, hermitian=True)
-    return np.sqrt(np.maximum((bread @ meat @ bread.T).diagonal(), 0.0))
+        return np.full(bread.shape, np.nan)
+    rows, query = np.unique(log.pairs.query[pair], return_inverse=True)
+    sums = np.bincount(query * n_slots + slot, residual, len(rows) * n_slots)
+    scores = sums.reshape(-1, n_slots) @ bread
+    return scores.T @ scores * (n_queries / (n_queries - 1))
 
 
-def _by_em(log: ClickLog, shown: Int64Array, level: float) -> Propensities:
-    from rankwise.clicks.click_model import ClickModel
-
-    model = ClickModel("pbm").fit(log)
-    g, se = model.examination_[shown], model.examination_se_[shown]
-    factor = np.exp(ndtri((1 + level) / 2) * se / g)
-    return Propensities(shown + 1, g, g / factor, g * factor, "em", level, list(model.notes_))
+def note_unit(unit: str, top: str, linked: bool = True) -> str:
+    """Sentence about the slot whose examination is 1, where that is not the topmost one."""
+    why = "is looked at significantly less, or its clicks are missing"
+    if not linked:
+        why = "has few clicks or none, and none that link it"
+    return f"examination is relative to {unit}, which has 1: {top} {why}"

@@ -25,16 +25,24 @@ from rankwise.checks.frames import collect_frame, decimals_of
 from rankwise.checks.row_errors import RowError
 from rankwise.clicks.log import ClickLog
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
-from rankwise.datasets.readers.delimited import DelimitedFile
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
-from rankwise.datasets.readers.tables import delimiter_of, is_parquet, open_parquet, valid
+from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_errors
+from rankwise.datasets.readers.tables import (
+    check_size,
+    delimiter_of,
+    is_parquet,
+    open_parquet,
+    valid,
+)
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 pc: Any = pyarrow.compute
 
-ROLES = ("query", "doc", "place", "click", "session", "user", "weight", "time", "propensity", "arm")
+ROLES = (
+    "query", "doc", "place", "click", "session", "user", "weight", "time", "propensity",
+    "list_propensity", "arm",
+)  # fmt: skip
 USUAL_NAMES = {
     "query": ALL_QUERY_NAMES,
     "doc": ALL_DOCUMENT_NAMES,
@@ -45,6 +53,7 @@ USUAL_NAMES = {
     "weight": ("weight", "sample_weight"),
     "time": ("time", "timestamp"),
     "propensity": ("propensity", "propensity_score"),
+    "list_propensity": ("list_propensity",),
     "arm": ("arm", "team"),
 }
 # Columns that say something of the others: texts of query ids, and counts that rows stand for.
@@ -67,6 +76,7 @@ def read_clicks(
     weight: str | Literal[False] | None = None,
     time: str | Literal[False] | None = None,
     propensity: str | Literal[False] | None = None,
+    list_propensity: str | Literal[False] | None = None,
     arm: str | Literal[False] | None = None,
     first_place: int | None = None,
     format: Literal["table", "yandex"] = "table",
@@ -82,7 +92,7 @@ def read_clicks(
         Columns. None: the usual names, such as qid, doc_id, position and clicked, in any case.
         Lists of as many ``doc`` as ``click`` columns: one row is one list, its documents at places
         1, 2, … (``place`` is not read). An empty cell of a document ends a shorter list.
-    session, user, weight, time, propensity, arm : str or False, optional
+    session, user, weight, time, propensity, list_propensity, arm : str or False, optional
         Further columns, see :class:`ClickLog`. None: the usual names if there are such columns.
         Times are numbers or dates. Columns called ``credit_`` and the name of a system are
         ``credit``, as ``rankwise clicks interleave`` writes them.
@@ -122,13 +132,8 @@ def read_clicks(
     if format == "yandex":
         with name_file_in_errors(Path(table)):
             return _read_yandex(Path(table))
-    given: dict[str, Any] = dict(
-        zip(
-            ROLES,
-            (query, doc, place, click, session, user, weight, time, propensity, arm),
-            strict=True,
-        )
-    )
+    columns = (query, doc, place, click, session, user, weight, time, propensity, list_propensity)
+    given: dict[str, Any] = dict(zip(ROLES, (*columns, arm), strict=True))
     if isinstance(doc, str | None) != isinstance(click, str | None):
         raise ValueError(
             "doc and click must both be one column, or both lists of columns, got "
@@ -168,7 +173,10 @@ def _open(table: Any, sep: str | None) -> Any:
 
 def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
     _check_impressions(columns.get("impressions"))
-    numbers = {name: _number(columns.get(name), name) for name in ("place", "weight", "propensity")}
+    numbers = {
+        name: _number(columns.get(name), name)
+        for name in ("place", "weight", "propensity", "list_propensity")
+    }
     return ClickLog.from_columns(
         columns["query"],
         columns["doc"],
@@ -179,6 +187,7 @@ def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
         weight=numbers["weight"],
         time=read_seconds(columns.get("time")),
         propensity=numbers["propensity"],
+        list_propensity=numbers["list_propensity"],
         arm=columns.get("arm"),
         credit={
             name.removeprefix(CREDIT): _number(column, name)
@@ -216,6 +225,7 @@ def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict
     """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
     if isinstance(source, Path):
         with open_parquet(source) as file:
+            check_size(source, file.metadata)
             names = _choose_columns(file.schema_arrow.names, given)
             _check_extra(extra, file.schema_arrow.names)
             found: Any = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))

@@ -21,10 +21,11 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import (
     betainc,
@@ -103,10 +104,6 @@ class GammaPosterior:
         shape, rate = self._shape_rate()
         return gammaincc(shape, rate * threshold)
 
-    def prior_quantile(self, p: float) -> float:
-        """Quantile of the prior, the distribution of the rates of all pairs."""
-        return float(gammaincinv(self.trust * self.mu, p) / self.trust)
-
 
 @dataclass(frozen=True, eq=False)
 class BetaPosterior(GammaPosterior):
@@ -128,10 +125,6 @@ class BetaPosterior(GammaPosterior):
     def exceeds(self, threshold: float) -> Float64Array:
         """Probability that the rate of each pair exceeds the threshold."""
         return 1.0 - betainc(*self._shapes(), min(threshold, 1.0))
-
-    def prior_quantile(self, p: float) -> float:
-        """Quantile of the prior, the distribution of the rates of all pairs."""
-        return float(betaincinv(self.trust * self.mu, self.trust * (1 - self.mu), p))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,10 +164,6 @@ class NormalPosterior:
         """Probability that the rate of each pair exceeds the threshold."""
         return ndtr((logit(self.mean) - logit(np.clip(threshold, 0.0, 1.0))) / self._spread())
 
-    def prior_quantile(self, p: float) -> float:
-        """Quantile of the prior, the distribution of the rates of all pairs."""
-        return float(self.mu + ndtri(p) / np.sqrt(self.trust)) if self.trust > 0 else self.mu
-
 
 @dataclass(frozen=True, eq=False)
 class WeightedClicksPosterior(NormalPosterior):
@@ -213,22 +202,66 @@ Posterior: TypeAlias = GammaPosterior | NormalPosterior
 
 
 def cut_grades(
-    posterior: Posterior, grades: int, thresholds: Sequence[float] | None, certainty: float
+    posterior: Posterior,
+    clicked: NDArray[np.bool_],
+    grades: int,
+    thresholds: Sequence[float] | None,
+    certainty: float,
 ) -> Float64Array:
-    """Number of thresholds, given or quantiles of the prior, that each rate exceeds."""
-    levels = np.arange(1, grades) / grades
-    if thresholds is not None:
-        cuts = list(thresholds)
-    elif posterior.trust > 0:
-        cuts = [posterior.prior_quantile(p) for p in levels]
-    else:
-        cuts = np.quantile(posterior.mean, levels).tolist()
-    passed = [posterior.exceeds(cut) >= certainty for cut in cuts]
-    return np.sum(passed, axis=0).astype(np.float64)
+    """Number of thresholds that the estimate of each pair exceeds; 0 for pairs without clicks.
+
+    Above a ``certainty`` of 0.5, its rate must also exceed them with that probability; below, that
+    is enough.
+    """
+    value = posterior.mean
+    if isinstance(posterior, GammaPosterior):
+        # That of the estimates: intervals depend on what the logger showed, which grades must not.
+        posterior = replace(posterior, moments=None)
+    cuts = cut_equally(value, clicked, grades) if thresholds is None else thresholds
+    grade = np.zeros(len(value))
+    for cut in cuts:
+        passed = value > cut
+        if certainty > 0.5:
+            passed &= posterior.exceeds(cut) >= certainty
+        elif certainty < 0.5:
+            passed |= posterior.exceeds(cut) >= certainty
+        grade += passed
+    return np.where(clicked, grade, 0.0)
+
+
+def cut_equally(value: Float64Array, clicked: NDArray[np.bool_], grades: int) -> list[float]:
+    """Cuts of values into equal shares of the pairs: each grade takes its share of those left.
+
+    Pairs without clicks lie below all others, as one. Equal values stay together, so that a value
+    that most pairs have fills a grade, and the other grades share the rest.
+    """
+    levels = np.unique(value[clicked])
+    # Sums of the same terms in another order are the same value.
+    levels = levels[np.r_[True, np.diff(levels) > 1e-12 * np.abs(levels[1:])]]
+    sizes = np.bincount(np.searchsorted(levels, value[clicked], "right") - 1)
+    if not clicked.all():
+        levels, sizes = np.r_[0.0, levels], np.r_[(~clicked).sum(), sizes]
+    below = np.cumsum(sizes)
+    cuts: list[float] = []
+    start, used = 0, 0
+    for left in range(min(grades, len(levels)), 1, -1):
+        share = used + (below[-1] - used) / left
+        ends = np.arange(start, len(levels) - left + 1)  # each later grade needs a level
+        end = int(ends[np.abs(below[ends] - share).argmin()])
+        low, high = levels[end], levels[end + 1]
+        cut = low + (high - low) / 2
+        cuts.append(float(cut if cut < high else low))
+        start, used = end + 1, below[end]
+    return cuts
 
 
 def average_strengths(
-    clicks: Float64Array, exposure: Float64Array, fitted: float, *, binomial: bool
+    clicks: Float64Array,
+    exposure: Float64Array,
+    fitted: float,
+    *,
+    binomial: bool,
+    most_pairs: int = MOST_PAIRS,
 ) -> tuple[Float64Array, Float64Array]:
     """Mean and variance of each rate, over the strengths of the prior that its clicks allow.
 
@@ -236,7 +269,7 @@ def average_strengths(
     mu: given a strength, it is known up to its standard error. ``fitted`` is the likeliest one.
     """
     used = np.flatnonzero(exposure > 0)
-    some = used[:: -(-len(used) // MOST_PAIRS)]
+    some = used[:: -(-len(used) // most_pairs)]
     C, E = clicks[some], exposure[some]
     # From a prior that hardly moves a rate to one under which pairs no longer differ.
     usual = float(E.mean())

@@ -1,8 +1,8 @@
 """What a log holds, what is odd about it, and whether it can tell examination from relevance.
 
 A click needs a user who looks and a document worth a click. A log that shows every pair of query
-and document at one place only cannot separate the two. Places are linked where one pair was shown
-at both; only the examination of linked places can be compared [1]_.
+and document at one place only cannot separate the two. Places are linked where pairs were shown at
+both and clicks go both ways; only the examination of linked places can be compared [1]_.
 
 References
 ----------
@@ -24,6 +24,7 @@ from scipy.special import ndtri, stdtrit
 from rankwise.kernels.click_cells import order_by_pair, sum_cells
 from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ PROBLEMS = {
     "unread_lines": "lines are neither searches nor clicks; left out",
 }
 MOST_PLACES = 20
+MOST_GROUPS = 6
 # In place of 0 trials; its square is still a number.
 LEAST_TRIALS = 1e-100
 
@@ -97,14 +99,32 @@ def group_rows(log: ClickLog) -> tuple[Codes, Codes]:
 
 
 def find_components(cells: Cells, n_slots: int) -> list[Int64Array]:
-    """Places, from 1, that pairs link directly or through others; the largest component first."""
-    n_pairs = int(cells.pair.max(initial=-1)) + 1
-    shape = (n_slots + n_pairs, n_slots + n_pairs)
-    edges = coo_array((np.ones(len(cells.slot)), (cells.slot, n_slots + cells.pair)), shape)
-    label = connected_components(edges, directed=False)[1][:n_slots]
-    shown = np.unique(cells.slot)
-    parts = [shown[label[shown] == number] + 1 for number in np.unique(label[shown])]
+    """Groups of places, from 1, between which clicks go both ways; the largest group first.
+
+    A pair that was clicked at k and shown at j says how much more k is examined at most. Ratios
+    have a finite estimate if such pairs lead from each place of a group to each other, as wins must
+    in Bradley-Terry models. Places without clicks are in no group.
+    """
+    clicked = cells.clicks > 0
+    known = np.bincount(cells.slot, clicked, n_slots) > 0
+    shown = known[cells.slot]
+    n = n_slots + int(cells.pair.max(initial=-1)) + 1
+    # From a place to the pairs that were clicked there, and from a pair to where it was shown.
+    start = np.concatenate([cells.slot[clicked], n_slots + cells.pair[shown]])
+    end = np.concatenate([n_slots + cells.pair[clicked], cells.slot[shown]])
+    graph = coo_array((np.ones(len(start)), (start, end)), shape=(n, n))
+    label = connected_components(graph, connection="strong")[1][:n_slots]
+    slots = np.flatnonzero(known)
+    parts = [slots[label[slots] == number] + 1 for number in np.unique(label[slots])]
     return sorted(parts, key=lambda part: (-len(part), part[0]))
+
+
+def name_groups(parts: list[Int64Array]) -> str:
+    """Groups of places, such as 1–3, 7 | 4; at most MOST_GROUPS of them."""
+    names = [name_places(part) for part in parts[:MOST_GROUPS]]
+    if len(parts) > MOST_GROUPS:
+        names.append(f"{len(parts) - MOST_GROUPS} groups more")
+    return " | ".join(names) or "none"
 
 
 def name_places(places: NDArray[Any]) -> str:
@@ -134,8 +154,9 @@ class LogSummary:
     moved_pairs : int
         Pairs that were shown at two or more places.
     components : list of ndarray
-        Groups of places linked by pairs that were clicked; one group: their examination can be
-        compared.
+        Groups of places between which clicks go both ways: a pair clicked at one place was shown at
+        the other, and the other way round, directly or through other places. One group: the
+        examination of its places can be compared. Places without clicks are in no group.
     arms : dict of str to int
         Rows of each arm.
     problems : dict of str to int
@@ -161,22 +182,29 @@ class LogSummary:
 
     @property
     def identifies_examination(self) -> bool:
-        """Whether clicked pairs link all places that were shown."""
-        return len(self.components) == 1 and len(self.components[0]) == len(self.place)
+        """Whether clicks go both ways between all places with clicks, of which there are several.
+
+        :func:`~rankwise.clicks.propensities` refuses other logs of several places.
+        """
+        return len(self.components) == 1 and len(self.components[0]) >= min(len(self.place), 2)
 
     def verdict(self) -> str:
-        """Whether the log can tell examination from relevance, in one sentence."""
+        """Whether the log can tell examination from relevance, in one sentence or two."""
         if len(self.place) == 1:
             return "All impressions are at one place, so click rates need no correction for places."
-        if self.identifies_examination:
+        if not self.identifies_examination:
             return (
-                f"{self.moved_pairs} pairs were shown at several places and link them all: "
-                "examination can be told from relevance, if it depends on the place alone."
+                "Clicks do not go both ways between all places, so examination cannot be told from "
+                f"relevance across these groups: {name_groups(self.components)}. Randomise a part "
+                "of the traffic to link them."
             )
-        groups = " | ".join(name_places(part) for part in self.components) or "none"
+        linked = self.components[0]
+        which = "them all" if len(linked) == len(self.place) else f"places {name_places(linked)}"
+        silent = np.setdiff1d(self.place, linked)
+        rest = f" No clicks at places {name_places(silent)}." if len(silent) else ""
         return (
-            "Clicked pairs do not link all places, so examination cannot be told from relevance "
-            f"across these groups: {groups}. Randomise a part of the traffic to link them."
+            f"{self.moved_pairs} pairs were shown at several places and link {which}: "
+            f"examination can be told from relevance, if it depends on the place alone.{rest}"
         )
 
     def __str__(self) -> str:
@@ -195,7 +223,7 @@ class LogSummary:
             lines.append("arms: " + ", ".join(f"{a or '(none)'} {n}" for a, n in self.arms.items()))
         lines.append(self.verdict())
         lines += [f"note: {count} {PROBLEMS[name]}" for name, count in self.problems.items()]
-        return "\n".join(lines)
+        return join_lines(lines)
 
 
 def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
@@ -209,8 +237,6 @@ def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
     low, high = wilson_interval(rate, _units(log, code, rate, level), level)
     cells = count_cells(log)
     by_pair = np.bincount(cells.pair)
-    clicked = np.bincount(cells.pair, cells.clicks)[cells.pair] > 0
-    linked = find_components(Cells(*(c[clicked] for c in cells)), log.n_places)
     arms = {}
     if log.arm is not None:
         arms = dict(zip(log.arm.names.tolist(), np.bincount(log.arm.codes).tolist(), strict=False))
@@ -227,7 +253,7 @@ def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
         low,
         high,
         int((by_pair > 1).sum()),
-        linked,
+        find_components(cells, log.n_places),
         arms,
         dict(log.problems),
         level,

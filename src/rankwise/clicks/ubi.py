@@ -20,12 +20,14 @@ import numpy as np
 from rankwise.checks.frames import collect_frame
 from rankwise.clicks.log import ClickLog
 from rankwise.clicks.readers import read_moment
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
-from rankwise.datasets.readers.tables import is_parquet, open_parquet, valid
+from rankwise.datasets.readers.delimited import name_file_in_errors
+from rankwise.datasets.readers.tables import is_parquet, read_parquet
 from rankwise.datasets.readers.textfiles import PathLike, read_text
 
 # Actions of lines that tell a bulk request what to do with the next line.
 BULK_ACTIONS = ("index", "create", "update", "delete")
+# Fields of what a search found: of UBI 1.3, and of the first versions.
+HITS = ("query_response_hit_ids", "query_response_object_ids")
 
 
 def read_ubi(
@@ -40,8 +42,9 @@ def read_ubi(
     Parameters
     ----------
     queries, events : path, frame or list of dict
-        Documents of ``ubi_queries`` and ``ubi_events``: JSON lines, plain or as a bulk request;
-        Parquet; or a frame. None for ``events``: ``queries`` holds both.
+        Documents of ``ubi_queries`` and ``ubi_events``: JSON lines, plain, as a bulk request, as
+        hits with ``_source``, or each after a name and a tab; JSON of an array or of the response
+        to a search; Parquet; or a frame. None for ``events``: ``queries`` holds both.
     clicks : str or sequence of str
         Values of ``action_name`` that count as a click, such as "click" and "add_to_cart".
     by : {"user_query", "query_id"}
@@ -51,10 +54,11 @@ def read_ubi(
     -------
     ClickLog
         Sessions are searches (``query_id``), users are clients (``client_id``). Impressions are
-        events called "impression"; a search without any shows its ``query_response_hit_ids``, if it
-        has them, at places 1, 2, … Times are dates, or numbers of milliseconds since 1970, as in
-        these indexes. If some are missing, the log has no times; searches without a client are
-        users of their own. Objects and lists may be JSON text.
+        events called "impression"; a search without any shows its ``query_response_hit_ids``, or
+        the older ``query_response_object_ids``, if it has them, at places 1, 2, … Times are dates,
+        or numbers of milliseconds since 1970, as in these indexes. If some are missing, the log has
+        no times; searches without a client are users of their own. Objects and lists may be JSON
+        text.
 
     Raises
     ------
@@ -118,7 +122,7 @@ class _Searches:
             return
         self._times[search] = _read_time(search, record)
         # A hit without an id keeps its place, so that those below it keep theirs.
-        hits = [_text(hit) for hit in _read_hits(search, record.get("query_response_hit_ids"))]
+        hits = [_text(hit) for hit in _read_hits(search, record)]
         self._hits[search] = [(place, hit) for place, hit in enumerate(hits) if hit is not None]
         self._count("unnamed_hits", len(hits) - len(self._hits[search]))
 
@@ -165,7 +169,7 @@ class _Searches:
         if not self._rows:
             raise ValueError(
                 f"the {len(self._hits)} searches show no documents: there are neither impression "
-                "events nor query_response_hit_ids. Store one of them."
+                f"events nor {' or '.join(HITS)}. Store one of them."
             )
         if self._by == "user_query":
             n = len(self._rows)
@@ -222,39 +226,76 @@ def _records(source: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if is_parquet(path):
-            with open_parquet(path) as file:
-                yield from valid(file.read()).to_pylist()
+            yield from read_parquet(path).to_pylist()
         else:
             with name_file_in_errors(path):
                 yield from _json_lines(path)
         return
     frame = None if isinstance(source, list) else collect_frame(source)
     if frame is not None:
-        yield from frame.iter_rows(named=True)
-        return
+        # Hits that were made a frame may have columns such as _source.query_id.
+        source = [
+            {name.removeprefix("_source."): value for name, value in row.items()}
+            for row in frame.iter_rows(named=True)
+        ]
     if not isinstance(source, list) or not all(isinstance(item, Mapping) for item in source):
         raise TypeError(
             f"UBI records must be a path, a frame or a list of dict, got {type(source).__name__}."
         )
-    yield from source
+    for number, record in enumerate(source):
+        yield from _unwrap(record, f"record {number}")
 
 
 def _json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(read_text(path).split(b"\n"), 1):
-        if not line.strip():
-            continue
+    text = read_text(path)
+    lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    try:
+        # One value on several lines: an array, or a response that was written for people.
+        values = json.loads(text) if lines[0].strip() in (b"[", b"{") else None
+    except (ValueError, RecursionError):
+        values = None
+    if values is None:
+        values = (value for line in enumerate(lines, 1) for value in _read_line(*line))
+    else:
+        values = [("value 1", values)]
+    for where, value in values:
+        for record in value if isinstance(value, list) else [value]:
+            if not isinstance(record, dict):
+                raise ValueError(f"{where}: must be a JSON object, got {record!r:.60}.")
+            if len(record) > 1 or next(iter(record), "") not in BULK_ACTIONS:
+                yield from _unwrap(record, where)
+
+
+def _read_line(number: int, line: bytes) -> Iterator[tuple[str, Any]]:
+    """The JSON value of a line, which may stand after a name and a tab."""
+    name, _, rest = line.partition(b"{")
+    if name.endswith(b"\t") and not name.lstrip().startswith((b"[", b'"')):
+        line = b"{" + rest
+    if line.strip():
         try:
-            record = json.loads(line)
+            yield f"line {number}", json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: not JSON ({error}).") from None
-        if not isinstance(record, dict):
-            raise ValueError(f"line {number}: must be a JSON object, got {record!r:.60}.")
-        if len(record) == 1 and next(iter(record)) in BULK_ACTIONS:
-            continue
-        inner = record.get("_source", record)
-        if not isinstance(inner, dict):
-            raise ValueError(f"line {number}: _source must be an object, got {inner!r:.60}.")
-        yield inner
+
+
+def _unwrap(record: Mapping[str, Any], where: str) -> Iterator[Mapping[str, Any]]:
+    """Documents of a hit, of the response to a search, or the record itself."""
+    if not isinstance(record, Mapping):
+        raise ValueError(f"{where}: a hit must be an object, got {record!r:.60}.")
+    found = _get(record, "hits", "hits")
+    if isinstance(found, list):
+        for hit in found:
+            yield from _unwrap(hit, where)
+        return
+    inner = record.get("_source", record)
+    if isinstance(inner, str) and inner.lstrip().startswith("{"):
+        try:
+            inner = json.loads(inner)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{where}: _source is not JSON ({error}).") from None
+    if not isinstance(inner, Mapping):
+        raise ValueError(f"{where}: _source must be an object, got {inner!r:.60}.")
+    yield inner
 
 
 def _get(record: Mapping[str, Any], *path: str) -> Any:
@@ -274,23 +315,25 @@ def _get(record: Mapping[str, Any], *path: str) -> Any:
     return value
 
 
-def _read_hits(search: str, hits: Any) -> list[Any]:
+def _read_hits(search: str, record: Mapping[str, Any]) -> list[Any]:
     """Documents of a search: a list, an array, or its JSON text."""
-    value = hits
-    if isinstance(value, str) and value.strip():
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = hits
-    if _is_missing(value) or (isinstance(value, str) and not value.strip()):
-        return []
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(value, list | tuple):
-        raise ValueError(
-            f"search {search!r}: query_response_hit_ids must be a list, or its JSON text, got "
-            f"{hits!r:.60}."
-        )
-    return list(value)
+    for field in HITS:
+        hits = value = record.get(field)
+        if isinstance(value, str) and value.strip():
+            try:
+                value = json.loads(value)
+            except ValueError:
+                value = hits
+        if _is_missing(value) or (isinstance(value, str) and not value.strip()):
+            continue
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        if not isinstance(value, list | tuple):
+            raise ValueError(
+                f"search {search!r}: {field} must be a list, or its JSON text, got {hits!r:.60}."
+            )
+        if len(value):
+            return list(value)
+    return []
 
 
 def _read_time(search: str, record: Mapping[str, Any]) -> float | None:

@@ -7,7 +7,6 @@ from a user, so that a saved model knows its categories by their text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +19,6 @@ from rankwise.typing import Float64Array
 if TYPE_CHECKING:
     import narwhals as nw
 
-# Columns of text with more different values than trees can tell apart are no categories by default.
-MOST_CATEGORIES = 255
-# Dates, perhaps with a time of day, as text; a regular expression for Python and Arrow.
-DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 # Categories of each nominal column, by its number.
 Categories = Mapping[int, NDArray[Any]]
 
@@ -54,16 +49,8 @@ def _number_categories(values: Collection[Any]) -> tuple[NDArray[Any], dict[Any,
 
 
 def are_categories(codes: NDArray[Any], known: NDArray[Any]) -> bool:
-    """Whether text repeats enough to be categories: few values, each in two rows on average."""
-    n_filled = len(codes) - int(np.isnan(codes).sum())
-    return len(known) <= MOST_CATEGORIES and 2 * len(known) <= n_filled
-
-
-def are_dates(codes: NDArray[Any], known: NDArray[Any]) -> bool:
-    """Whether most of the filled cells of a column of text are dates."""
-    is_date = [isinstance(value, str) and re.match(DATE, value) is not None for value in known]
-    filled = codes[~np.isnan(codes)].astype(np.int64)
-    return any(is_date) and int(np.array(is_date)[filled].sum()) > len(filled) // 2
+    """Whether text repeats enough to be categories: each value in two rows on average."""
+    return 2 * len(known) <= len(codes) - int(np.isnan(codes).sum())
 
 
 def check_codes(X: Any, names: Sequence[str] | None, categories: Categories) -> None:

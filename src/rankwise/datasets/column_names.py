@@ -21,6 +21,12 @@ DOCUMENT_LAST = (
     "pid", "doc", "document", "product_id", "product-id", "item_id", "item-id", "sku", "asin",
 )  # fmt: skip
 
+# Columns with these names are ids, no features, if they have no other role.
+ID_NAMES = (
+    "id", "_id", "uuid", "guid", "uid", "rowid", "row_id", "row-id", "row_number", "record_id",
+    *(name for name in (*DOCUMENT_NAMES, *DOCUMENT_LAST) if name not in ("doc", "document")),
+)  # fmt: skip
+
 # In files of judgements and runs, which have no other columns. BEIR calls its grades score.
 ALL_QUERY_NAMES = (*QUERY_NAMES, *QUERY_LAST)
 ALL_DOCUMENT_NAMES = (*DOCUMENT_NAMES, *DOCUMENT_LAST)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,7 +14,8 @@ from rankwise.checks.unjudged_label import check_unjudged
 from rankwise.datasets.category_columns import check_codes, join_coded
 from rankwise.groups import QueryGroups
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
-from rankwise.typing import Float64Array, Matrix, join_rows
+from rankwise.runtime.vocabulary import did_you_mean, setting
+from rankwise.typing import Float64Array, Matrix, is_sparse, join_rows
 
 # Number of folds that a repr names; an ellipsis stands for the rest.
 MOST_NAMES = 5
@@ -57,6 +58,8 @@ class RankingData:
         Categories of columns of text, by column. The column of X holds their places in this list,
         NaN for missing ones. Estimators that take categories get a frame with the text; the others
         get X without these columns (:func:`rankwise.compare`).
+    left_out : dict of str to str
+        Columns of the table that are not features, and why: "ignored", or what they hold.
     """
 
     X: Matrix
@@ -72,6 +75,7 @@ class RankingData:
     missed: RankingData | None = None
     judged: np.ndarray[Any, Any] | None = None
     categories: dict[int, np.ndarray[Any, Any]] | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = getattr(self.X, "shape", None)
@@ -146,6 +150,7 @@ class RankingData:
         score_columns: Sequence[str] = (),
         unjudged: float | Literal["missing"] | None = None,
         categories: bool | Sequence[str] = False,
+        ignore: Sequence[str] = (),
         dtype: DTypeLike = np.float32,
         name: str = "",
     ) -> RankingData:
@@ -167,17 +172,22 @@ class RankingData:
             corpus-id, document_id, with a hyphen or an underscore, or, without these, pid, doc,
             document, product_id, item_id, sku or asin; and sample_weight). False: no such column.
         features : sequence of str, optional
-            Columns of X, in this order (default: all remaining columns of numbers).
+            Columns of X, in this order (default: all remaining columns of numbers, without those
+            with a name of ids, such as id, and those that number the rows of several queries from
+            the first to the last).
         score_columns : sequence of str
-            Columns with scores of existing systems. They become features only if ``features`` names
-            them too.
+            Columns with scores of existing systems. They are features too, unless ``ignore`` names
+            them or ``features`` does not.
         unjudged : number or "missing", optional
             Label of rows without a judgement, such as -1; "missing": an empty cell or NaN. See
             ``judged``. None: every row needs a label.
         categories : bool or sequence of str
-            Columns of text that are features, see ``categories`` above. True: all that have at most
-            255 different values, in two rows or more on average, and are no dates, or that
+            Columns of text that are features, see ``categories`` above. True: all whose values are
+            in two rows or more on average and are neither dates nor numbers with units, or that
             ``features`` names. Names: these columns, of text or of numbers. False: none.
+        ignore : sequence of str
+            Columns that are not features. A column that has the usual name of document ids or
+            weights loses that role. The columns of labels and queries cannot be ignored.
         dtype : float32 or float64
             Type of X. Missing values become NaN; numbers that exceed the type are an error.
         name : str
@@ -197,7 +207,8 @@ class RankingData:
         Warns
         -----
         IgnoredColumnsWarning
-            If columns do not hold numbers (dates, text, categories) and ``features`` is not given.
+            If columns are left out that hold no numbers (dates, text, categories, numbers with
+            units) or ids, and ``features`` is not given.
 
         Examples
         --------
@@ -212,14 +223,20 @@ class RankingData:
         from rankwise.datasets.table_columns import Roles, read_frame  # loads narwhals
 
         roles = Roles(
-            label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories
-        )
+            label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories,
+            ignore,
+        )  # fmt: skip
         columns, rows = read_frame(frame, roles, dtype)
-        return cls.from_rows(rows, columns.features, name, unjudged)
+        return cls.from_rows(rows, columns.features, name, unjudged, columns.left_out)
 
     @classmethod
     def from_rows(
-        cls, rows: Any, feature_names: list[str], name: str, unjudged: Any = None
+        cls,
+        rows: Any,
+        feature_names: list[str],
+        name: str,
+        unjudged: Any = None,
+        left_out: Mapping[str, str] | None = None,
     ) -> RankingData:
         """Make judged rows from the result of a table reader; without query ids, one query."""
         qid = np.zeros(len(rows.y), dtype=np.int64) if rows.qid is None else rows.qid
@@ -234,6 +251,7 @@ class RankingData:
             name,
             score_columns=rows.score_columns or None,
             categories=rows.categories or None,
+            left_out=dict(left_out or {}),
         )
         return data if unjudged is None else data.mark_unjudged(unjudged)
 
@@ -321,6 +339,56 @@ class RankingData:
             self._take_missed(self.qid[rows]),
             pick(self.judged),
             self.categories,
+            self.left_out,
+        )
+
+    def without_features(self, names: Sequence[str]) -> RankingData:
+        """Return the same rows without some features, which become ``score_columns``.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of features, or numbers from 1 if features have no names. The remaining features
+            are then called by their numbers.
+
+        Raises
+        ------
+        ValueError
+            If there is no such feature, or no other.
+
+        Examples
+        --------
+        >>> data = RankingData(np.array([[1.0, 5.0], [2.0, 6.0]]), np.zeros(2), np.zeros(2))
+        >>> rest = data.without_features(["1"])
+        >>> rest.feature_names, rest.left_out, rest.score_columns["1"].tolist()
+        (['2'], {'1': 'ignored'}, [1.0, 2.0])
+        """
+        known = self.feature_names or [str(j + 1) for j in range(self.n_features)]
+        unknown = [name for name in names if name not in known]
+        if isinstance(names, str) or unknown:
+            hint = "" if isinstance(names, str) else did_you_mean(unknown[0], known, "")
+            raise ValueError(
+                f"{setting('ignore', names)} must be a list of features. "
+                f"{hint or f'There are {len(known)} features.'}"
+            )
+        kept = [j for j, name in enumerate(known) if name not in names]
+        if not kept:
+            raise ValueError(
+                f"{setting('ignore', names)} must leave a feature, but names all. Drop one."
+            )
+        coded = self.categories or {}
+        scores = dict(self.score_columns or {})
+        for j, name in enumerate(known):
+            if name in names and j not in coded:
+                column = self.X[:, [j]].toarray() if is_sparse(self.X) else self.X[:, j]
+                scores.setdefault(name, column.ravel().astype(np.float64))
+        return replace(
+            self,
+            X=self.X[:, kept],
+            feature_names=[known[j] for j in kept],
+            score_columns=scores,
+            categories={i: coded[j] for i, j in enumerate(kept) if j in coded} or None,
+            left_out=self.left_out | dict.fromkeys(names, "ignored"),
         )
 
     def _take_missed(self, qid: np.ndarray[Any, Any]) -> RankingData | None:

@@ -165,6 +165,21 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
     return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
 
 
+def resemble_ids(values: NDArray[Any]) -> bool:
+    """Whether numbers are whole and differ in all rows, though they should repeat by chance.
+
+    As many numbers drawn from the same range would repeat ten times or more on average; so prices
+    in cents that all differ are no ids, and fewer than 20 rows have none.
+    """
+    n, first = len(values), values[:1000]  # settles most columns without reading all rows
+    if n < 20 or (np.floor(first) != first).any() or len(np.unique(first)) < len(first):
+        return False
+    reach = float(values.max()) - float(values.min()) + 1.0
+    if not n <= reach <= max(n, n * (n - 1) / 20) or (np.floor(values) != values).any():
+        return False
+    return len(np.unique(values)) == n
+
+
 def check_float_type(dtype: DTypeLike) -> np.dtype[Any]:
     """The type of feature values, float32 or float64."""
     found = np.dtype(dtype)

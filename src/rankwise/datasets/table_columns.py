@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankwise.checks.frames import (
+    MOSTLY_NUMBERS,
     TIMES,
     check_unique,
     kind_of,
@@ -24,16 +25,19 @@ from rankwise.checks.frames import (
     wrap_frame,
 )
 from rankwise.checks.row_errors import RowError
-from rankwise.checks.unjudged_label import check_unjudged
-from rankwise.datasets.category_columns import (
-    are_categories,
-    are_dates,
-    encode_texts,
-    join_coded,
+from rankwise.checks.text_kinds import (
+    NUMBERS_AS_TEXT,
+    SAMPLE_ROWS,
+    UNITS,
+    count_values,
+    kind_of_text,
 )
+from rankwise.checks.unjudged_label import check_unjudged
+from rankwise.datasets.category_columns import are_categories, encode_texts, join_coded
 from rankwise.datasets.column_names import (
     DOCUMENT_LAST,
     DOCUMENT_NAMES,
+    ID_NAMES,
     LABEL_NAMES,
     QUERY_LAST,
     QUERY_NAMES,
@@ -48,15 +52,24 @@ from rankwise.datasets.role_values import (
     read_finite,
     read_numbers,
     read_present_ids,
+    resemble_ids,
 )
 from rankwise.runtime.callers import callers_level
-from rankwise.runtime.vocabulary import setting
+from rankwise.runtime.column_values import convert_to_array
+from rankwise.runtime.vocabulary import did_you_mean, setting
 from rankwise.typing import Float64Array
 
 MOST_LISTED = 12
 TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
+_UNITS_FIX = (
+    "Write plain numbers with a decimal point, without units and marks for thousands, or name the "
+    "columns to use them as categories."
+)
 # What columns hold that may be categories.
-_TEXTS = ("text", "categories")
+TEXTS = ("text", "categories")
+# Why columns are no features, in RankingData.left_out, beside what they hold.
+IGNORED, IDS, FREE_TEXT = "ignored", "ids", "text that hardly repeats"
+_INDEX, _ROW_NUMBERS, _UNNAMED = "an index of pandas", "row numbers", "not named as a feature"
 # Names that pandas makes up, for an index that was written as a column, in CSV without a name.
 _PANDAS_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 
@@ -69,7 +82,7 @@ CategoryRole = bool | Sequence[str]
 
 
 class IgnoredColumnsWarning(UserWarning):
-    """Warning that columns without numbers are not used as features."""
+    """Warning that columns of a table are not used as features, or perhaps should not be."""
 
 
 class Roles(NamedTuple):
@@ -83,6 +96,7 @@ class Roles(NamedTuple):
     score_columns: tuple[str, ...] = ()
     unjudged: Any = None
     categories: CategoryRole = False
+    ignore: Sequence[str] = ()
 
     @property
     def chooses_texts(self) -> bool:
@@ -125,7 +139,7 @@ class Columns:
 
     ``flags`` are features written as true and false in a text file. ``may_miss_labels``: whether
     missing labels are NaN instead of an error. ``categories`` are features that hold text, which
-    become codes.
+    become codes. ``left_out``: columns that are no features, and why.
     """
 
     label: str | None
@@ -137,6 +151,7 @@ class Columns:
     flags: frozenset[str] = frozenset()
     may_miss_labels: bool = False
     categories: frozenset[str] = frozenset()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -150,11 +165,16 @@ class Columns:
         score_columns: Sequence[str] = (),
         unjudged: Any = None,
         categories: CategoryRole = False,
+        ignore: Sequence[str] = (),
+        *,
+        sample: Callable[[str], Iterable[Any]] | None = None,
     ) -> Columns:
         """Assign columns by name; None: the usual name; False: no such column.
 
         ``categories``: columns that are categories, and features unless ``features`` leaves them
-        out; True: features that hold text.
+        out; True: features that hold text. ``ignore``: columns that are neither features nor found
+        by a usual name; those of labels and queries are refused. ``sample``: values of a column,
+        by which warnings say whether text is dates or numbers to people.
 
         Raises
         ------
@@ -169,22 +189,31 @@ class Columns:
         """
         columns = list(kinds)
         _check_columns("score_columns", score_columns, columns)
+        _check_columns("ignore", ignore, columns)
         roles = (
-            _choose("label", label, LABEL_NAMES, columns),
-            _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST),
-            _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns, DOCUMENT_LAST),
-            _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns),
+            _choose("label", label, LABEL_NAMES, columns, ignore=ignore),
+            _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST, ignore),
+            _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns, DOCUMENT_LAST, ignore),
+            _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns, (), ignore),
         )
         _check_role_of_label(roles)
         named = () if isinstance(categories, bool) else categories
         _refuse_times(named, kinds)
+        left_out = dict.fromkeys(ignore, IGNORED)
+        twice = [name for name in ignore if name in (*(features or ()), *named)]
+        if twice:
+            raise ValueError(
+                f"column {twice[0]!r} is to be ignored and to be a feature. Name it once: drop it "
+                f"from {setting('ignore')}, or from {setting('features')}."
+            )
         if features is None:
-            left = [column for column in columns if column not in (*roles, *score_columns)]
+            left = [name for name in columns if name not in (*roles, *ignore)]
             queries = [name for name in left if qid is False and name.lower() in QUERY_NAMES]
             if queries:
                 raise ValueError(
                     f"all rows are to be one query, but column {queries[0]!r} would become a "
-                    f"feature. Pass {setting('qid', queries[0])}, or {setting('features')}."
+                    f"feature. Pass {setting('qid', queries[0])}, or "
+                    f"{setting('ignore', [queries[0]])}."
                 )
             index = [name for name in left if _PANDAS_INDEX.fullmatch(name)]
             if index:
@@ -198,16 +227,28 @@ class Columns:
             kept = {name: kinds[name] for name in left if name not in index}
             # What a column holds does not matter once it is named.
             kept |= {name: None for name in named if name in kept}
-            features = choose_features(kept, with_text=categories is True)
+            used = {*named, *score_columns}
+            ids = [name for name in kept if name.lower() in ID_NAMES and name not in used]
+            _warn_of_ids(ids, roles[2] is None and doc_id is None)
+            kept = {name: kind for name, kind in kept.items() if name not in ids}
+            left_out |= dict.fromkeys(index, _INDEX) | dict.fromkeys(ids, IDS)
+            if sample is not None and categories is not True:
+                for name in [name for name, kind in kept.items() if kind in TEXTS]:
+                    found = kind_of_text(count_values(sample(name)))
+                    kept[name] = kept[name] if found == "text" else found
+            features, others = choose_features(kept, with_text=categories is True)
+            left_out |= others
+        elsewhere = {name for name in score_columns if name not in features}
+        left_out = dict.fromkeys(sorted(elsewhere), _UNNAMED) | left_out
         _check_columns("features", features, columns)
         may_miss = unjudged is not None and check_unjudged(unjudged) is None
         if isinstance(categories, bool):
-            texts = [name for name in features if kinds[name] in _TEXTS]
+            texts = [name for name in features if kinds[name] in TEXTS]
             categories = texts if categories else ()
         _check_columns("categories", categories, columns)
         return cls(
             *roles, list(features), tuple(score_columns), may_miss_labels=may_miss,
-            categories=frozenset(categories) & {*features},
+            categories=frozenset(categories) & {*features}, left_out=left_out,
         )  # fmt: skip
 
     @classmethod
@@ -219,27 +260,13 @@ class Columns:
         features: Sequence[str] | None = None,
         *,
         categories: Sequence[str] = (),
+        ignore: Sequence[str] = (),
         fitted: bool = False,
+        sample: Callable[[str], Iterable[Any]] | None = None,
     ) -> Columns:
         """Columns of rows to score; the query is optional, and labels and weights are not read.
 
-        Parameters
-        ----------
-        kinds : mapping
-            Kind of each column.
-        qid, doc_id : str, optional
-            Columns of queries and document ids.
-        features : sequence of str, optional
-            Feature columns.
-        categories : sequence of str
-            Features that hold text.
-        fitted : bool
-            Whether the features are those of a fitted model; only used in messages.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing or has an ambiguous role.
+        ``fitted``: whether the features are those of a fitted model; only used in messages.
         """
         columns = list(kinds)
         missing = [name for name in features or () if name not in kinds]
@@ -251,8 +278,11 @@ class Columns:
         if features is None:
             unread = {*LABEL_NAMES, *WEIGHT_NAMES}
             kinds = {name: kind for name, kind in kinds.items() if name.lower() not in unread}
-        found = _choose_if_there("qid", qid, QUERY_NAMES, columns, QUERY_LAST)
-        return cls.of(kinds, False, found or False, doc_id, False, features, categories=categories)
+        found = _choose_if_there("qid", qid, QUERY_NAMES, columns, QUERY_LAST, ignore)
+        return cls.of(
+            kinds, False, found or False, doc_id, False, features, categories=categories,
+            ignore=ignore, sample=sample,
+        )  # fmt: skip
 
     def names(self) -> list[str]:
         """Columns to read, each once."""
@@ -294,39 +324,75 @@ class Columns:
             categories,
         )
 
-    def without_free_text(self, rows: TableRows) -> tuple[Columns, TableRows]:
-        """The columns and rows without dates as text, and text that hardly repeats; it warns.
+    def without_unusable(self, rows: TableRows, roles: Roles) -> tuple[Columns, TableRows]:
+        """The columns and rows without those that their values rule out as features; it warns.
 
-        A text file and a Parquet file of the same rows have the same features: in the former, dates
-        and text are told apart by their cells, too.
+        Only features that nobody named are looked at: text that is dates or numbers with units, or
+        hardly repeats, and numbers of the rows. Text files, Parquet files and frames of the same
+        rows thus have the same features.
         """
-        dates = [j for j, known in rows.categories.items() if are_dates(rows.X[:, j], known)]
-        warn_of_ignored({self.features[j]: "dates" for j in dates}, TIMES_FIX)
-        free = [
-            j
-            for j, known in rows.categories.items()
-            if j not in dates and not are_categories(rows.X[:, j], known)
-        ]
+        if roles.features is not None:
+            return self, rows
+        left: dict[str, str] = {}
+        if roles.chooses_texts:
+            for j, known in rows.categories.items():
+                codes = rows.X[:, j]
+                filled = codes[~np.isnan(codes)].astype(np.int64)
+                counts = np.bincount(filled, minlength=len(known)).tolist()
+                kind = kind_of_text(dict(zip(known.tolist(), counts, strict=True)))
+                if kind != "text" or not are_categories(codes, known):
+                    left[self.features[j]] = FREE_TEXT if kind == "text" else kind
+        _warn_of_kinds({name: kind for name, kind in left.items() if kind != FREE_TEXT})
+        free = [name for name, kind in left.items() if kind == FREE_TEXT]
         if free:
             listed = self.features if len(self.features) <= MOST_LISTED else ...
             warnings.warn(
                 "columns of text whose values hardly repeat are not used as features: "
-                f"{list_names([self.features[j] for j in free])}. Name the columns to use them as "
-                f"categories: {setting('features', listed)}.",
+                f"{list_names(free)}. Name the columns to use them as categories: "
+                f"{setting('features', listed)}.",
                 IgnoredColumnsWarning,
                 stacklevel=callers_level(),
             )
-        if not (dates or free):
+        left |= dict.fromkeys(self._row_numbers(rows), _ROW_NUMBERS)
+        if not left:
             return self, rows
-        names = [self.features[j] for j in (*dates, *free)]
-        kept = [j for j in range(len(self.features)) if self.features[j] not in names]
+        kept = [j for j, name in enumerate(self.features) if name not in left]
         categories = {kept.index(j): known for j, known in rows.categories.items() if j in kept}
         columns = replace(
             self,
             features=[self.features[j] for j in kept],
-            categories=self.categories - {*names},
+            categories=self.categories - {*left},
+            left_out={**self.left_out, **left},
         )
         return columns, rows._replace(X=rows.X[:, kept], categories=categories)
+
+    def _row_numbers(self, rows: TableRows) -> list[str]:
+        """Features that number the rows of several queries; warns of them, and of likely ids."""
+        if not len(rows.X) or rows.qid is None or (rows.qid == rows.qid[0]).all():
+            return []
+        numbers, ids = [], []
+        for j, name in enumerate(self.features):
+            values = rows.X[:, j]
+            if j in rows.categories or name in self.score_columns:
+                continue
+            if resemble_ids(values):
+                (numbers if (np.abs(np.diff(values)) == 1).all() else ids).append(name)
+        if numbers:
+            warnings.warn(
+                f"columns that number the rows are not used as features: {list_names(numbers)}. "
+                f"Name the columns to use them: {setting('features')}.",
+                IgnoredColumnsWarning,
+                stacklevel=callers_level(),
+            )
+        if ids:
+            warnings.warn(
+                "columns hold another whole number in every row, as ids do, and are used as "
+                f"features: {list_names(ids)}. Leave them out if they are ids: "
+                f"{setting('ignore', ids)}.",
+                IgnoredColumnsWarning,
+                stacklevel=callers_level(),
+            )
+        return numbers
 
     def _labels(self, name: str, column: nw.Series[Any]) -> Float64Array:
         """Labels, NaN where one may be missing."""
@@ -354,11 +420,18 @@ def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, Tab
         raise TypeError(
             f"frame must be a data frame, got {type(frame).__name__}. Pass arrays to RankingData."
         )
-    columns = Columns.of(frame_kinds(table), *roles)
+
+    rows = table.lazy()
+
+    def sample(name: str) -> Iterable[Any]:
+        original = {str(column): column for column in rows.collect_schema()}[name]
+        part = rows.select(original).head(SAMPLE_ROWS).collect()
+        return convert_to_array(part[original].to_native()).tolist()
+
+    columns = Columns.of(frame_kinds(table), *roles, sample=sample)
     if isinstance(table, nw.LazyFrame):
         table = table.select(columns.names()).collect()
-    rows = columns.read(table, dtype)
-    return columns.without_free_text(rows) if roles.chooses_texts else (columns, rows)
+    return columns.without_unusable(columns.read(table, dtype), roles)
 
 
 def is_frame(data: Any) -> bool:
@@ -387,29 +460,52 @@ def _refuse_times(names: Sequence[str], kinds: Kinds) -> None:
             raise ValueError(f"column {name!r} holds {kind}, which are no categories. {fix}")
 
 
-def choose_features(kinds: Kinds, *, with_text: bool = False) -> list[str]:
-    """Columns that hold numbers and, with ``with_text``, text; a warning names the others.
+def choose_features(kinds: Kinds, *, with_text: bool = False) -> tuple[list[str], dict[str, str]]:
+    """Columns that hold numbers and, with ``with_text``, text; and what the others hold.
+
+    A warning names the others.
 
     Raises
     ------
     ValueError
         If a column holds numbers with few exceptions.
     """
-    texts = _TEXTS if with_text else ()
+    texts = TEXTS if with_text else ()
     chosen_names = [name for name, kind in kinds.items() if kind is None or kind in texts]
     chosen = setting("features", chosen_names if len(chosen_names) <= MOST_LISTED else ...)
-    times = {name: kind for name, kind in kinds.items() if kind in TIMES}
-    warn_of_ignored({name: str(kind) for name, kind in times.items()}, TIMES_FIX)
-    kinds = {name: kind for name, kind in kinds.items() if name not in times}
-    for name, kind in kinds.items():
-        if kind is not None and ", but " in kind:
+    left = {name: kind for name, kind in kinds.items() if not (kind is None or kind in texts)}
+    for name, kind in left.items():
+        if kind.startswith(MOSTLY_NUMBERS) or ", but numbers in " in kind:
             raise ValueError(
-                f"column {name!r} holds {kind}. Correct it, or leave the column out: {chosen}."
+                f"column {name!r} holds {kind}. Correct it, or leave the column out: "
+                f"{setting('ignore', [name])}, or {chosen}."
             )
-    warn_of_ignored(
-        {name: kind for name, kind in kinds.items() if kind is not None and kind not in texts}
+    _warn_of_kinds(left)
+    return chosen_names, left
+
+
+def _warn_of_kinds(kinds: Mapping[str, str]) -> None:
+    """Warn about columns that are left out for what they hold, with a fix for each kind."""
+    fixes: dict[str | None, dict[str, str]] = {}
+    for name, kind in kinds.items():
+        what = kind.partition(",")[0]
+        units = what in (UNITS, NUMBERS_AS_TEXT)
+        fix = TIMES_FIX if what in TIMES else _UNITS_FIX if units else None
+        fixes.setdefault(fix, {})[name] = kind
+    for fix, found in fixes.items():
+        warn_of_ignored(found, fix)
+
+
+def _warn_of_ids(names: Sequence[str], may_be_documents: bool) -> None:
+    if not names:
+        return
+    document = f"{setting('doc_id', names[0])} for the documents' ids, or " * may_be_documents
+    warnings.warn(
+        f"columns with names of ids are not used as features: {list_names(names)}. Pass {document}"
+        f"{setting('features')} to use them.",
+        IgnoredColumnsWarning,
+        stacklevel=callers_level(),
     )
-    return chosen_names
 
 
 def warn_of_ignored(kinds: Mapping[str, str], fix: str | None = None) -> None:
@@ -441,9 +537,10 @@ def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
         raise ValueError(f"{what} must be a list of columns, got {names!r}.")
     missing = sorted({*names} - {*columns})
     if missing:
+        hint = did_you_mean(str(missing[0]), columns, "") if what == "ignore" else ""
         raise ValueError(
             f"{what} must be columns, but {list_names(missing)} are not; there are "
-            f"{list_names(columns)}."
+            f"{list_names(columns)}.{' ' * bool(hint)}{hint}"
         )
 
 
@@ -464,8 +561,14 @@ def _choose(
     usual: tuple[str, ...],
     columns: list[str],
     last: tuple[str, ...] = (),
+    ignore: Sequence[str] = (),
 ) -> str | None:
-    found = _choose_if_there(what, named, usual, columns, last)
+    found = _choose_if_there(what, named, usual, columns, last, ignore)
+    if found is not None and found in ignore:
+        raise ValueError(
+            f"column {found!r} is to be ignored, but it is that of {what}. Drop it from "
+            f"{setting('ignore')}, or pass {setting(what)}."
+        )
     if found is None and named is not False:
         one_query = f", or {setting('qid', False)} if all rows are one query"
         raise ValueError(
@@ -481,19 +584,28 @@ def _choose_if_there(
     usual: tuple[str, ...],
     columns: list[str],
     last: tuple[str, ...] = (),
+    ignore: Sequence[str] = (),
 ) -> str | None:
     if named is False:
         return None
     if named is not None:
+        if named in ignore:
+            raise ValueError(
+                f"column {named!r} is to be ignored, but it is that of {what}. Drop it from "
+                f"{setting('ignore')}."
+            )
         if named not in columns:
             raise ValueError(
                 f"{setting(what, named)} is not a column; there are {list_names(columns)}."
             )
         return named
     found = find_usual_names(columns, usual, last)
+    # A column that may have a role without being needed, and that is ignored, has none.
+    if what in ("doc_id", "sample_weight") or len(found) > 1:
+        found = [name for name in found if name not in ignore]
     if len(found) > 1:
         raise ValueError(
             f"{what} could be any of the columns {list_names(found)}. Pass {setting(what)}, and "
-            f"{setting('features')} if the others are not features."
+            f"{setting('ignore', found[1:])} if the others are not features."
         )
     return found[0] if found else None

@@ -22,6 +22,7 @@ from rankwise.distributed.whole_queries import (
     whole_parts,
 )
 from rankwise.groups import QueryGroups
+from rankwise.metrics.default import TARGETS
 from rankwise.rankers.adapters._rows import TrainingLabels
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 
@@ -150,5 +151,5 @@ def join_rankers(fitted: Sequence[Any]) -> Any:
     digest = hashlib.sha256("".join(found["sha256"] for found in prints).encode())
     ranker.fit_fingerprint_ = {**prints[0], **totals, "sha256": digest.hexdigest()[:16]}
     if len({part.score_name_ for part in fitted}) > 1:
-        ranker._set_score_name(np.array([-1.0]))  # not all labels are grades
+        ranker._set_score_name(TARGETS)  # not all labels are grades
     return ranker

@@ -21,6 +21,7 @@ from rankwise.distributed.sums import Statistics
 from rankwise.equation import Equation, publish
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import Problem, SquaredLoss
+from rankwise.metrics.default import GRADES, TARGETS
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.streamed import check_stream, deal_folds
 from rankwise.rows.fit_data import FitData
@@ -271,7 +272,7 @@ def _finish_job(job: Plan, scores: Float64Array | None) -> Plan:
 def _describe_ranker(job: Plan, statistics: Statistics) -> Any:
     """Copy of the ranker with the default measure for the labels and the rows' fingerprint."""
     ranker = copy.deepcopy(job.ranker)
-    ranker._set_score_name(np.zeros(1) if statistics.graded else np.array([-1.0]))
+    ranker._set_score_name(GRADES if statistics.graded else TARGETS)
     digest = hashlib.sha256()
     for number in sorted(statistics.fingerprints):
         digest.update(statistics.fingerprints[number].encode())

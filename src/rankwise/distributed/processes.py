@@ -20,10 +20,10 @@ from typing import Any
 from distributed.comm.addressing import get_address_host
 from distributed.utils import get_ip
 
-from rankwise.distributed.tasks import current_client
+from rankwise.distributed.tasks import current_client, gather
+from rankwise.selection.workers import SECONDS_TO_RETURN
 
 ATTEMPTS = 4
-SECONDS_TO_RETURN = 300.0
 SECONDS_TO_NOTICE = 10.0
 SECONDS_TO_END = 5.0
 SECONDS_BETWEEN_LOOKS = 0.05
@@ -88,13 +88,13 @@ def run_ranks(
             _finish(client, held + ports, workers)
             here = str(get_ip(get_address_host(workers[0])))
             hosts = [get_address_host(worker) for worker in workers]
-            asked = networks(hosts, client.gather(ports), here)
+            asked = networks(hosts, _fetch(client, ports, workers), here)
             futures = [
                 client.submit(program, network, *args, parts, workers=[at], pure=False)
                 for parts, network, at in zip(held, asked, workers, strict=True)
             ]
             _finish(client, futures, workers)
-            return client.gather(futures)
+            return _fetch(client, futures, workers)
         except BrokenRunError as error:
             broken = error
             _end(client, futures, workers)
@@ -148,9 +148,7 @@ def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
     """
     failed_at = None
     while True:
-        alive = client.nthreads()
-        if dead := [worker for worker in workers if worker not in alive]:
-            raise BrokenRunError(f"worker {dead[0]} died")
+        _check_alive(client, workers)
         if all(future.status == "finished" for future in futures):
             return
         failed = [future for future in futures if future.status in ("error", "cancelled", "lost")]
@@ -166,6 +164,20 @@ def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
                     f"a program failed with {errors[0]!r}" if errors else "a task was lost"
                 ) from (errors[0] if errors else None)
         time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _fetch(client: Any, futures: list[Any], workers: Sequence[str]) -> list[Any]:
+    """Results of programs that have ended; raises BrokenRunError if a worker dies with one.
+
+    Dask would wait for the dead worker, to which the program is pinned, to compute it again.
+    """
+    return gather(client, futures, lambda: _check_alive(client, workers))
+
+
+def _check_alive(client: Any, workers: Sequence[str]) -> None:
+    alive = client.nthreads()
+    if dead := [worker for worker in workers if worker not in alive]:
+        raise BrokenRunError(f"worker {dead[0]} died")
 
 
 def _end(client: Any, futures: list[Any], workers: Sequence[str]) -> None:

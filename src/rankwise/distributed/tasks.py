@@ -1,11 +1,16 @@
-"""Calls on a cluster, or in this process without one."""
+"""Calls on a cluster, or in this process without one; none waits for workers that never return."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dask.delayed import delayed
+
+from rankwise.selection.workers import watch_workers
+
+SECONDS_BETWEEN_CHECKS = 1.0
 
 
 class Tasks:
@@ -31,12 +36,38 @@ class Tasks:
         return self.client.submit(function, *args, pure=False, **options)
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
-        """The values of some handles."""
-        return list(handles) if self.client is None else self.client.gather(list(handles))
+        """The values of some handles; raises as :func:`gather`."""
+        return list(handles) if self.client is None else gather(self.client, list(handles))
 
     def shared(self, value: Any) -> Any:
         """Handle of a value shared by many calls."""
         return value if self.client is None else self.client.submit(_same, value, pure=False)
+
+
+def gather(client: Any, futures: Any, check: Callable[[], None] | None = None) -> Any:
+    """Values of futures, as ``client.gather``, which would wait for ever if all workers are dead.
+
+    Parameters
+    ----------
+    client : Client
+    futures : Future or sequence of Future
+    check : callable, optional
+        Called every second; raises if waiting is in vain. Default: a :func:`watch_workers`.
+    """
+    check = check or watch_workers(client)
+    fetched = asyncio.run_coroutine_threadsafe(
+        client.gather(futures, asynchronous=True), client.loop.asyncio_loop
+    )
+    try:
+        while True:
+            try:
+                return fetched.result(SECONDS_BETWEEN_CHECKS)
+            except TimeoutError:
+                if fetched.done():  # a task raised it
+                    raise
+            check()
+    finally:
+        fetched.cancel()
 
 
 def current_client(client: Any) -> Any:

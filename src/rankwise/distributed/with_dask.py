@@ -11,6 +11,7 @@ import numpy as np
 from rankwise.distributed.partition import partition_statistics
 from rankwise.distributed.planning import Plan, convert_to_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge
+from rankwise.distributed.tasks import gather
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 
@@ -84,7 +85,8 @@ def fit(
         nor at the ends of consecutive ones.
     RuntimeError
         If training of a booster failed in four attempts, because workers died or lost each other,
-        or if a worker that must be restarted has no nanny.
+        if a worker that must be restarted has no nanny, or if the cluster has no workers for five
+        minutes.
 
     Notes
     -----
@@ -174,4 +176,4 @@ def _merge_all(parts: list[Statistics]) -> Statistics:
 
 
 def _compute(task: Any, client: Any) -> Any:
-    return compute(task)[0] if client is None else client.compute(task).result()
+    return compute(task)[0] if client is None else gather(client, client.compute(task))

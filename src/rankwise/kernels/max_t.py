@@ -18,9 +18,7 @@ SMALLEST_ERROR = 1e-12
 
 
 @njit
-def largest_pair_t(
-    values, counted, starts, squares, sizes, scale, shifts, variances, seeds, maxima
-):
+def largest_pair_t(values, counted, starts, base, ratio, share, shifts, variances, seeds, maxima):
     """Fill ``maxima`` with the largest squared t over pairs, one per draw of signs.
 
     Parameters
@@ -30,13 +28,14 @@ def largest_pair_t(
     counted : ndarray of shape (n_queries, n_systems), bool
     starts : ndarray of shape (n_strata + 1,), int64
         First row of each stratum.
-    squares : ndarray of shape (n_systems, n_systems), float64
-        Sum of squared differences for each pair.
-    sizes : ndarray of shape (n_strata, n_systems, n_systems), float64
-        Number of queries that count for both systems of a pair.
-    scale : ndarray of shape (n_systems, n_systems), float64
-        Ratio of the squared standard error of a pair's mean difference to its sum of squares within
-        strata. NaN excludes the pair.
+    base : ndarray of shape (n_systems, n_systems), float64
+        Squared standard error of each pair's mean difference if the sums of all strata were 0; NaN
+        excludes the pair.
+    ratio : ndarray of shape (n_strata, n_systems, n_systems), float64
+        What the square of a stratum's sum takes from ``base``: squares are about its mean, and the
+        sum of squares itself does not change with signs.
+    share : ndarray of shape (n_strata, n_systems, n_systems), float64
+        Weight of a stratum's sum in the mean difference.
     shifts : ndarray of shape (n_draws, n_systems), float64
         What each draw adds to the mean of a system.
     variances : ndarray of shape (n_systems,), float64
@@ -59,11 +58,6 @@ def largest_pair_t(
     for q in range(len(values)):
         for i in range(k):
             complete[q] &= counted[q, i]
-    n_strata_of = np.zeros((k, k))
-    for g in range(n_strata):
-        for i in range(k):
-            for j in range(k):
-                n_strata_of[i, j] += sizes[g, i, j] > 0
     for p in range(len(seeds)):
         state, bits, n_bits = seeds[p], np.uint64(0), 0
         sums[:] = 0.0
@@ -88,28 +82,23 @@ def largest_pair_t(
                             for j in range(i + 1, k):
                                 if counted[q, j]:
                                     partial[g, i, j] += sign * (values[q, i] - values[q, j])
-        maxima[p] = _largest(
-            sums, partial, squares, sizes, n_strata_of, scale, shifts[p], variances
-        )
+        maxima[p] = _largest(sums, partial, base, ratio, share, shifts[p], variances)
 
 
 @njit
-def _largest(sums, partial, squares, sizes, n_strata_of, scale, shift, variance):
+def _largest(sums, partial, base, ratio, share, shift, variance):
     largest = 0.0
-    for i in range(len(squares)):
-        for j in range(i + 1, len(squares)):
-            if np.isnan(scale[i, j]):
+    for i in range(len(base)):
+        for j in range(i + 1, len(base)):
+            if np.isnan(base[i, j]):
                 continue
-            within, mean = squares[i, j], 0.0
+            error, mean = base[i, j], 0.0
             for g in range(len(sums)):
-                if sizes[g, i, j] > 0:
-                    total = sums[g, i] - sums[g, j] + partial[g, i, j]
-                    # Squares about the stratum's mean: the sum of squares itself does not change
-                    # with signs.
-                    within -= total * total / sizes[g, i, j]
-                    mean += total / sizes[g, i, j]
-            mean = mean / n_strata_of[i, j] + (shift[i] - shift[j])
-            error = within * scale[i, j] + (variance[i] + variance[j])
+                total = sums[g, i] - sums[g, j] + partial[g, i, j]
+                error -= total * total * ratio[g, i, j]
+                mean += total * share[g, i, j]
+            mean += shift[i] - shift[j]
+            error += variance[i] + variance[j]
             error = max(error, SMALLEST_ERROR * mean * mean)
             if error > 0.0:
                 largest = max(largest, mean * mean / error)

@@ -15,13 +15,14 @@ from rankwise.checks.exact_numbers import (
     exact_float64,
     order_keeping_float64,
 )
+from rankwise.datasets.readers.judged_run import refuses_both_ways
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation_result import EvaluationResult
 from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows, unpack_run
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.tie_order import ScoredRows, refuse_ties_without_ids, tie_rule, warn_of_ties
-from rankwise.metrics.undefined_means import warn_of_undefined
+from rankwise.metrics.undefined_means import warn_of_constant, warn_of_undefined
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
 from rankwise.typing import Float64Array
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 _READ, _PER_GRADE = 256, 2
 
 
+@refuses_both_ways(
+    "Pass evaluate(as_run(run), qrels), with as_run of rankwise.fusion, or evaluate(y=run, "
+    "scores=qrels)."
+)
 def evaluate(
     y: ArrayLike | RankingData | Run | JudgedRun | Any,
     scores: Any = None,
@@ -112,15 +117,17 @@ def evaluate(
     ValueError
         If lengths differ, scores or labels are not finite, a measure does not apply to the labels,
         class names have no order, a string does not name a measure, a measure needs the scores of
-        rows that were not retrieved, or a measure breaks ties by document id, ``doc_ids`` is
-        missing and the order of tied rows could change its value.
+        rows that were not retrieved, a measure breaks ties by document id, ``doc_ids`` is missing
+        and the order of tied rows could change its value, or a run and its judgements are plain
+        mappings, tables or files with whole numbers only, which can be read both ways.
 
     Warns
     -----
     TiedScoresWarning
         If a preset ranks tied rows in the order of the rows, and that order decides a value.
     UndefinedMeasureWarning
-        If no query counts for a measure, or no label reaches its ``rel``.
+        If no query counts for a measure, no label reaches its ``rel``, or every label does, such
+        as stars from 1 to 5: every order of the rows then has the same value.
     UserWarning
         If ``y`` holds real numbers and ``scores`` holds grades, as if they were swapped.
 
@@ -180,6 +187,10 @@ def evaluate(
     per_query = _values_per_query(parsed, rows, doc_ids)
     warn_of_ties(_select_left_to_preset(parsed, preset), per_query, rows)
     warn_of_undefined(parsed, per_query, y)
+    # A run that retrieves only relevant documents is a good one, unless grades say otherwise.
+    is_table = retrieved is None or (bool(np.all(retrieved)) and y.min() < y.max())
+    if is_table and len(y) > groups.n_queries and (known is None or known.all()):
+        warn_of_constant(parsed, y, groups.n_queries)
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     unjudged = _measure_unjudged(parsed, rows, doc_ids)
     return EvaluationResult(means, per_query, groups.ids, parsed, unjudged)

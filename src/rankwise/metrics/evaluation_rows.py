@@ -51,7 +51,7 @@ def unpack_rows(given: Given) -> Given:
         if scores is None:
             raise TypeError("a run needs judgements: evaluate(run, qrels, measures).")
         _refuse_extra(given, "a run")
-        rows = judge(y, scores)
+        rows = judge(run=y, qrels=scores)
         if not (rows.judged & rows.retrieved).any():
             raise ValueError(
                 "the run and the judgements have no document of a query in common, or none with a "

@@ -39,6 +39,8 @@ class Measure:
     reads_from_top: ClassVar[bool] = False
     # Whether the scores are read as predicted labels rather than ranked.
     reads_labels: ClassVar[bool] = False
+    # Whether the value of a query is a mean over its rows.
+    averages_rows: ClassVar[bool] = False
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query of a block of whole queries; NaN if the query does not count.
@@ -118,6 +120,57 @@ class Measure:
             + (f"({','.join(params)})" if params else "")
             + ("" if cutoff is None else f"@{cutoff}")
         )
+
+
+@dataclass(frozen=True)
+class Reversed(Measure):
+    """A loss turned so that larger is better: ``-MAE``, or ``1 - Misranking``.
+
+    Parameters
+    ----------
+    loss : Measure
+        Measure of whole rankings or predicted labels of which smaller is better.
+    start : {0, 1}
+        Number from which the loss is subtracted.
+    """
+
+    name: ClassVar[str] = "Reversed"
+    loss: Measure
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        if self.loss.greater_is_better or self.loss.reads_from_top:
+            raise ValueError(
+                f"{self} must negate a loss, such as MAE, MSD or Misranking. Write {self.loss}."
+            )
+        low, high = self.loss.bounds
+        ends = (self.start - high, self.start - low)
+        for name, value in (
+            ("bounds", ends),
+            ("reads_labels", self.loss.reads_labels),
+            ("averages_rows", self.loss.averages_rows),
+        ):
+            object.__setattr__(self, name, value)
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        return self.start - self.loss.from_groups(scored)
+
+    @property
+    def nanoseconds_per_row(self) -> float:
+        """Approximate time per row."""
+        return self.loss.nanoseconds_per_row
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        """Announce the work that the loss shares with other measures."""
+        self.loss.prepare(scored)
+
+    def aggregate(self, values: Float64Array) -> float:
+        """Aggregate as the loss does."""
+        return self.start - self.loss.aggregate(self.start - values)
+
+    def __str__(self) -> str:
+        return f"{'1 - ' if self.start else '-'}{self.loss}"
 
 
 def _is_printed(field: Field[Any], value: Any) -> bool:

@@ -3,7 +3,7 @@
 ``parse("nDCG@10")`` fills in parameters that are not written by the library's own convention or by
 a preset. Values are Python literals. Quotes around words may be omitted, which helps in a shell. A
 trailing ``-`` after the name or cut-off means ``empty=0``, XGBoost's notation for counting queries
-without relevant rows as 0.
+without relevant rows as 0. ``-Name`` and ``1 - Name`` turn a loss so that larger is better.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from importlib import import_module
 from typing import Any
 
 from rankwise.metrics._table import ALIASES, MEASURES
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, Reversed
 from rankwise.metrics.trec_eval_names import TREC_EVAL_NAMES, spec_of_trec_eval
 
+_REVERSED = re.compile(r"\s*(1\s*)?-\s*(?P<loss>[A-Za-z].*)")
 _SPEC = re.compile(
     r"\s*(?P<name>[A-Za-z]\w*)\s*(?:\((?P<params>.*)\))?\s*(?:@\s*(?P<cutoff>\d+))?(?P<minus>-)?\s*"
 )
@@ -47,7 +48,8 @@ def parse(
     spec : str or Measure
         ``"nDCG@10"``, ``"AP"``, ``"P(rel=2)@5"``, ``"nDCG(gain='exp2',empty='skip')@10"``;
         aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood. With the preset of
-        trec_eval, its own names are too: ``"ndcg_cut_10"``, ``"P_5"``, ``"recip_rank"``.
+        trec_eval, its own names are too: ``"ndcg_cut_10"``, ``"P_5"``, ``"recip_rank"``. ``"-MAE"``
+        and ``"1 - Misranking"`` turn a loss so that larger is better, as ``score_name_`` does.
     preset : str, optional
         Convention for parameters not in the string: a key of ``rankwise.metrics.PRESETS``.
     also : mapping from name to class path, optional
@@ -68,6 +70,8 @@ def parse(
         return spec
     if not isinstance(spec, str):
         raise TypeError(f"a measure must be a spec string or a Measure, got {spec!r}.")
+    if turned := _REVERSED.fullmatch(spec):
+        return Reversed(parse(turned["loss"], preset, also=also), int(turned[1] is not None))
     text = (spec_of_trec_eval(spec) if preset == "trec_eval" else None) or spec
     match = _SPEC.fullmatch(text)
     if match is None:

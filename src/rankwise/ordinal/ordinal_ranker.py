@@ -11,19 +11,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.base import RanksRows
-from rankwise.checks.classes import ordinal_labels, rank_distances
+from rankwise.checks.classes import class_positions, ordinal_labels
 from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.label_order import are_whole
 from rankwise.checks.queries import routing_hint
-from rankwise.checks.rows import check_fit, check_weight
+from rankwise.checks.rows import check_fit, check_target, check_weight
 from rankwise.groups import QueryGroups
+from rankwise.metrics.default import check_same_kind, default_score_name, mean_score
+from rankwise.metrics.spec import parse
 from rankwise.persistence import Save
+from rankwise.prediction import grades_of
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, ClassLabels, Rule, Word, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-
-SCORE_NAME = "-MAE"
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -143,33 +145,54 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
-        """Negative mean absolute rank loss: distance in ranks of the predicted and the true class.
+        """Mean over the queries of the measure ``score_name_``; larger is better.
+
+        It is the parameter ``measure``, where the estimator has one, and else MAE; losses are
+        negated. Measures of predicted ranks read ``predict``, others ``rank_score``.
+        :func:`rankwise.evaluate` with ``score_name_`` gives the same value.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            True classes. A number that is not in ``classes_`` counts as an additional rank.
+            True classes. Numbers are used as they are, even if the fit had no such class; named
+            classes become ranks from 0.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, >= 0.
+            Weight of each row, >= 0. The weight of a query is the mean weight of its rows, which
+            also weigh within it by MAE, ZeroOne and Within.
         qid : array-like of shape (n_samples,), optional
-            Checked, but without effect: all rows have equal weight.
+            Query of each row. None: all rows form one query, so all rows have equal weight.
 
         Returns
         -------
         float
-            At most 0; larger is better.
+            NaN if no query counts.
 
         Raises
         ------
         ValueError
-            If y contains text or ordered categories that are not in ``classes_``.
+            If y holds text or ordered categories that are not in ``classes_``, or fractions or
+            negative numbers although all classes are whole numbers from 0 on.
+
+        Warns
+        -----
+        UndefinedMeasureWarning
+            If no query counts.
         """
-        predicted = self.predict(X)
-        loss = rank_distances(y, predicted, self.classes_)
-        QueryGroups.from_qid(qid, len(predicted))
-        weight = None if sample_weight is None else check_weight(sample_weight, len(predicted))
-        return -float(np.average(loss, weights=weight))
+        are_numbers = self.classes_.dtype.kind in "biuf"
+        reads_labels = parse(self.score_name_).reads_labels
+        read = self.predict(X) if reads_labels else self.rank_score(X)
+        if reads_labels and not are_numbers:
+            read = class_positions(read, self.classes_, len(read))
+        labels = check_target(grades_of(self, y), len(read))
+        groups = QueryGroups.from_qid(qid, len(labels))
+        weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
+        if are_numbers and are_whole(self.classes_):
+            check_same_kind(labels, self.score_name_)
+        return mean_score(self.score_name_, labels, np.asarray(read, float), groups, weight)
+
+    def _set_score_name(self) -> None:
+        self.score_name_ = default_score_name(np.zeros(1), getattr(self, "measure", "MAE"))
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         return self.rank_score(X)
@@ -210,7 +233,7 @@ def check_ordinal_fit(
         )
     assert data.classes is not None
     estimator.classes_ = data.classes
-    estimator.score_name_ = SCORE_NAME
+    estimator._set_score_name()
     return data
 
 

@@ -34,6 +34,8 @@ class Orders:
         Number of times that each order counts.
     clusters : ndarray of shape (n_orders, n_ways), int64
         Codes of annotators and the like.
+    cluster_names : tuple of str
+        Names of their columns.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Orders:
     indptr: Int64Array
     weight: Float64Array
     clusters: Int64Array = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    cluster_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -168,8 +171,9 @@ class Orders:
         place[by_name] = np.arange(len(texts))
         items = text_array([texts[code] for code in by_name])
         weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
-        ways, _ = check_clusters(clusters, n)
-        made = cls(items, place[codes], np.asarray(stages, dtype=np.int64), indptr, weight, ways)
+        ways, named = check_clusters(clusters, n)
+        stage = np.asarray(stages, dtype=np.int64)
+        made = cls(items, place[codes], stage, indptr, weight, ways, named)
         made._check_distinct(where)
         return made if (weight > 0).all() else made._take(np.flatnonzero(weight > 0))
 
@@ -195,6 +199,7 @@ class Orders:
             np.concatenate([[0], np.cumsum(sizes)]),
             self.weight[rows],
             self.clusters[rows] if self.clusters.shape[1] else self.clusters,
+            self.cluster_names,
         )
 
 

@@ -58,7 +58,8 @@ def read_comparisons(
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix).
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
+        the file if it is more than 64 MiB.
 
     Returns
     -------

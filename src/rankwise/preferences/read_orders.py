@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,7 +54,8 @@ def read_orders(
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix).
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
+        the file if it is more than 64 MiB.
 
     Returns
     -------
@@ -115,7 +117,8 @@ def _read_table(
     weight = None if weights is None else columns.pop()[first]
     ways = np.stack(columns, axis=1)[first] if columns else None
     ranks = table.numbers("ranks", rank)
-    return order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+    found = order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+    return replace(found, cluster_names=tuple(clusters))
 
 
 def _refuse_columns(path: str | Path, given: dict[str, Any]) -> None:

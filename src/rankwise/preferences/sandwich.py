@@ -59,8 +59,8 @@ def compute_cluster_middle(scores: Any, clusters: Int64Array) -> Float64Array:
 
 def count_effective_clusters(
     clusters: Int64Array, row: Int64Array, item: Int64Array, weight: Float64Array
-) -> float:
-    """Number of equal clusters that would determine variances as well, in the worst way.
+) -> tuple[float, int]:
+    """Number of equal clusters that would determine variances as well, in the worst way; that way.
 
     If comparisons of a cluster move together, the variance of an item's strength is estimated by a
     sum of squares proportional to ``n_c^2``, for the item's ``n_c`` comparisons in cluster c. It
@@ -78,8 +78,8 @@ def count_effective_clusters(
     ValueError
         If one way has a single cluster.
     """
-    fewest = np.inf
-    for column in clusters.T:
+    fewest, worst = np.inf, 0
+    for way, column in enumerate(clusters.T):
         cluster = np.unique(column, return_inverse=True)[1]
         n_clusters = int(cluster.max()) + 1
         if n_clusters < 2:
@@ -89,8 +89,10 @@ def count_effective_clusters(
             )
         sizes: Any = sparse.coo_array((weight, (cluster[row], item))).tocsc()
         squares = sizes.power(2).sum(axis=0)
-        fewest = min(fewest, float(np.mean(squares**2 / sizes.power(4).sum(axis=0))))
-    return fewest
+        found = float(np.mean(squares**2 / sizes.power(4).sum(axis=0)))
+        if found < fewest:
+            fewest, worst = found, way
+    return fewest, worst
 
 
 def merge_codes(columns: Int64Array) -> Int64Array:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +28,8 @@ from rankwise.typing import Float64Array, Int64Array
 
 # With five items, the joint quantile at 95 % is 5.6 for five clusters and 7.5 for four.
 FEW_CLUSTERS = 5
+# Ratio of the joint quantile to that of many clusters which is warned of, and which is advised.
+MUCH_WIDER, WIDER = 1.5, 1.25
 
 
 class StrengthModel(Save, BaseEstimator):
@@ -143,6 +146,7 @@ class StrengthModel(Save, BaseEstimator):
         scores: Callable[[Float64Array], Any],
         middle: Callable[[Float64Array], Float64Array],
         clusters: Int64Array,
+        cluster_names: tuple[str, ...],
         occurrences: tuple[Int64Array, Int64Array, Float64Array],
     ) -> None:
         """Fit, and set the attributes.
@@ -158,6 +162,7 @@ class StrengthModel(Save, BaseEstimator):
         middle : callable
             Sum of the outer products of the gradients at given parameters, without clusters.
         clusters : ndarray of shape (n_comparisons, n_ways)
+        cluster_names : tuple of str
         occurrences : (row, item, weight)
             Comparison, item and weight of each occurrence of an item in a comparison.
         """
@@ -174,8 +179,8 @@ class StrengthModel(Save, BaseEstimator):
         degrees_of_freedom = math.inf
         if self.covariance == "sandwich":
             if clusters.shape[1]:
-                n_clusters = count_effective_clusters(clusters, *occurrences)
-                _warn_of_few(n_clusters)
+                n_clusters, way = count_effective_clusters(clusters, *occurrences)
+                _warn_of_few(n_clusters, cluster_names[way], len(items))
                 degrees_of_freedom = max(n_clusters - 1.0, 1.0)
                 inner = compute_cluster_middle(scores(solution.theta), clusters)
             else:
@@ -234,15 +239,23 @@ def _refer_to(place: int | None, joint: Float64Array) -> Float64Array:
     return 0.5 * (joint + joint.T)
 
 
-def _warn_of_few(n_clusters: float) -> None:
-    """Warn if clusters say little about their own variance."""
-    if n_clusters < FEW_CLUSTERS:
-        warnings.warn(
-            f"clusters count as {n_clusters:.1f} equal ones, fewer than {FEW_CLUSTERS}: standard "
-            "errors are rough, and rank intervals wide. Pass more annotators or prompts.",
-            UserWarning,
-            stacklevel=callers_level(),
-        )
+def _warn_of_few(n_clusters: float, name: str, n_items: int) -> None:
+    """Warn if clusters say little about their own variance, and say how many would do."""
+    tail = 0.025 / max(n_items * (n_items - 1) // 2, 1)  # of one pair, at the joint level .95
+    critical, enough = stats.t.isf(tail, max(n_clusters - 1.0, 1.0)), stats.norm.isf(tail)
+    if n_clusters >= FEW_CLUSTERS and critical <= MUCH_WIDER * enough:
+        return
+    needed = FEW_CLUSTERS
+    while stats.t.isf(tail, needed - 1) > WIDER * enough:
+        needed += 1
+    warnings.warn(
+        f"clusters {name!r} count as {n_clusters:.1f} equal ones, too few for {n_items} items: "
+        f"two items differ significantly from {critical:.1f} standard errors on ({enough:.1f} with "
+        f"many clusters), so rank intervals are wide. About {needed} would do. If the levels of "
+        f"{name!r} are not a sample, but all there are, leave it out of clusters.",
+        UserWarning,
+        stacklevel=callers_level(),
+    )
 
 
 def _check_solution(solution: StrengthSolution, names: list[str], advice: str) -> None:

@@ -174,12 +174,9 @@ class BasisExpansionRanker(Ranker):
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
-        """Mean of the measure in ``score_name_``; larger is better, always finite.
+        """Mean over the queries of the measure ``score_name_``; larger is better.
 
-        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank), queries
-        without relevant rows are skipped, ties are in input order. Real-valued or negative targets:
-        1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; the weight of a query
-        is the mean weight of its rows. A stream contains labels, queries and weights.
+        As :meth:`rankwise.base.Ranker.score`. A stream contains labels, queries and weights.
         """
         if isinstance(X, RowStream):
             return score_stream(self, X)

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from rankwise.checks.rows import check_fit
 from rankwise.equation import Equation, publish
 from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.metrics.default import TARGETS, is_graded
 from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import guard
 from rankwise.runtime.threads import single_threaded_blas
@@ -109,6 +110,8 @@ class PartialFit:
             design = next(iter(equation.features.designs(rows)))[1]
             running = [RunningGram(Gram.zeros(phi.n_features_out)) for phi in design.maps]
         else:
+            if not is_graded(rows.y):
+                ranker._set_score_name(TARGETS)
             design = ranker._stream_design
             running = copy.deepcopy(running)  # a failing batch must change nothing
         fit = _fit_batch(running, design, equation.loss, rows, search, has_qid=qid is not None)

@@ -11,9 +11,10 @@ import numpy as np
 from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import Problem
-from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
-from rankwise.metrics.default import RunningScore
+from rankwise.metrics import EvaluationResult, Measure, UndefinedMeasureWarning, evaluate, parse
+from rankwise.metrics.default import aggregate_score, score_per_query
 from rankwise.metrics.spec import list_specs
+from rankwise.metrics.undefined_means import warn_of_constant, warn_of_undefined
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.least_squares import path_selection
 from rankwise.streams.checked_stream import group_rows
@@ -31,11 +32,18 @@ def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
 
 def score_stream(estimator: Any, rows: RowStream) -> float:
     """Value of ``score`` for all rows in memory, up to rounding; takes one pass."""
-    score = RunningScore()
+    name, largest = "", -np.inf
+    found: list[tuple[Float64Array, Float64Array]] = []
     for part in _cutter().cut(_score_chunks(estimator, rows, weighted=True)):
         queries = part.take()
-        score.add(queries.y, queries.X[:, 0], queries.groups, queries.sample_weight)
-    return score.value()
+        name = estimator._measure_of_score(queries.y)
+        largest = max(largest, float(queries.y.max(initial=largest)))
+        values, weight = score_per_query(
+            name, queries.y, queries.X[:, 0], queries.groups, queries.sample_weight
+        )
+        found.append((values, np.ones(len(values)) if weight is None else weight))
+    values, weight = map(np.concatenate, zip(*found, strict=True))
+    return aggregate_score(name, np.array([largest]), values, weight)
 
 
 def evaluate_stream(
@@ -84,12 +92,18 @@ def evaluate_stream(
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     cutter, values = _cutter(), {spec: [] for spec in parsed}
+    labels = np.empty(0)
     for part in cutter.cut(_score_chunks(ranker, rows, weighted=False)):
         queries = part.take()
-        result = evaluate(queries.y, queries.X[:, 0], queries.groups, list(parsed.values()))
+        with warnings.catch_warnings():  # of the rows of one part
+            warnings.simplefilter("ignore", UndefinedMeasureWarning)
+            result = evaluate(queries.y, queries.X[:, 0], queries.groups, list(parsed.values()))
+        labels = np.unique(np.append(labels, queries.y))
         for spec, measure in parsed.items():
             values[spec].append(result.per_query[str(measure)])
     per_query = {spec: np.concatenate(parts) for spec, parts in values.items()}
+    warn_of_undefined(parsed, per_query, labels)
+    warn_of_constant(parsed, labels)
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     return EvaluationResult(means, per_query, cutter.numbers.ids(), parsed)
 

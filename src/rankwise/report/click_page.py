@@ -41,8 +41,8 @@ def write_click_report(
     Parameters
     ----------
     log : ClickLog
-        The page shows its click rates by place, its problems, what it can identify, and, if clicked
-        pairs link all places, the examination of places by harvesting.
+        The page shows its click rates by place, its problems, what it can identify, and, if
+        clicks go both ways between all places, the examination of places by harvesting.
     path : path-like
         File to write; a missing folder is created.
     judged : Judgements, optional
@@ -78,6 +78,7 @@ def write_click_report(
             "more_places": max(len(summary.place) - MOST_PLACES, 0),
             "figure": _draw_places(summary, examination),
             "refusal": refusal,
+            "unit": 1 if examination is None else examination.unit,
             "notes": [] if examination is None else examination.notes,
             "judged": None if judged is None else _judgement_section(judged),
             "command": command if isinstance(command, str) else shlex.join(command or ()),
@@ -133,7 +134,7 @@ def _draw_places(summary: LogSummary, examination: Propensities | None) -> str:
     if examination is not None:
         columns = (examination.examination, examination.low, examination.high)
         _draw_panel(grid[1], examination.place, *columns)
-        grid[1].set_ylabel("examination, place 1 = 1")
+        grid[1].set_ylabel(f"examination, place {examination.unit} = 1")
     return _inline(figure)
 
 

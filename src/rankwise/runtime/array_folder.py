@@ -31,7 +31,7 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 # As np.save begins files. Other versions may claim a header of up to 4 GiB, which NumPy allocates.
 _MAGIC = b"\x93NUMPY\x01\x00"
 # Files of writes that may still be under way are kept; a write takes less than this.
-_SECONDS = 3600.0
+_SECONDS = 86400.0
 
 Arrays = dict[str, NDArray[Any]]
 Json = dict[str, Any]
@@ -169,7 +169,7 @@ def _map(path: Path, entry: Json, mode: Literal["r", "c"]) -> NDArray[Any]:
 def _remove(folder: Path, outdated: Json, files: Mapping[str, str]) -> None:
     """Delete the files that were replaced, and those that killed writes left."""
     names = "|".join(map(re.escape, {*outdated, *files}))
-    ours = re.compile(rf"(?:{names})-[0-9a-f]{{8}}\.npy(?:\.[^.]+\.part)?|{HEADER}\.[^.]+\.part")
+    ours = re.compile(rf"(?:{names})-[0-9a-f]{{8}}\.npy")
     replaced = {entry["file"] for entry in outdated.values()}
     for path in folder.iterdir():
         if not ours.fullmatch(path.name) or path.name in files.values():

@@ -8,14 +8,15 @@ on disk is not compiled.
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from rankwise.runtime.temporary_files import temporary_folder
 
 _FOLDER = "RANKWISE_COMPILING"
 # Kernels are compiled one after the other, with short breaks.
@@ -24,13 +25,21 @@ _BREAK_SECONDS = 1.0
 
 @contextmanager
 def watch_compilation() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether something is being compiled at the moment."""
+    """Yield a function that says whether something is being compiled at the moment.
+
+    Without a folder for temporary files (none is writable, or the disk is full) it says no.
+    """
     before = os.environ.get(_FOLDER)
-    with tempfile.TemporaryDirectory(prefix="rankwise-", ignore_cleanup_errors=True) as name:
-        os.environ[_FOLDER] = name
-        start = Path(name).stat().st_mtime
+    with ExitStack() as stack:
         try:
-            yield lambda: _is_compiling(Path(name), start)
+            folder = stack.enter_context(temporary_folder())
+        except OSError:
+            yield bool
+            return
+        os.environ[_FOLDER] = str(folder)
+        start = folder.stat().st_mtime
+        try:
+            yield lambda: _is_compiling(folder, start)
         finally:
             if before is None:
                 del os.environ[_FOLDER]
@@ -43,7 +52,7 @@ def _is_compiling(folder: Path, start: float) -> bool:
         changed = folder.stat().st_mtime  # when a file was created or removed
         if changed > start and time.time() - changed < _BREAK_SECONDS:
             return True
-        return any(_is_alive(int(path.name.partition("-")[0])) for path in folder.iterdir())
+        return any(_is_alive(int(path.name.partition("-")[0])) for path in folder.glob("*-*"))
     return False
 
 

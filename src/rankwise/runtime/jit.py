@@ -3,8 +3,8 @@
 Numba is imported by the first call of a kernel. A process that only loads a linear model and scores
 with it avoids this import, which would take longer than everything else.
 
-The compiled code is cached on disk if a cache folder is writable. Otherwise (in a read-only
-container, for example) it is kept in memory only; plain Numba would raise in that case.
+The compiled code is cached on disk if possible. If the cache cannot be written (read-only, full,
+beyond a quota) or read (damaged, no permission), it is kept in memory only; plain Numba raises.
 
 With ``NUMBA_DISABLE_JIT=1`` in the environment, kernels run as plain Python: slowly, but debuggers,
 coverage and ``print`` see every line.
@@ -12,18 +12,30 @@ coverage and ``print`` see every line.
 
 from __future__ import annotations
 
+import atexit
+import glob
+import os
 import sys
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from contextlib import ExitStack, suppress
+from functools import cache, cached_property, update_wrapper
+from pathlib import Path
 from typing import Any, ParamSpec, overload
 
 import numpy as np
+
+from rankwise.runtime.temporary_files import temporary_folder
 
 # Any, because Numba returns Python numbers where the Python function returns NumPy scalars.
 P = ParamSpec("P")
 
 # IEEE semantics for NaN and infinities are kept; only reassociation and contraction are allowed.
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
+
+_uses_cache = True  # until it cannot be read
+_started: list[CompiledFunction] = []
+_at_exit = ExitStack()
+atexit.register(_at_exit.close)
 
 
 class CompiledFunction:
@@ -56,6 +68,7 @@ class CompiledFunction:
         from rankwise.runtime.compiling import announce_compilation
 
         announce_compilation()
+        _link_read_only_cache()
         fastmath = self._fastmath
         options: dict[str, Any] = {
             "nogil": True,
@@ -67,13 +80,14 @@ class CompiledFunction:
             "no_cpython_wrapper": self.py_func.__name__.startswith("_"),
         }
         try:
-            compiled = numba.njit(cache=True, **options)(self.py_func)
-        except RuntimeError:  # "no locator available": no writable cache folder
+            compiled = numba.njit(cache=_uses_cache, **options)(self.py_func)
+        except (RuntimeError, OSError):  # "no locator available": no writable cache folder
             compiled = numba.njit(cache=False, **options)(self.py_func)
         if compiled is self.py_func:  # NUMBA_DISABLE_JIT
             # Machine code wraps around and overflows in silence; so must NumPy's scalars, or the
             # wrap-around of a hash counts as overflow in the user's numbers.
             return np.errstate(all="ignore")(self.py_func)
+        _started.append(self)
         return compiled
 
     @property
@@ -81,10 +95,94 @@ class CompiledFunction:
         return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.dispatcher(*arguments)
+        try:
+            return self.dispatcher(*arguments)
+        except Exception as error:
+            if not self._is_of_cache(error, arguments):
+                raise
+        return self._call_despite_cache(arguments)
+
+    def _is_of_cache(self, error: Exception, arguments: tuple[Any, ...]) -> bool:
+        """Whether reading or writing compiled code failed, before the kernel ran."""
+        import numba
+
+        if isinstance(error, numba.NumbaError) or not hasattr(self.dispatcher, "signatures"):
+            return False
+        if isinstance(error, OSError):  # kernels use no files
+            return True
+        # Damaged files raise errors of any kind. Without them the signature would be compiled.
+        return tuple(map(numba.typeof, arguments)) not in self.dispatcher.signatures
+
+    def _call_despite_cache(self, arguments: tuple[Any, ...]) -> Any:
+        """Call again after the cache failed, here or in a kernel that this one calls."""
+        global _uses_cache
+        while True:
+            before = _count_signatures()
+            try:
+                return self.dispatcher(*arguments)
+            except Exception as error:
+                if not self._is_of_cache(error, arguments):
+                    raise
+                # Numba keeps what it compiled, also if it could not store it: each try gets further
+                # unless the cache cannot be read.
+                is_damaged = not isinstance(error, OSError)
+                if _count_signatures() > before or (is_damaged and _remove_damaged()):
+                    continue
+                if not _uses_cache:
+                    raise
+                _uses_cache = False
+                while _started:
+                    vars(_started.pop()).pop("dispatcher", None)
+
+    def _remove_from_cache(self) -> int:
+        """Delete the lists of stored code, without which Numba stores it anew; their number."""
+        folder = self.dispatcher.stats.cache_path
+        if folder is None:
+            return 0
+        name = f"{self.py_func.__module__.rpartition('.')[2]}.{self.py_func.__qualname__}-"
+        found = list(Path(folder).glob(f"{glob.escape(name)}*.nbi"))
+        for path in found:
+            path.unlink(missing_ok=True)
+        return len(found)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
+
+
+@cache
+def _link_read_only_cache() -> None:
+    """Read code from a NUMBA_CACHE_DIR that is read-only, by links in a temporary folder.
+
+    Numba takes only folders that it can write to.
+    """
+    from numba import config as numba_config
+
+    config: Any = numba_config  # its options are made at run time
+    folder = Path(config.CACHE_DIR or os.devnull)
+    if not folder.is_dir() or os.access(folder, os.W_OK):
+        return
+    with suppress(OSError):  # no folder for temporary files: Numba looks for another one, or none
+        links = _at_exit.enter_context(temporary_folder())
+        for path in folder.glob("*/*.nb[ic]"):
+            link = links / path.relative_to(folder)
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(path)
+        config.CACHE_DIR = str(links)
+
+
+def _count_signatures() -> int:
+    """Number of forms of all kernels that are compiled or were loaded."""
+    return sum(len(kernel.dispatcher.signatures) for kernel in _started.copy())
+
+
+def _remove_damaged() -> bool:
+    """Remove stored code of kernels that did not load, or else of all; whether there was any."""
+    waiting = [kernel for kernel in _started if not kernel.dispatcher.signatures]
+    with suppress(OSError):
+        for kernels in (waiting, _started.copy()):
+            if sum(kernel._remove_from_cache() for kernel in kernels):
+                return True
+    return False
 
 
 # One instruction each in compiled kernels, see rankwise.runtime.instructions.

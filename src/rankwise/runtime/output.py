@@ -2,7 +2,8 @@
 
 A file is written under a temporary name in the same folder, flushed to the disk and renamed; then
 its folder is flushed. After an error, a full disk or a kill, the old file (or none) is unchanged. A
-file survives a power failure once the writing function has returned.
+file survives a power failure once the writing function has returned. Temporary files of killed
+writes are removed by a write into the same folder a day later.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
+
+from rankwise.runtime.temporary_files import remove_abandoned_parts, try_lock
 
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 
@@ -167,7 +171,11 @@ class _Replacement:
         # 50 characters have at most 200 bytes; a name may have 255.
         part = target.with_name(f"{target.name[:50]}.{os.getpid()}-{secrets.token_hex(4)}.part")
         self._part = part
+        remove_abandoned_parts(target.parent)
         self.file = part.open("xb")
+        if sys.platform != "win32":  # there an open file cannot be removed anyway
+            with suppress(OSError):  # no locks
+                try_lock(self.file.fileno())
         if known is not None:
             if hasattr(os, "chown"):
                 with suppress(PermissionError):  # only root may give a file away

@@ -31,14 +31,14 @@ def prepare_rows(
     """Rows as an estimator reads them, and the names of their columns.
 
     Rows without categories are X. An estimator that takes categories gets a frame with their text,
-    all others get X without their columns.
+    without columns of more categories than it takes. All others get X without their columns.
 
     Parameters
     ----------
     estimator : estimator
     data : RankingData
     wanted : sequence of str, optional
-        Columns to read, in this order; None: all.
+        Columns to read, in this order, as they were prepared before; None: all.
 
     Raises
     ------
@@ -52,17 +52,32 @@ def prepare_rows(
     """
     X: Any = data.X
     names, categories = data.feature_names, dict(data.categories or {})
-    if names is not None and wanted is not None:
+    if names is not None and wanted is not None and names != [*wanted]:
         places = [names.index(name) for name in wanted]
         categories = {i: categories[j] for i, j in enumerate(places) if j in categories}
         X, names = X[:, places], list(wanted)
     if not categories or names is None:
         return X, names
+    kind = type(unfreeze(estimator)).__name__
     if takes_categories(estimator):
-        return category_frame(X, names, categories), names
+        most = unfreeze(estimator)._most_categories if wanted is None else None
+        many = [j for j, known in categories.items() if most is not None and len(known) > most]
+        if not many or len(many) == len(names):  # fit says what is wrong with them
+            return category_frame(X, names, categories), names
+        listed = [f"{names[j]!r} ({len(categories[j])} categories)" for j in many]
+        warnings.warn(
+            f"{kind} takes at most {most} categories in a column, and leaves out "
+            f"{list_names(listed, quote=str)}. Merge rare categories to use them, or use "
+            "AutoRanker, LightGBMRanker or XGBoostRanker.",
+            IgnoredColumnsWarning,
+            stacklevel=callers_level(),
+        )
+        kept = [j for j in range(len(names)) if j not in many]
+        names = [names[j] for j in kept]
+        categories = {i: categories[j] for i, j in enumerate(kept) if j in categories}
+        return category_frame(X[:, kept], names, categories) if categories else X[:, kept], names
     kept = [j for j in range(len(names)) if j not in categories]
     texts = [names[j] for j in sorted(categories)]
-    kind = type(unfreeze(estimator)).__name__
     if not kept:
         raise ValueError(
             f"{kind} takes columns of numbers, but all columns hold text: {list_names(texts)}. "

@@ -11,20 +11,21 @@ from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.table_columns import IgnoredColumnsWarning
-from rankwise.metrics import Measure, evaluate, parse
+from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
+from rankwise.metrics.default import GRADED
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.tie_order import tie_rule
-from rankwise.runtime.callers import callers_level
+from rankwise.metrics.undefined_means import list_constant, refuse_constant, why_constant
 from rankwise.runtime.threads import available_threads
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.candidates import Candidate, convert_to_candidates, score_columns
 from rankwise.selection.category_rows import takes_categories
 from rankwise.selection.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
-from rankwise.selection.fold_result import FoldResult
+from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.given_scores import GivenScores
 from rankwise.selection.judging.order_check import add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
@@ -48,6 +49,7 @@ def compare(
     features: Sequence[str] | None = None,
     doc_id: str | None = None,
     unjudged: float | Literal["missing"] | None = None,
+    ignore: Sequence[str] = (),
     baseline: str | None = None,
     cv: Any = None,
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
@@ -73,8 +75,8 @@ def compare(
         plain regressor, which sees no queries) runs unchanged; its ``fit`` receives the validation
         part if it accepts ``X_val``. Existing scores can be compared without fitting: a
         :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a column of
-        the data, or a fitted model in :class:`sklearn.frozen.FrozenEstimator`. In a frame, such a
-        column becomes a feature only if ``features`` names it.
+        the data, or a fitted model in :class:`sklearn.frozen.FrozenEstimator`. Such a column stays
+        a feature of the other rankers unless ``ignore`` names it; the leaderboard says so.
     data : frame, RankingData, Fold, FoldedData or sequence of Fold
         Judged data. One table is split by query: fold i tests, fold i + 1 validates, the rest
         trains. Given folds, such as LETOR's own, are used unchanged.
@@ -87,6 +89,10 @@ def compare(
     unjudged : number or "missing", optional
         Label of rows without a judgement, such as -1; "missing": an empty label or NaN. None: every
         row needs a label, unless the data say which rows are judged (``RankingData.judged``).
+    ignore : sequence of str
+        Columns that are not features, such as the scores of the system in production. Features
+        without names are called by their numbers from 1. The columns of labels and queries cannot
+        be ignored. The leaderboard lists them, and all other columns that were left out.
     baseline : str, optional
         Name of one of the rankers, such as the system in production. In addition to the table of
         all pairs, every other ranker is tested against it, with a correction over these pairs only.
@@ -148,8 +154,7 @@ def compare(
     Warns
     -----
     IgnoredColumnsWarning
-        If columns of a frame are not used as features: columns without numbers, and columns
-        compared as "column:NAME".
+        If columns of a frame are not used as features: dates, numbers with units, text, and ids.
     UserWarning
         If finished cells of the store run again because code or library versions have changed.
 
@@ -206,6 +211,7 @@ def compare(
         unjudged=unjudged,
         score_columns=score_columns(candidates),
         categories=any(takes_categories(candidate.estimator) for candidate in candidates),
+        ignore=ignore,
     )
     folds = convert_to_folds(data, cv, random_state=random_state)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
@@ -213,13 +219,29 @@ def compare(
     select = first if select_by is None else parse(select_by, preset)
     results = None if store is None else ResultStore(store)
 
-    infos, has_unjudged = [], False
+    infos, has_unjudged, is_complete = [], False, True
+    read: list[NDArray[Any]] = []
+    tuned: list[NDArray[Any]] = []
+    left_out: dict[str, str] = {}
+    shared: list[str] = []
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measurement.measures, select)
         if not infos:
-            _warn_of_score_columns(candidates, fold.test)
+            left_out = fold.train.left_out
+            shared = _find_shared(candidates, fold.train)
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
+        is_complete &= fold.test.missed is None
         infos.append(_describe(fold, name))
+        read.append(np.unique(fold.test.grades))
+        tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
+    is_complete &= not has_unjudged
+    notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
+    if why_constant(select, np.concatenate(tuned)):
+        if select_by is not None:
+            refuse_constant(select, np.concatenate(tuned), "Parameters")
+        if not why_constant(parse(GRADED), np.concatenate(tuned)):
+            notes.append(f"parameters are chosen by {GRADED}, as {select.name} cannot choose them")
+            select = parse(GRADED)
     versions = library_versions() | merge_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
     keys = _keys(candidates, infos, common, named=results is not None)
@@ -254,7 +276,9 @@ def compare(
             whole = folds[i]
             fold: Fold | Parcel = whole
             if in_workers:
-                fold = sent[name] = parcels.pack(whole)
+                fold = parcels.pack(whole)
+                if isinstance(fold, Parcel):
+                    sent[name] = fold
             for candidate in absent:
                 yield FoldTask(
                     candidate,
@@ -288,6 +312,10 @@ def compare(
         tests = {name: folds[i].test for i, name in enumerate(folds.fold_names)}
         given = {c.name: c.estimator for c in candidates if isinstance(c.estimator, GivenScores)}
         found = add_order_notes(found, tests, measurement.named, given)
+    found = [
+        cell if cell.status != DONE else replace(cell, notes=[*cell.notes, *notes])
+        for cell in found
+    ]
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={c.name: c.describe() for c in candidates},
@@ -300,21 +328,18 @@ def compare(
             n_jobs=n_jobs,
             n_threads=n_threads,
             versions=versions,
+            left_out=left_out,
+            shared=shared,
         ),
     )
 
 
-def _warn_of_score_columns(candidates: list[Candidate], data: RankingData) -> None:
-    features = {*(data.feature_names or ())}
-    left_out = [name for name in score_columns(candidates) if name in (data.score_columns or {})]
-    left_out = [name for name in left_out if name not in features]
-    if left_out:
-        warnings.warn(
-            f"columns with scores of rankers are not used as features: {', '.join(left_out)}. "
-            f"Add them to {setting('features')} to use them as both.",
-            IgnoredColumnsWarning,
-            stacklevel=callers_level(),
-        )
+def _find_shared(candidates: list[Candidate], data: RankingData) -> list[str]:
+    """Columns compared as scores that are features of the other rankers, if one is fitted."""
+    if all(isinstance(candidate.estimator, GivenScores) for candidate in candidates):
+        return []
+    names = data.feature_names or [str(j + 1) for j in range(data.n_features)]
+    return [name for name in score_columns(candidates) if name in names]
 
 
 def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:
@@ -338,7 +363,9 @@ def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure
             f"{by_id[0]} breaks ties by document id, but the data have none. Pass data with "
             f"document ids ({setting('doc_id')} for a frame), or write ties=mean."
         )
-    evaluate(fold.test, np.zeros(fold.test.n_samples), measures=measures)
+    with warnings.catch_warnings():  # the leaderboard says so once
+        warnings.simplefilter("ignore", UndefinedMeasureWarning)
+        evaluate(fold.test, np.zeros(fold.test.n_samples), measures=measures)
     for part, what in ((fold.train, "training"), (fold.vali, "validation")):
         if part is not None and len(part) and part.judged is not None and not part.judged.any():
             raise ValueError(f"the {what} part has no judged row. Use fewer folds, or judge some.")

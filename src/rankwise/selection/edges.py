@@ -1,4 +1,4 @@
-"""Notes on parameters chosen at an end of the tried values."""
+"""Notes on parameters chosen at an end of the tried values, or by a measure that tied them all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def edge_notes(
     *,
     greater_is_better: bool = True,
 ) -> list[str]:
-    """One line for every chosen number that is the largest or smallest value tried.
+    """One line for every chosen number that is an end of the values tried, or tied with all.
 
     Parameters
     ----------
@@ -51,7 +51,14 @@ def edge_notes(
                 score = score if greater_is_better else -score
                 best[float(tried)] = max(score, best.get(float(tried), -math.inf))
         ascending = sorted(best)
-        if len(ascending) < FEWEST_VALUES or value not in (ascending[0], ascending[-1]):
+        if len(ascending) < FEWEST_VALUES:
+            continue
+        if len({*best.values()}) == 1 and math.isfinite(best[ascending[0]]):
+            notes.append(
+                f"{name} = {value:g} is the first of {len(ascending)} values tried, which the "
+                "measure does not tell apart"
+            )
+        if value not in (ascending[0], ascending[-1]):
             continue
         is_largest = value == ascending[-1]
         neighbour = ascending[-2 if is_largest else 1]

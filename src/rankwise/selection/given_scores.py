@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
 
 from rankwise.checks.named_columns import frame_for
 from rankwise.datasets.data import RankingData
@@ -197,13 +196,11 @@ def fill_given(
 def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
     """Rows in the form that a fitted model reads, and the names of their columns.
 
-    For a frozen model, columns are chosen by name if the data have all of them. Other models were
-    fitted on the same columns. A pipeline that was fitted on a frame gets a frame.
+    Columns are chosen by name if the data have all of them. A pipeline that was fitted on a frame
+    gets a frame.
     """
-    wanted = None
-    if isinstance(model, FrozenEstimator):
-        fitted = [str(name) for name in getattr(model, "feature_names_in_", ())]
-        known = data.feature_names or []
-        wanted = fitted if fitted and fitted != known and {*fitted} <= {*known} else None
+    fitted = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    known = data.feature_names or []
+    wanted = fitted if fitted and {*fitted} <= {*known} else None
     X, names = prepare_rows(model, data, wanted)
     return frame_for(unfreeze(model), X, names), names

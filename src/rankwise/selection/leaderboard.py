@@ -16,6 +16,7 @@ import numpy as np
 from rankwise.metrics import parse
 from rankwise.metrics.ranking.judged import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
+from rankwise.metrics.statistics.stratified import MOST_SKEWED
 from rankwise.metrics.undefined_means import why_undefined
 from rankwise.runtime.json_values import convert_to_json
 from rankwise.runtime.output import write_file
@@ -28,6 +29,18 @@ from rankwise.selection.standing import OF_DIFFERENCE, Standing, standings
 from rankwise.typing import Float64Array
 
 FORMAT = 1
+# Skewness of a mean difference beyond which tests err too often: the t test is corrected for less
+# of it, and Wilcoxon's errs more often the more queries there are.
+_MOST_SKEWED = {"t": MOST_SKEWED, "randomisation": MOST_SKEWED / 2}
+_OF_SIGNED_RANKS = 4.0
+_DOUBT = (
+    "{0}: values are so skewed that few {1} decide; p, ranks and intervals cannot be relied on "
+    "(skewness of a mean difference up to {2:.2g})"
+)
+_DOUBTS = {
+    "wilcoxon": "{0}: values are skewed, and Wilcoxon's test finds what is better on more {1}; for "
+    "means, p and ranks cannot be relied on (skewness of a mean difference up to {2:.2g})"
+}
 
 
 class Leaderboard:
@@ -88,6 +101,7 @@ class Leaderboard:
         self.cells = list(cells)
         self.settings = settings
         self.run_errors = dict(run_errors or {})
+        self._detectable: dict[str, float | None] = {}
         self._by_place = {(cell.ranker, cell.fold): cell for cell in cells}
 
     @cached_property
@@ -215,16 +229,19 @@ class Leaderboard:
             See :func:`rankwise.metrics.significance.detectable_difference`; None if fewer than two
             rankers finished, or their differences do not vary.
         """
-        finished = [ranker for ranker in self.rankers if self._complete[ranker]]
-        values = self.per_query(measure)
-        try:
-            return detectable_difference(
-                {ranker: values[ranker] for ranker in finished},
-                level=self.settings.confidence,
-                random_state=self.settings.random_state,
-            )
-        except ValueError:
-            return None
+        name = self._name(measure)
+        if name not in self._detectable:
+            values = self.per_query(name)
+            try:
+                self._detectable[name] = detectable_difference(
+                    {ranker: values[ranker] for ranker in self.rankers if self._complete[ranker]},
+                    level=self.settings.confidence,
+                    random_state=self.settings.random_state,
+                    strata=self.fold_of_query,
+                )
+            except ValueError:
+                self._detectable[name] = None
+        return self._detectable[name]
 
     def rows(self, measure: str | None = None) -> list[dict[str, Any]]:
         """One dict per ranker, best first; rankers with a failed or skipped fold come last.
@@ -250,16 +267,11 @@ class Leaderboard:
             ``notes``. Missing values are None.
         """
         name = self._name(measure)
-        turn = 1.0 if self.greater_is_better(name) else -1.0
 
-        def place(ranker: str) -> tuple[bool, float, str]:
-            mean = self._standings[name][ranker].mean
-            return mean is None, 0.0 if mean is None else -turn * mean, ranker
+        def place(ranker: str) -> tuple[float, str]:
+            return self._standings[name][ranker].rank or math.inf, ranker
 
-        rows = [self._row(ranker, name) for ranker in sorted(self.rankers, key=place)]
-        for number, row in enumerate(rows, start=1):
-            row["rank"] = None if row["mean"] is None else number
-        return rows
+        return [self._row(ranker, name) for ranker in sorted(self.rankers, key=place)]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except the row scores, as JSON values; :meth:`from_dict` reads it back."""
@@ -428,8 +440,8 @@ class Leaderboard:
             }
             for name in self.measures
         }
+        doubts = self._doubts if self._standings[measure][ranker].rank else []
         return {
-            "rank": None,
             "ranker": ranker,
             "status": worst.status,
             "message": worst.message,
@@ -444,8 +456,20 @@ class Leaderboard:
             "memory_bytes": _median([c.memory_bytes for c in cells]),
             "n_settings": max(len(c.search) for c in cells),
             "chosen": {c.fold: c.chosen for c in cells},
-            "notes": list(dict.fromkeys(note for c in cells for note in c.notes)),
+            "notes": list(dict.fromkeys([*(note for c in cells for note in c.notes), *doubts])),
         }
+
+    @cached_property
+    def _doubts(self) -> list[str]:
+        """Notes on measures whose values are too skewed for the tests."""
+        method, found = self.settings.test, []
+        for name in self.measures:
+            known = [row.skewness for row in self._standings[name].values()]
+            largest = max((value for value in known if value is not None), default=0.0)
+            most = _MOST_SKEWED.get(method, _OF_SIGNED_RANKS / max(1, self.n_counted(name)))
+            if largest > most:
+                found.append(_DOUBTS.get(method, _DOUBT).format(name, self.settings.unit, largest))
+        return found
 
 
 def _median(values: list[Any]) -> float | None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import parse
+from rankwise.metrics.statistics.sample_size import spread_is_rough
+from rankwise.runtime.shown_text import join_lines, visible
+from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE
 from rankwise.selection.provenance import Settings
 
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from rankwise.selection.leaderboard import Leaderboard
 
 _NONE = "–"
+_ADJUSTED = "adjusted"
 _COSTS = ("fit s", "predict s", "MB")
 _OF_COSTS = "fit (its search included), predict, MB (peak above the start): medians over folds."
 _MEGABYTE = 1e6
@@ -28,9 +33,11 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     rows = board.rows()
     first, settings = board.measures[0], board.settings
     ranks = has_rank_intervals(rows)
-    header = ["#", settings.contestant, *board.measures, "to best", "p", "ranks", *_COSTS]
+    header = ["#", settings.contestant, *board.measures, _ADJUSTED, "to best", "p", "ranks"]
+    header += _COSTS
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
     absent = [*([] if ranks else ["ranks"]), *([] if is_fitted(settings) else _COSTS)]
+    absent += [] if is_adjusted(rows) else [_ADJUSTED]
     kept = [place for place, name in enumerate(header) if name not in absent]
     header, lines = _select_cells(header, kept), [_select_cells(line, kept) for line in lines]
     dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
@@ -48,6 +55,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         f"{first} to the best {settings.contestant}.",
         f"p of this difference: {how_tested(settings)}.",
         *([f"ranks: {_level(settings)} intervals, which hold jointly."] if ranks else []),
+        *([how_adjusted(board) + "."] if is_adjusted(rows) else []),
         *_not_separable(rows, settings),
         *what_can_be_seen(board),
         *_list_against_baseline(board, rows, width),
@@ -55,6 +63,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
+    text += columns_read(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)
     text += rows_left_out(board)
@@ -69,13 +78,29 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
                 f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
             )
     text += [f"note: {who}: {note}" for who, note in merge_notes(rows, settings.contestant)]
-    return "\n".join(text)
+    return join_lines(text)
 
 
 def has_rank_intervals(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether ranks are more than the order of the means."""
     known = [row for row in rows if row["rank_low"] is not None]
     return len(known) > 1
+
+
+def is_adjusted(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether values are missing, so that the order of the means is not that of the systems."""
+    return any(row["adjusted_mean"] != row["mean"] for row in rows)
+
+
+def how_adjusted(board: Leaderboard) -> str:
+    """Sentence on what orders a table with missing values."""
+    units, contestant = board.settings.unit, board.settings.contestant
+    unit = "query" if units == "queries" else units.removesuffix("s")
+    return (
+        f"{_ADJUSTED}: mean of {board.measures[0]} over the {units} of all {contestant}s, by a fit "
+        f"of value = {unit} + {contestant}; it orders the table, unless a test on the {units} of "
+        "both contradicts it"
+    )
 
 
 def merge_notes(
@@ -119,6 +144,23 @@ def rows_left_out(board: Leaderboard) -> list[str]:
     return [
         f"Rankers were fitted on judged rows only: {n} of {n_all} rows of the {parts} are unjudged."
     ]
+
+
+def columns_read(settings: Settings) -> list[str]:
+    """Lines on the columns of a table that are not features, and on features that are rankers."""
+    lines = []
+    if settings.shared:
+        names, fix = list_names(settings.shared, quote=str), setting("ignore", settings.shared)
+        lines.append(
+            f"Column {names} is also a feature of the other rankers; leave it out with {fix}."
+            if len(settings.shared) == 1
+            else f"Columns {names} are also features of the other rankers; leave them out with "
+            f"{fix}."
+        )
+    if settings.left_out:
+        shown = [f"{name} ({why})" for name, why in settings.left_out.items()]
+        lines.append(f"Columns that are not features: {list_names(shown, quote=str)}.")
+    return lines
 
 
 def is_fitted(settings: Settings) -> bool:
@@ -219,7 +261,8 @@ def what_can_be_seen(board: Leaderboard) -> list[str]:
         return []
     return [
         f"With these {len(board.qids)} {board.settings.unit}, a difference of {found:.2g} is found "
-        f"with probability 0.8 (median pair of {board.settings.contestant}s)."
+        f"with probability 0.8 (median pair of {board.settings.contestant}s"
+        f"{spread_is_rough(len(board.qids))})."
     ]
 
 
@@ -278,6 +321,7 @@ def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
         str(row["rank"]),
         row["ranker"],
         *means,
+        _number(row["adjusted_mean"], ".4f"),
         _number(row["diff"] or None, "+.4f"),
         p_value(row["p_corrected"]),
         ranks_text(row),
@@ -311,6 +355,7 @@ def _fit_width(
 ) -> tuple[list[str], list[str]]:
     """Aligned lines that fit the width, and the names of the columns left out."""
     hidden: list[str] = []
+    lines = [[visible(cell) for cell in line] for line in lines]
     while True:
         kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
         table = _align_columns([[line[place] for place in kept] for line in lines])

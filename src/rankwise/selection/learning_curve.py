@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.runtime.shown_text import join_lines
 from rankwise.runtime.vocabulary import ArgumentError
+from rankwise.selection.candidates import convert_to_candidates, score_columns
+from rankwise.selection.category_rows import takes_categories
 from rankwise.selection.comparison import Progress, compare
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_folds, convert_to_judged
 from rankwise.typing import Float64Array
 
-_COLUMNS = ("label", "qid", "features", "doc_id", "unjudged")
+_COLUMNS = ("label", "qid", "features", "doc_id", "unjudged", "ignore")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,7 @@ class LearningCurve:
             "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
             for line in zip(*texts, strict=True)
         )
-        return "\n".join([self.measure, *lines])
+        return join_lines([self.measure, *lines])
 
 
 def learning_curve(
@@ -150,8 +153,15 @@ def learning_curve(
     >>> curve.sizes.tolist(), bool(curve.means()["ridge"][1] > curve.means()["ridge"][0])
     ([10, 40], True)
     """
-    columns = {name: options.pop(name, None) for name in _COLUMNS}
-    folds = convert_to_folds(convert_to_judged(data, **columns), cv, random_state=random_state)
+    columns = {name: options.pop(name) for name in _COLUMNS if name in options}
+    candidates = convert_to_candidates(rankers, random_state=random_state)
+    data = convert_to_judged(
+        data,
+        score_columns=score_columns(candidates),
+        categories=any(takes_categories(candidate.estimator) for candidate in candidates),
+        **columns,
+    )
+    folds = convert_to_folds(data, cv, random_state=random_state)
     checked = _check_sizes(sizes, min(fold.train.n_queries for fold in folds))
     boards: list[Leaderboard] = []
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pickle
 import shutil
-import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import numpy as np
 
 from rankwise.datasets.data import Fold
-from rankwise.selection.jsonl import writing
+from rankwise.runtime.temporary_files import temporary_folder
 
 _LARGE = 1 << 20  # bytes
 
@@ -38,33 +37,32 @@ class Parcels:
     """Context manager that packs folds into a temporary folder and removes it at the end."""
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="rankwise-", ignore_cleanup_errors=True)
-        self._n_packed = 0
+        self._stack, self._folder, self._n_packed = ExitStack(), None, 0
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._folder.cleanup()
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
-    def pack(self, fold: Fold) -> Parcel:
-        """Write a fold.
+    def pack(self, fold: Fold) -> Parcel | Fold:
+        """Write a fold; if that is impossible (a full disk), return it as it is."""
+        try:
+            return self._write(fold)
+        except OSError:
+            return fold
 
-        Raises
-        ------
-        OSError
-            If the disk is full; the message names the file.
-        """
-        folder = Path(self._folder.name) / str(self._n_packed)
+    def _write(self, fold: Fold) -> Parcel:
+        if self._folder is None:
+            self._folder = self._stack.enter_context(temporary_folder())
+        parcel = Parcel(self._folder / str(self._n_packed))
         self._n_packed += 1
-        folder.mkdir()
-        path = folder / "fold"
-        with writing(path), path.open("wb") as file:
-            _Pickler(file, folder).dump(fold)
-        return Parcel(folder)
+        try:
+            parcel.folder.mkdir()
+            with (parcel.folder / "fold").open("wb") as file:
+                _Pickler(file, parcel.folder).dump(fold)
+        except BaseException:
+            parcel.remove()
+            raise
+        return parcel
 
 
 class _Pickler(pickle.Pickler):
@@ -82,9 +80,7 @@ class _Pickler(pickle.Pickler):
             return None
         if id(value) not in self._names:
             name = f"{len(self._names)}.npy"
-            path = self._folder / name
-            with writing(path):
-                np.save(path, value, allow_pickle=False)
+            np.save(self._folder / name, value, allow_pickle=False)
             self._names[id(value)] = name
         return self._names[id(value)]
 

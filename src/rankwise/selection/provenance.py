@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from rankwise._version import __version__
 from rankwise.metrics.statistics.against_best import check_correction
 
+_version = cache(version)  # reads files
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -19,7 +21,7 @@ def library_versions() -> dict[str, str]:
         "rankwise": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
-        **{package: version(package) for package in _PACKAGES},
+        **{package: _version(package) for package in _PACKAGES},
     }
 
 
@@ -52,7 +54,8 @@ class Settings:
     others are tested against, if any. ``select_by`` is empty if nothing was fitted. ``unit`` is
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
     the direction of values that no measure of the library computed, otherwise None; ``layout`` says
-    where they stood in their table.
+    where they stood in their table. ``left_out`` are the columns of the table that are not
+    features, and why; ``shared`` those that are features and scores of a ranker.
 
     Raises
     ------
@@ -74,6 +77,8 @@ class Settings:
     n_jobs: int = 1
     n_threads: int = 1
     versions: dict[str, str] = field(default_factory=library_versions)
+    left_out: dict[str, str] = field(default_factory=dict)
+    shared: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")

@@ -220,12 +220,14 @@ def convert_to_judged(
     score_columns: Sequence[str] = (),
     unjudged: Any = None,
     categories: bool = False,
+    ignore: Sequence[str] = (),
     **columns: Any,
 ) -> Any:
     """Convert a frame with named columns to judged data; other data are returned unchanged.
 
     ``unjudged`` is the label of rows without a judgement, also of a RankingData. ``categories``:
-    whether columns of text are features.
+    whether columns of text are features. ``ignore``: columns that are no features, also of data
+    that were read before.
 
     Raises
     ------
@@ -238,6 +240,7 @@ def convert_to_judged(
             "score_columns": score_columns,
             "unjudged": unjudged,
             "categories": categories,
+            "ignore": ignore,
         }
         return RankingData.from_frame(data, **words, **named)
     if named:
@@ -246,6 +249,7 @@ def convert_to_judged(
             f"{names} {verb} columns of a frame, but data is a {type(data).__name__}. Pass the "
             "frame, or drop the argument."
         )
+    data = leave_out(data, ignore) if ignore else data
     if unjudged is None:
         return data
     if not isinstance(data, RankingData):
@@ -254,6 +258,19 @@ def convert_to_judged(
             "parts of folds themselves: RankingData.mark_unjudged."
         )
     return data.mark_unjudged(unjudged)
+
+
+def leave_out(data: Any, names: Sequence[str]) -> Any:
+    """Judged rows or folds without some features, see :meth:`RankingData.without_features`."""
+    if isinstance(data, RankingData):
+        left = names if isinstance(names, str) else [n for n in names if n not in data.left_out]
+        return data.without_features(left) if left else data
+    if isinstance(data, Fold):
+        parts = {what: getattr(data, what) for what in ("train", "vali", "test")}
+        return replace(data, **{w: p and leave_out(p, names) for w, p in parts.items()})
+    if isinstance(data, FoldedData):
+        return replace(data, make=lambda i: leave_out(data.make(i), names))
+    return [leave_out(fold, names) for fold in data] if _are_folds(data) else data
 
 
 def convert_to_folds(

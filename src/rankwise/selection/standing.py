@@ -23,8 +23,13 @@ class Standing:
 
     Attributes
     ----------
+    rank : int or None
+        Position by this measure, from 1; None if a fold is missing.
     mean, low, high : float or None
         Mean of the fold means and its t interval; None if a fold is missing.
+    adjusted_mean : float or None
+        The mean over the queries of all rankers that a fit of value = query + ranker expects; it
+        orders the table. Equal to ``mean`` unless some ranker lacks values.
     folds : list of float or None
         Mean of every fold.
     diff, diff_low, diff_high : float or None
@@ -39,6 +44,9 @@ class Standing:
         Cohen's d of the paired differences to the best.
     wins, ties, losses : int or None
         Numbers of queries on which the ranker is better than, equal to and worse than the best.
+    skewness : float or None
+        Largest skewness of the ranker's mean and of its mean differences to others, beyond its
+        standard error: from 0.3 on, tests and intervals err too often.
     rank_low, rank_high : int or None
         Joint interval of the rank, see :func:`rankwise.metrics.significance.rank_intervals`; None
         with the correction "benjamini-hochberg", which leaves it open.
@@ -46,7 +54,9 @@ class Standing:
         Rankers that share a letter are not separable from each other; all other pairs are.
     """
 
+    rank: int | None = None
     mean: float | None = None
+    adjusted_mean: float | None = None
     low: float | None = None
     high: float | None = None
     folds: list[float | None] = field(default_factory=list)
@@ -60,6 +70,7 @@ class Standing:
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
+    skewness: float | None = None
     rank_low: int | None = None
     rank_high: int | None = None
     letters: str = ""
@@ -119,11 +130,13 @@ def standings(
         run_errors=run_errors,
     )
     found = {name: Standing(folds=fold_values) for name, fold_values in folds.items()}
-    for row in table:
+    for rank, row in enumerate(table, start=1):
         if not math.isnan(row.mean):
             is_best = row is table[0] if baseline is None else row.name == baseline
             found[row.name] = Standing(
+                rank=rank,
                 mean=row.mean,
+                adjusted_mean=row.adjusted_mean,
                 low=_number(max(row.low, bounds[0])),
                 high=_number(min(row.high, bounds[1])),
                 folds=folds[row.name],
@@ -139,6 +152,7 @@ def standings(
                 wins=None if is_best else row.wins,
                 ties=None if is_best else row.ties,
                 losses=None if is_best else row.losses,
+                skewness=_number(row.skewness),
                 rank_low=row.rank_low,
                 rank_high=row.rank_high,
                 letters=row.letters,

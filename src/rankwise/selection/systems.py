@@ -21,6 +21,7 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics import Measure
 from rankwise.metrics.spec import list_specs
+from rankwise.metrics.undefined_means import list_constant
 from rankwise.prediction import Predictions, predictions
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.category_rows import unfreeze
@@ -220,7 +221,7 @@ def _evaluate_runs(
 
     qids: list[Any] = []
     cells = []
-    left_out = []
+    left_out, complete = [], True
     check = OrderCheck(measurement.named, counted)
     if n := int((~kept).sum()):
         which = "the run" if len(runs) == 1 else "any run"
@@ -243,9 +244,13 @@ def _evaluate_runs(
         empty, scores = FoldResult(name, _ALL, DONE), Predictions(told.scores)
         check.add(name, told)
         masks = (told.retrieved, told.judged, told.pooled)
+        complete &= bool(told.retrieved.all() and told.judged.all())
         cells.append(measurement.fill(empty, table, scores, *masks, [*notes, *left_out]))
     more = check.notes()
-    cells = [replace(cell, notes=[*cell.notes, *more[cell.ranker]]) for cell in cells]
+    # Of runs that rank the same judged documents only.
+    same = complete and counted.relevance.min() < counted.relevance.max()
+    about = list_constant(measurement.named, counted.relevance.astype(float)) if same else []
+    cells = [replace(cell, notes=[*cell.notes, *more[cell.ranker], *about]) for cell in cells]
     return _info(qids, len(counted), 0), cells
 
 
@@ -271,6 +276,9 @@ def _evaluate_rows(
     if data.judged is not None and not data.judged.all():
         given = {name: s for name, s in systems.items() if isinstance(s, GivenScores)}
         cells = add_order_notes(cells, {_ALL: data}, measurement.named, given)
+    elif data.missed is None:
+        about = list_constant(measurement.named, data.y, data.n_queries)
+        cells = [replace(cell, notes=[*cell.notes, *about]) for cell in cells]
     info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
     return replace(info, recall=recall_of(data)), cells
 

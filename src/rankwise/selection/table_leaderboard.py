@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from rankwise.metrics.statistics.runs import pool_run_errors, run_error
+from rankwise.metrics.statistics.stratified import fit_queries_and_systems
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.leaderboard import Leaderboard
@@ -87,9 +89,9 @@ def leaderboard(
         Whether larger scores are better.
     missing : {"refuse", "drop", "pairs"} or float
         What to do with missing values. "drop": leave out units that some system has no value for.
-        "pairs": average each system over its own units, and test each pair on the units of both;
-        the order of the means is then fair only if units are missing by chance. A number is the
-        value of missing ones.
+        "pairs": test each pair on the units of both, and order systems by the effects of a fit of
+        value = unit + system, so that the units that a system lacks make it no better or worse.
+        A number is the value of missing ones.
     baseline : str, optional
         System that all others are tested against, in addition to all pairs.
     test, correction, confidence, random_state
@@ -209,6 +211,7 @@ def _fill(table: ScoreTable, missing: str | float) -> tuple[ScoreTable, dict[str
         note = f"{n} of {len(dropped)} units, on which some system has no value, do not count"
         return _keep_units(table, ~dropped), {"": [note]}
     if missing == "pairs":
+        _check_linked(table)
         return table, {
             name: [f"values missing: {n}; each pair is tested on the units of both"]
             for name, n in counts.items()
@@ -220,6 +223,21 @@ def _fill(table: ScoreTable, missing: str | float) -> tuple[ScoreTable, dict[str
     }
     notes = {name: [f"missing values that count as {fill:g}: {n}"] for name, n in counts.items()}
     return replace(table, values=filled), notes
+
+
+def _check_linked(table: ScoreTable) -> None:
+    """Raise ValueError if no chain of common units leads from a system to another."""
+    for columns in table.values.values():
+        names = [name for name, values in columns.items() if not np.isnan(values).all()]
+        there = np.array([~np.isnan(columns[name]).any(axis=1) for name in names], dtype=np.float64)
+        part = connected_components(there @ there.T > 0, directed=False)[1] if names else [0]
+        others = [name for name, number in zip(names, part, strict=False) if number != part[0]]
+        if others:
+            raise ValueError(
+                f"{setting('missing', 'pairs')} needs units that link the systems, but "
+                f"{', '.join(map(repr, others[:12]))} and {names[0]!r} have none in common, also "
+                "not through other systems. Compare them in separate tables."
+            )
 
 
 def _keep_units(table: ScoreTable, kept: Any) -> ScoreTable:
@@ -248,20 +266,31 @@ def _average_clusters(table: ScoreTable) -> ScoreTable:
             )
         strata = [stratum for _, stratum in sorted(pairs)]
 
-    def means(values: Float64Array) -> Float64Array:
-        # Over the values that are there: after the rule, gaps are left with "pairs" alone.
-        known = ~np.isnan(values)
-        filled = np.where(known, values, 0.0)
-        with np.errstate(invalid="ignore"):
-            columns = [
-                np.bincount(codes, weights=column) / np.bincount(codes, weights=there)
-                for column, there in zip(filled.T, known.T, strict=True)
-            ]
-        return np.column_stack(columns)
+    sizes = np.bincount(codes)
 
-    values = {
-        m: {name: means(v) for name, v in columns.items()} for m, columns in table.values.items()
-    }
+    def means(columns: dict[str, Float64Array]) -> dict[str, Float64Array]:
+        level = np.zeros(len(codes))
+        if any(np.isnan(values).any() for values in columns.values()):
+            # After the rule, gaps are left with "pairs" alone. A system that lacks the hard units
+            # of a cluster is no better for it.
+            units = np.column_stack([values.mean(axis=1) for values in columns.values()])
+            level = fit_queries_and_systems(units, np.ones(len(codes)))[1]
+        of_cluster = np.bincount(codes, weights=level) / sizes
+        found = {}
+        for name, values in columns.items():
+            there = ~np.isnan(values)
+            rest = np.where(there, values - level[:, None], 0.0)
+            with np.errstate(invalid="ignore"):
+                found[name] = np.column_stack(
+                    [
+                        of_cluster
+                        + np.bincount(codes, weights=column) / np.bincount(codes, weights=known)
+                        for column, known in zip(rest.T, there.T, strict=True)
+                    ]
+                )
+        return found
+
+    values = {measure: means(columns) for measure, columns in table.values.items()}
     layout = f"{table.layout}, averaged within clusters"
     return ScoreTable(names.tolist(), values, strata, layout=layout)
 

@@ -15,10 +15,12 @@ from sklearn.utils import check_random_state
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
+from rankwise.metrics.undefined_means import refuse_constant
 from rankwise.prediction import predictions
 from rankwise.runtime.routing import fit_with, takes_validation
 from rankwise.selection.category_rows import prepare_rows
 from rankwise.selection.edges import edge_notes
+from rankwise.selection.given_scores import model_rows
 from rankwise.selection.measured import values_by_query
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
@@ -81,7 +83,7 @@ def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> 
         offered["sample_weight"] = train.sample_weight
     validation = None
     if vali is not None:
-        X_val, _ = prepare_rows(estimator, vali)
+        X_val, _ = prepare_rows(estimator, vali, names)
         validation = {"X_val": X_val, "y_val": vali.y, "qid_val": vali.qid}
     with name_columns(estimator, names):
         taken = fit_with(estimator, X, train.y, offered, validation)
@@ -182,13 +184,14 @@ def _search(
     if vali is None:
         train, vali = _hold_out(train, random_state)
         notes.append("no validation part: a quarter of the training queries was held out")
+    refuse_constant(select, vali.y, ", ".join(space))
     best: tuple[float, Any, dict[str, Any], list[str]] | None = None
     search: list[dict[str, Any]] = []
     for params in ParameterGrid(space):
         candidate: Any = clone(estimator)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
-        X_val, names = prepare_rows(candidate, vali)
+        X_val, names = model_rows(candidate, vali)
         with name_columns(candidate, names):
             told = predictions(candidate, X_val, vali.qid)
         score = select.aggregate(values_by_query(vali, told, [select])[str(select)])

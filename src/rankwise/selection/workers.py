@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import (
@@ -37,6 +38,7 @@ _NOT_SENT = (
     "it cannot be sent to a worker process: {}. Make the estimator picklable, or use isolate=False."
 )
 _IDLE_SECONDS = 60
+SECONDS_TO_RETURN = 300.0  # for workers of a cluster
 # Ctrl-C that arrives just before a wait is noticed only after the wait.
 _LONGEST_WAIT = 1.0
 # Seconds for an idle process to end by itself.
@@ -452,41 +454,67 @@ def _call(state: _CallerState, work: bytes, before: _CallerState | None) -> byte
         return pickle.dumps((None, error))
 
 
+def watch_workers(client: Any) -> Callable[[], None]:
+    """Function that raises RuntimeError once a cluster has had no worker for five minutes."""
+    seen = time.monotonic()
+
+    def check() -> None:
+        nonlocal seen
+        if client.nthreads():
+            seen = time.monotonic()
+        elif time.monotonic() - seen > SECONDS_TO_RETURN:
+            raise RuntimeError(
+                f"the cluster has had no worker for {SECONDS_TO_RETURN:.0f} s: all died or were "
+                "stopped, and none came back. Start workers, with more memory or fewer rows each, "
+                "and run this again."
+            )
+
+    return check
+
+
 def _run_on_cluster(
     run: Callable[[T], R], tasks: Iterator[T], n_jobs: int, lost: Callable[[T, str], R], client: Any
 ) -> Iterator[R]:
     """Yield results from the workers of a Dask client as they finish.
 
     joblib's own Dask backend waits forever for a task whose worker died. Here, the tasks of dead
-    workers run again at the end, one by one. A task whose worker dies again is lost.
+    workers run again at the end, one by one. A task whose worker dies again is lost. RuntimeError
+    if all workers are gone for good.
     """
+    check = watch_workers(client)
     executor = client.get_executor(pure=False)
     waiting: dict[Future[R], T] = {}
     again: list[T] = []
 
     def put(task: T) -> None:
+        while not client.nthreads():  # scattering gives up after 30 seconds
+            check()
+            time.sleep(_LONGEST_WAIT)
         waiting[executor.submit(run, client.scatter(task, hash=False))] = task
 
     try:
         for task in tasks:
             put(task)
             if len(waiting) >= 2 * n_jobs:
-                yield from _yield_finished(waiting, again)
+                yield from _yield_finished(waiting, again, check)
         while waiting:
-            yield from _yield_finished(waiting, again)
+            yield from _yield_finished(waiting, again, check)
         for task in again:
             put(task)
             dead: list[T] = []
-            yield from _yield_finished(waiting, dead)
+            yield from _yield_finished(waiting, dead, check)
             yield from (lost(task, _describe_kill(n_jobs)) for task in dead)
     finally:
         for future in waiting:
             future.cancel()
 
 
-def _yield_finished(waiting: dict[Future[R], T], dead: list[T]) -> Iterator[R]:
+def _yield_finished(
+    waiting: dict[Future[R], T], dead: list[T], check: Callable[[], None]
+) -> Iterator[R]:
     """Results of the tasks that finish next; tasks whose worker died are added to ``dead``."""
-    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+    while not (done := wait(waiting, _LONGEST_WAIT, FIRST_COMPLETED).done):
+        check()
     for future in done:
         task = waiting.pop(future)
         error = CancelledError() if future.cancelled() else future.exception()

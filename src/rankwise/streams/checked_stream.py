@@ -13,14 +13,14 @@ from rankwise.checks.queries import warn_unless_queries
 from rankwise.checks.rows import check_fit, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import Problem
-from rankwise.metrics.default import default_score_name, is_graded
+from rankwise.metrics.default import GRADES, TARGETS, is_graded
 from rankwise.rows.fit_data import FitData
 from rankwise.rows.row_hash import LeastRows
 from rankwise.streams.cutter import QueryNumbers, join_ids, plain_id
 from rankwise.streams.matched_columns import kind_of_ids, labels_of, match_chunk, same_kind_of_ids
 from rankwise.streams.row_stream import RowStream
 from rankwise.streams.stream_sources import Chunk
-from rankwise.typing import Int64Array, Matrix, is_sparse, join_rows
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse, join_rows
 
 _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
 
@@ -117,9 +117,9 @@ class CheckedStream:
         return None if isinstance(data, StreamData) else data
 
     @property
-    def score_name(self) -> str:
-        """Name of the default measure of all labels so far."""
-        return default_score_name(np.zeros(1) if self.graded else np.array([-1.0]))
+    def typical_labels(self) -> Float64Array:
+        """Labels of the kind of all labels so far: grades, or not."""
+        return GRADES if self.graded else TARGETS
 
     def chunks(self) -> Iterator[FitData]:
         """Yield all chunks, grouped by query; the first call continues after the head."""

@@ -36,6 +36,7 @@ def stream(
     doc_id: str | Literal[False] | None = None,
     sample_weight: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
     sep: str | None = None,
     dtype: DTypeLike = np.float32,
     n_features: int | None = None,
@@ -66,6 +67,8 @@ def stream(
         rows are one query).
     features : sequence of str, optional
         Columns of X, in this order; by default all remaining numeric columns.
+    ignore : sequence of str
+        Columns that are not features, see :func:`read_table`.
     sep : str of length 1, optional
         Column separator of a text file; inferred from its suffix by default.
     dtype : float32 or float64
@@ -127,7 +130,7 @@ def stream(
             )
         return InMemory(source, chunk_rows)
     roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
-    columns = partial(Columns.of, **roles, features=features)
+    columns = partial(Columns.of, **roles, features=features, ignore=ignore)
     if _is_path(source):
         if is_table_path(source, sep):
             warn_of_unread(table_files(source, other=sep is not None))
@@ -135,10 +138,10 @@ def stream(
                 source, columns, sep, dtype, chunk_rows, max_decompressed_bytes,
                 may_ignore=features is None,
             )  # fmt: skip
-        if any(role is not None for role in (*roles.values(), features)):
+        if ignore or any(role is not None for role in (*roles.values(), features)):
             raise ValueError(
                 f"{source} is SVMlight text, whose columns have no names. Drop label, qid, doc_id, "
-                f"sample_weight and features, or pass {setting('sep')} if it is a table."
+                f"sample_weight, features and ignore, or pass {setting('sep')} if it is a table."
             )
         return InMemory(_read_text(source, n_features, dtype, max_decompressed_bytes), chunk_rows)
     if isinstance(source, Iterator):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from rankwise.checks.frames import collect_frame
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.category_columns import category_frame
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
+from rankwise.datasets.readers.delimited import name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.side_names import name_sizes_in_errors
-from rankwise.datasets.readers.tables import check_row_groups, open_parquet, valid
+from rankwise.datasets.readers.tables import check_row_groups, open_parquet, sample_column, valid
 from rankwise.datasets.table_columns import (
     Columns,
     IgnoredColumnsWarning,
@@ -33,7 +34,7 @@ from rankwise.runtime.vocabulary import setting
 from rankwise.typing import FrameLike
 
 # Role of each column in a table with columns of the given kinds.
-Roles = Callable[[Kinds], Columns]
+Roles = Callable[..., Columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,7 @@ class ParquetFiles(RowStream):
                 n_samples += file.metadata.num_rows
         found = FileColumns.join(files)
         with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
-            columns = roles(found.kinds)
+            columns = roles(found.kinds, sample=partial(sample_column, files=found.first))
         found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
         return cls(absolute, columns, dtype, chunk_rows, n_samples)

@@ -6,6 +6,7 @@ are replaced by their codes and split like numbers. Text and unordered categorie
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,11 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.frames import collect_frame, materialise, plain_frame, restore_labels
 from rankwise.checks.rows import check_rows
+from rankwise.checks.text_kinds import kind_of_text
+from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import convert_to_array, is_missing
 from rankwise.structure.rules import Dictionary, Instance, Number, Plain, Rule, require
 from rankwise.typing import Float64Array, FrameLike, Matrix, densify, is_sparse
 
 FROM_DTYPE = "from_dtype"
+UNKNOWN_CATEGORIES = "the model knows no category of these columns"
 MAX_DENSE_BYTES = 2**33
 
 
@@ -101,13 +105,24 @@ class ColumnTable:
         if not _is_from_dtype(categorical_features):
             chosen = _choose_columns(categorical_features, len(frame.columns), list(frame.columns))
         counted = _count_rows(sample_weight, len(frame))
+        odd: list[str] = []
         for column, series in enumerate(frame.iter_columns()):
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
                 nominal[column] = _sort_categories(convert_to_array(series.to_native())[counted])
+                kind = kind_of_text(dict.fromkeys(nominal[column].tolist(), 1))
+                if kind != "text" and column not in chosen:
+                    odd.append(f"{str(frame.columns[column])!r} ({kind})")
             elif declared is not None:
                 ordered[column] = declared
+        if odd:
+            warnings.warn(
+                f"columns become categories, which have no order: {', '.join(odd)}. Write them as "
+                f"numbers, or name them in categorical_features if they are to be categories.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
         return cls(nominal, ordered)
 
     def n_categories(self, n_features: int) -> NDArray[np.int32]:
@@ -120,8 +135,8 @@ class ColumnTable:
     def encode(self, X: FrameLike) -> FrameLike:
         """X with codes in place of categories.
 
-        Unknown categories become missing values (NaN). If no column is categorical, X itself is
-        returned.
+        Unknown categories become missing values (NaN), with a warning if a column of several rows
+        has no other. If no column is categorical, X itself is returned.
 
         Raises
         ------
@@ -132,26 +147,23 @@ class ColumnTable:
         if not coded:
             return X
         frame = collect_frame(plain_frame(X))
+        unknown: list[str] = []
         if frame is not None:
             names = list(frame.columns)
             backend = nw.get_native_namespace(frame)
-            new = [
-                nw.new_series(
-                    names[j],
-                    _codes(
-                        convert_to_array(frame[names[j]].to_native()), categories, repr(names[j])
-                    ),
-                    nw.Float64,
-                    backend=backend,
-                )
-                for j, categories in coded.items()
-            ]
+            new = []
+            for j, categories in coded.items():
+                values = convert_to_array(frame[names[j]].to_native())
+                codes = _codes(values, categories, repr(names[j]), unknown)
+                new.append(nw.new_series(names[j], codes, nw.Float64, backend=backend))
+            warn_of_unknown(unknown)
             return restore_labels(frame.with_columns(*new).to_native(), X)
         array = _convert_to_array(X)
         # float32 stays float32; object arrays keep numbers as they are until the rows are checked.
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
         for column, categories in coded.items():
-            out[:, column] = _codes(array[:, column], categories, str(column))
+            out[:, column] = _codes(array[:, column], categories, str(column), unknown)
+        warn_of_unknown(unknown)
         return out
 
     def continue_codes(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
@@ -199,6 +211,11 @@ class CategoricalInput:
     _structure: ClassVar[dict[str, Rule]] = {"columns_": Instance((ColumnTable,))}
 
     columns_: ColumnTable
+
+    @property
+    def _most_categories(self) -> int | None:
+        """Largest number of categories of a column that ``fit`` takes; None: any number."""
+        return None
 
     def __sklearn_tags__(self) -> Any:
         inherited: Any = super()
@@ -324,8 +341,24 @@ def _sort_categories(values: NDArray[Any]) -> NDArray[Any]:
     return np.array(ordered, dtype=object)
 
 
-def _codes(values: NDArray[Any], categories: NDArray[Any], column: str) -> Float64Array:
-    """Position of every value among the categories; NaN if it is not one of them."""
+def warn_of_unknown(columns: Sequence[str]) -> None:
+    """Warn of columns without any category that is known from the fit, if there are any."""
+    if columns:
+        warnings.warn(
+            f"{UNKNOWN_CATEGORIES}: {'; '.join(columns)}. They count as missing. Write them as in "
+            "fit, or fit again.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def _codes(
+    values: NDArray[Any], categories: NDArray[Any], column: str, unknown: list[str]
+) -> Float64Array:
+    """Position of every value among the categories; NaN if it is not one of them.
+
+    A column without any known value is added to ``unknown``, with examples.
+    """
     known, given = categories.tolist(), values.tolist()
     # Numbers in place of text would all be unknown categories, and silently count as missing.
     kinds = {isinstance(value, str) for value in known}
@@ -337,6 +370,10 @@ def _codes(values: NDArray[Any], categories: NDArray[Any], column: str) -> Float
             f"{present!r}. Pass the column as it was."
         )
     code_of = {value: float(code) for code, value in enumerate(known)}
-    return np.fromiter(
+    codes = np.fromiter(
         (code_of.get(value, np.nan) for value in given), dtype=np.float64, count=len(given)
     )
+    # A single row with a new category is usual where rows are scored one by one.
+    if known and len(codes) > 1 and np.isnan(codes).all() and present is not None:
+        unknown.append(f"{column} holds {present!r} and the like, not {known[0]!r}")
+    return codes

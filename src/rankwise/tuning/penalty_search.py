@@ -24,6 +24,7 @@ from rankwise.checks.parameter_constraints import Interval, StrOptions
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.undefined_means import refuse_constant
 from rankwise.rows.fit_data import FitData
 from rankwise.tuning.held_out import mean_defined
 from rankwise.tuning.penalty import Penalties, Scale
@@ -263,6 +264,7 @@ class PenaltySearch:
                 f"measure={self.measure_name!r}, which chooses {self.penalty.name}, does not "
                 f'accept these targets: {error} Use measure="MSD" or measure="Misranking", say.'
             ) from None
+        refuse_constant(self.measure, y, self.penalty.name)
 
     def choose(
         self, tried: Iterable[tuple[Mapping[str, Any], Fit, Float64Array | None]]

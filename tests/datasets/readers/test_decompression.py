@@ -6,10 +6,14 @@ import bz2
 import gzip
 import io
 import lzma
+import tracemalloc
 
 import pyarrow
+import pyarrow.parquet
 import pytest
 
+from rankwise import clicks, leaderboard, stream, text
+from rankwise.clicks import read_clicks, read_ubi
 from rankwise.datasets import (
     read_extreme,
     read_grouped,
@@ -20,7 +24,11 @@ from rankwise.datasets import (
     read_table,
 )
 from rankwise.datasets.readers import decompression as _decompression
+from rankwise.datasets.readers import tables, textfiles
 from rankwise.datasets.readers.decompression import DamagedError, TooLargeError, decompress
+from rankwise.datasets.readers.result_files import read_scores
+from rankwise.preferences import read_comparisons, read_orders
+from rankwise.text.documents import iterate_documents
 
 TEXT = b"".join(b"%d qid:%d 1:%d\n" % (k % 3, k // 10, k) for k in range(1000))
 PACK = {
@@ -161,3 +169,88 @@ def test_files_compressed_twice_are_named(tmp_path, kind, read):
     path.write_bytes(gzip.compress(PACK[kind](TEXT)))
     with pytest.raises(ValueError, match="is compressed twice"):
         read(path)
+
+
+EVERY_READER = {
+    "read_letor": lambda path: read_letor(path, cache=False),
+    "read_grouped": lambda path: read_grouped(path, sizes=path, cache=False),
+    "read_table": read_table,
+    "read_mulan": read_mulan,
+    "read_extreme": read_extreme,
+    "read_qrels": read_qrels,
+    "read_run": read_run,
+    "read_scores": read_scores,
+    "stream": stream,
+    "leaderboard": leaderboard,
+    "read_comparisons": read_comparisons,
+    "read_orders": read_orders,
+    "read_clicks": read_clicks,
+    "read_clicks of Yandex": lambda path: read_clicks(path, format="yandex"),
+    "read_ubi": read_ubi,
+    "clicks.read_judgements": clicks.read_judgements,
+    "text.read_judgements": text.read_judgements,
+    "documents": lambda path: list(iterate_documents(path, ("text",))),
+}
+
+
+@pytest.mark.parametrize("reader", EVERY_READER)
+def test_a_small_file_of_much_text_is_refused_by_every_reader(tmp_path, monkeypatch, reader):
+    """A megabyte of gzip may hold a gigabyte of blanks."""
+    monkeypatch.setattr(textfiles, "_EXPANDED_BYTES", 1 << 16)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b" " * (1 << 20)))
+    limit = textfiles.MAX_EXPANSION * path.stat().st_size
+    assert 1 << 16 < limit < 1 << 20
+    with pytest.raises(ValueError, match=rf"bomb\.csv\.gz holds more than {limit:,} bytes"):
+        EVERY_READER[reader](path)
+
+
+@KINDS
+def test_text_of_usual_redundancy_is_read_and_a_limit_of_the_caller_counts(
+    tmp_path, monkeypatch, kind
+):
+    monkeypatch.setattr(textfiles, "_EXPANDED_BYTES", 1 << 10)
+    path = tmp_path / "rows.txt"
+    path.write_bytes(PACK[kind](TEXT))
+    assert read_letor(path, cache=False).n_samples == 1000
+    path.write_bytes(PACK[kind](TEXT + b"\n" * (1 << 22)))
+    with pytest.raises(ValueError, match="holds more than"):
+        read_letor(path, cache=False)
+    assert read_letor(path, cache=False, max_decompressed_bytes=1 << 23).n_samples == 1000
+
+
+@pytest.mark.parametrize("blank", [b" ", b"\n", b" \n", b"\t\n"])
+@pytest.mark.parametrize("read", [read_qrels, read_run])
+def test_blanks_are_hardly_copied(tmp_path, monkeypatch, read, blank):
+    """They were nearly three times in memory, and blank lines 24 times."""
+    monkeypatch.setattr(_decompression, "_WRITE_BYTES", 1 << 14)
+    n_bytes = 1 << 20
+    lines = {read_qrels: b"1 0 d 1\n", read_run: b"1 Q0 d 1 0.5 t\n"}[read]
+    path = tmp_path / "blanks.txt.gz"
+    path.write_bytes(gzip.compress(lines + blank * (n_bytes // len(blank))))
+    tracemalloc.start()
+    try:
+        assert len(read(path)) == 1
+        assert tracemalloc.get_traced_memory()[1] < 2.3 * n_bytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_parquet_files_that_state_too_much_are_refused_by_every_reader(tmp_path):
+    """Two billion equal values take a few kilobytes; here the footer only states them."""
+    path = tmp_path / "bomb.parquet"
+    table = pyarrow.table({"qid": ["1"], "doc_id": ["a"], "grade": [1], "score": [1.0]})
+    pyarrow.parquet.write_table(table, path)
+    for read in (read_qrels, read_run, read_table, read_comparisons):
+        with pytest.raises(ValueError, match=r"bomb\.parquet: its columns take .* bytes in memory"):
+            read(path, max_decompressed_bytes=1)
+
+
+@pytest.mark.parametrize("reader", ["leaderboard", "read_clicks", "read_ubi"])
+def test_the_default_limit_of_parquet_holds_for_every_reader(tmp_path, monkeypatch, reader):
+    path = tmp_path / "bomb.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"qid": ["1"], "doc_id": ["a"], "grade": [1]}), path)
+    monkeypatch.setattr(tables.check_size, "__defaults__", (1,))
+    monkeypatch.setattr(tables.read_parquet, "__defaults__", (1,))
+    with pytest.raises(ValueError, match=r"bomb\.parquet: its columns take"):
+        EVERY_READER[reader](path)

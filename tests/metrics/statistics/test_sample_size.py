@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from rankwise.metrics.significance import (
     detectable_difference,
     queries_needed,
 )
+from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 
 
 def pilot(rng, n=60, n_systems=2, spread=0.2):
@@ -47,6 +49,26 @@ def test_the_detectable_difference_is_the_inverse(rng):
     own = detectable_difference(values)
     assert own == detectable_difference(values, 60)
     assert detectable_difference(values, 600) < own
+
+
+@pytest.mark.parametrize("sizes", [[50, 50], [90, 10], [95, 5], [400, 20, 20], [300, 10, 10, 10]])
+def test_strata_of_unequal_size_have_their_own_error(sizes):
+    """Case 33: the means of few queries decide, not the many of a large stratum."""
+    rng = np.random.default_rng(5)
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    values = {name: 0.1 * rng.standard_normal(len(strata)) for name in "ab"}
+    difference = detectable_difference(values, strata=strata)
+    found = 0
+    for _ in range(400):
+        fresh = 0.1 * math.sqrt(2.0) * rng.standard_normal((len(strata), 1)) + difference
+        found += float(t_p_values(stratified_means(fresh, strata))[0]) < 0.05
+    error = math.sqrt(sum(0.02 / n for n in sizes)) / len(sizes)
+    assert difference > 2.4 * error
+    assert found / 400 > 0.72  # .8 within the error of the pilot's spread
+    n = queries_needed(values, difference, strata=strata)
+    assert n == pytest.approx(len(strata), abs=1)
+    with pytest.raises(ValueError, match="n_queries must be"):
+        detectable_difference(values, len(sizes), strata=strata)
 
 
 def test_more_systems_need_more_queries(rng):
@@ -93,7 +115,8 @@ def test_what_is_refused(rng, call, message):
 
 def test_always_valid_intervals_solve_their_equation(rng):
     """The ends are where the mixture martingale of the normal mean reaches 1 / alpha."""
-    values = rng.normal(size=80)
+    half = rng.normal(size=40)
+    values = 0.1 + np.concatenate([half, -half])  # symmetric: no correction for skewness
     low, high = always_valid_interval(values, n_expected=50)
     n, s = len(values), values.std(ddof=1)
     tail = -2 * math.log(0.05)
@@ -108,6 +131,21 @@ def test_always_valid_intervals_solve_their_equation(rng):
     assert (low, high) == pytest.approx((2 * centre - end, end))
     assert always_valid_interval([1.0]) == (-math.inf, math.inf)
     assert always_valid_interval([1.0, math.nan, 3.0]) == always_valid_interval([1.0, 3.0])
+
+
+def test_always_valid_intervals_of_skewed_differences():
+    """One query in ten gains, the others lose a little: without a correction, 11 % err."""
+    rng = np.random.default_rng(8)
+    errors = 0
+    for _ in range(200):
+        gains = np.where(rng.random(400) < 0.1, 0.9, -0.1) + 0.02 * rng.standard_normal(400)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # some samples are too skewed
+            looks = [always_valid_interval(gains[:n], n_expected=200) for n in range(60, 401, 20)]
+        errors += any(not low <= 0.0 <= high for low, high in looks)
+    assert errors <= 200 * 0.08
+    with pytest.warns(UserWarning, match="few of the differences decide their mean"):
+        always_valid_interval(np.exp(2.0 * rng.standard_normal(100)))
 
 
 def test_the_planned_power_is_met():

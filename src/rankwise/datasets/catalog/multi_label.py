@@ -101,7 +101,8 @@ def read_mulan(
     dense : bool, optional
         Whether X and Y are ndarrays rather than CSR. None: as in the file.
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
+        the file if it is more than 64 MiB.
 
     Returns
     -------

@@ -33,11 +33,13 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     the training part. The parts of a fold should not share anything.
 
     ======== ======================================================================================
-    error    a query in two parts; infinite features
+    error    a query in two parts; infinite features; grades that start at 1, as stars do, so that
+             every row is relevant
     warning  queries without relevant rows, or with one grade; queries with one row; constant or
              duplicate features; NaN; documents twice in a query; equal rows of a query with
              different labels; equal rows in two parts; most queries in the order of their
-             labels; all rows of a part in that order
+             labels; all rows of a part in that order; features with another whole number
+             in every row, as ids have
     info     documents in two parts (of different queries); equal rows of a query; queries whose
              rows are scattered
     ======== ======================================================================================

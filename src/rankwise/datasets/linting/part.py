@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.label_order import RARE, label_orders, order_of_labels
+from rankwise.checks.label_order import (
+    RARE,
+    are_whole,
+    label_orders,
+    middle_label,
+    order_of_labels,
+)
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.linting.report import Finding, PartSummary
 from rankwise.datasets.linting.table_hash import TableHash, hash_table, mix
 from rankwise.datasets.readers.trec_ids import string_codes
+from rankwise.datasets.role_values import resemble_ids
 from rankwise.groups import QueryGroups
 from rankwise.runtime.column_values import text_array
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
@@ -26,6 +33,7 @@ ORDERED_NOTE = {
     1: "where ties keep this order, equal scores look like a bad ranking: shuffle the rows",
 }
 MOST_LABELS = 20
+LARGEST_GRADE = 30  # larger whole numbers are counts or prices
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,15 @@ def check_queries(part: HashedRows) -> Iterator[Finding]:
             "warning", "queries without relevant rows", where, none, query,
             "measures skip them, or count them as 0 or 1, by convention",
         )  # fmt: skip
+    if part.y.min() >= 1 and part.y.max() <= LARGEST_GRADE and are_whole(part.y):
+        middle = middle_label(part.y)
+        note = "AP, RR, P@k and other measures of relevant rows are the same for every order"
+        note += "" if middle is None else f": set rel={middle:g}"
+        labels = np.unique(part.y)
+        yield _make_finding(
+            "error", "labels that start at 1, so every row is relevant", where, labels > 0,
+            lambda i: f"label {labels[i]:g}", note,
+        )  # fmt: skip
     single = groups.sizes == 1
     yield _make_finding("warning", "queries of one row", where, single, query, "nothing to rank")
     same = (highest == lowest) & ~single & ~(none & (y.min() >= 0))
@@ -247,6 +264,25 @@ def check_features(part: HashedRows) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+def check_ids(part: HashedRows) -> Iterator[Finding]:
+    """Find features that hold another whole number in every row, as ids and row numbers do."""
+    if part.groups.n_queries < 2:
+        return
+    ids = ~part.hashes.constant & (part.hashes.n_nan == 0)
+    for block in part.blocks:
+        if is_sparse(block):  # all but one of different values are stored
+            ids &= np.bincount(block.indices, minlength=len(ids)) >= block.shape[0] - 1
+    for j in np.flatnonzero(ids).tolist():
+        head = _column(part.blocks[0][:1000], j)  # settles most columns
+        ids[j] = (np.floor(head) == head).all() and resemble_ids(
+            np.concatenate([_column(block, j) for block in part.blocks])
+        )
+    yield _make_finding(
+        "warning", "features that look like ids", part.name, ids, part.feature,
+        "another whole number in every row; leave them out if they are ids (ignore)",
+    )  # fmt: skip
+
+
 def copied_columns(part: HashedRows) -> dict[int, int]:
     """First equal column of each duplicate, without constant columns; equal hashes are verified."""
     copies: dict[int, int] = {}
@@ -291,5 +327,5 @@ def lint_part(part: HashedRows) -> list[Finding]:
     """All findings of one part; none if it has no rows."""
     if not len(part.y):
         return []
-    checks = (check_queries, check_rows, check_features)
+    checks = (check_queries, check_rows, check_features, check_ids)
     return [finding for check in checks for finding in check(part) if finding.count]

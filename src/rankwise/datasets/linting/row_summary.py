@@ -16,7 +16,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,8 @@ class RowSummary:
         Rows of the smallest and of the largest query.
     first_index : 0, 1 or None
         Index of the first column in the LETOR text that holds the rows; None for other rows.
+    left_out : dict of str to str
+        Columns of the table that are not features, and why, see ``RankingData.left_out``.
     """
 
     n_rows: int
@@ -108,6 +110,7 @@ class RowSummary:
     smallest_query: int
     largest_query: int
     first_index: int | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -138,7 +141,7 @@ class RowSummary:
             return cls(
                 n_rows, int(state["n_queries"]), columns, scores, ranks,
                 int(state["smallest_query"]), int(state["largest_query"]),
-                first_index,
+                first_index, {str(n): str(why) for n, why in state.get("left_out", {}).items()},
             )  # fmt: skip
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None

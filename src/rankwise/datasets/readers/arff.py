@@ -93,7 +93,8 @@ def read_arff(path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_
     path : path-like
         ARFF file.
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
+        the file if it is more than 64 MiB.
 
     Returns
     -------

@@ -7,6 +7,7 @@ stream. The decoders below read stream by stream to a clean end of the file.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -35,8 +36,8 @@ def compression_of(head: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
-    """Decompress the text of a file.
+def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytes:
+    """Decompress the text of a file, part by part; it is in memory once, and never the rest of it.
 
     Parameters
     ----------
@@ -53,19 +54,19 @@ def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
     OSError
         If the file cannot be read.
     """
-    text = bytearray()
+    text = io.BytesIO()
     try:
         for part in _zstd(file) if kind == "zstd" else _streams(kind, file):
-            if len(text) + len(part) > max_bytes:
+            if text.tell() + len(part) > max_bytes:
                 raise TooLargeError
-            text += part
+            text.write(part)
     except OSError as error:
         if error.errno is not None:  # from the file; decoders set no error number
             raise
         raise DamagedError(str(error)) from None
     except EOFError as error:
         raise DamagedError(str(error)) from None
-    return text
+    return text.getvalue()  # not copied
 
 
 def _streams(kind: str, file: BinaryIO) -> Iterator[bytes]:

@@ -38,7 +38,8 @@ def read_extreme(
     path : path-like
         File with ``n d k`` in the first line, then n lines ``l1,l2 f:v f:v``.
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
+        the file if it is more than 64 MiB.
 
     Returns
     -------

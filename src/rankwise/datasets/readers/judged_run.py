@@ -7,18 +7,28 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from numbers import Real
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.file_formats import FormatName, file_format
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import string_codes, trec_order
+from rankwise.datasets.table_columns import is_frame
 from rankwise.typing import Float64Array
+
+P = ParamSpec("P")
+R = TypeVar("R")
+LARGEST_GRADE = 1000  # of a measure; larger whole numbers are scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +91,70 @@ def find_missed_documents(
     return RankingData(X, y, qrels.qid[is_missed], qrels.doc_ids[is_missed])
 
 
+def refuse_both_ways(first: Any, second: Any, fix: str) -> None:
+    """Raise ValueError if a run and its judgements could be judgements and a run.
+
+    pytrec_eval, ranx and ir_measures take the judgements first. Types, names of columns and
+    fractions tell the two apart; whole numbers in two mappings do not.
+    """
+    if not (_is_plain(first) and _is_plain(second) and _could_be_judgements(first)):
+        return
+    try:
+        judgements, other = read_judgements(first), read_judgements(second)
+        as_run(first)
+        as_run(second)
+    except (TypeError, ValueError, OSError):
+        return  # can be read one way only
+    share_queries = np.isin(judgements.qid, other.qid).any()
+    if share_queries and (judgements.relevance <= LARGEST_GRADE).all():
+        raise ValueError(
+            "the run and the judgements can be read both ways, since the first of them has whole "
+            f"numbers only. The run comes first here, unlike in pytrec_eval and ranx. {fix}"
+        )
+
+
+def refuses_both_ways(fix: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator of functions of a run and its judgements, which may be passed by name instead."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if len(args) > 1:
+                refuse_both_ways(args[0], args[1], fix)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _is_plain(source: Any) -> bool:
+    """Whether a source may hold a run or judgements, which its type leaves open."""
+    if isinstance(source, list):
+        return bool(source) and all(isinstance(p, Mapping | Path) or is_frame(p) for p in source)
+    if isinstance(source, str | Path):
+        return Path(source).is_file()
+    return isinstance(source, Mapping) or (is_frame(source) and len(source.columns) > 1)
+
+
+def _could_be_judgements(source: Any) -> bool:
+    """A quick look, before all of a source is read twice."""
+    if isinstance(source, list):
+        return all(map(_could_be_judgements, source))
+    if isinstance(source, str | Path):
+        return file_format(source).kind not in (FormatName.run, FormatName.qrels)
+    if not isinstance(source, Mapping):
+        return True
+    values = (
+        value
+        for answer in source.values()
+        if isinstance(answer, Mapping)
+        for value in answer.values()
+    )
+    return all(isinstance(value, Real) and value == value // 1 for value in values)
+
+
+@refuses_both_ways("Pass judge(run=..., qrels=...), or as_run(run) of rankwise.fusion.")
 def judge(
     run: Run | Any, qrels: Qrels | Any, *, all_queries: bool = False, single_precision: bool = True
 ) -> JudgedRun:
@@ -103,6 +177,12 @@ def judge(
     single_precision : bool
         Whether to round scores to single precision, as trec_eval does before it orders documents;
         scores that differ by less are ties.
+
+    Raises
+    ------
+    ValueError
+        If both arguments are plain mappings, tables or files that can be read the other way round,
+        as in pytrec_eval, which takes the judgements first: pass ``run=`` and ``qrels=`` then.
 
     Returns
     -------

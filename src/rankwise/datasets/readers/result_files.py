@@ -16,6 +16,7 @@ from rankwise.datasets.column_names import (
     GRADE_NAMES,
     SCORE_NAMES,
 )
+from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.file_formats import (
     QRELS_FIELDS,
     RUN_FIELDS,
@@ -34,8 +35,8 @@ from rankwise.datasets.readers.result_frames import (
 from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.sidefiles import read_grouped
 from rankwise.datasets.readers.svmlight import read_letor
-from rankwise.datasets.readers.tables import open_parquet, valid
-from rankwise.datasets.readers.text_columns import TextColumns, read_columns
+from rankwise.datasets.readers.tables import read_parquet
+from rankwise.datasets.readers.text_columns import TextColumns, read_cells, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import (
@@ -71,7 +72,8 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
           file, with columns as in :func:`rankwise.text.read_judgements`, such as BEIR's;
         - LETOR text with document ids in its comments.
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
+        the file if it is more than 64 MiB.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     if found.kind is FormatName.letor:
         return _of_letor(path, max_decompressed_bytes)
     if found.kind is FormatName.parquet:
-        return qrels_of_frame(_parquet(path), str(path))
+        return qrels_of_frame(read_parquet(path, max_decompressed_bytes), str(path))
     _refuse(path, found, (FormatName.run, FormatName.scores), "judgements", QRELS_FIELDS)
     if found.kind is FormatName.table:
         roles = (
@@ -130,7 +132,8 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
         a table with a header line or a Parquet file, with columns as in
         :func:`rankwise.fusion.as_run`. Words and lines are separated as in :func:`read_qrels`.
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
+        the file if it is more than 64 MiB.
 
     Raises
     ------
@@ -144,7 +147,7 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
     file = open_text(path, max_decompressed_bytes)
     found = file_format(file)
     if found.kind is FormatName.parquet:
-        return run_of_frame(_parquet(path), str(path))
+        return run_of_frame(read_parquet(path, max_decompressed_bytes), str(path))
     others = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.scores)
     _refuse(path, found, others, "a run", RUN_FIELDS)
     if found.kind is FormatName.table:
@@ -228,11 +231,6 @@ def _of_letor(path: Path, max_decompressed_bytes: int) -> Qrels:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _parquet(path: Path) -> Any:
-    with open_parquet(path) as file:
-        return valid(file.read())
-
-
 def _table(
     file: TextFile,
     found: FileFormat,
@@ -248,7 +246,10 @@ def _table(
         places = [names.index(name) for name in chosen]
     except ValueError as error:
         raise ValueError(f"{file.path}, line 1: {error}") from None
-    columns = read_columns(file, names, found.separator, header=True)
+    if found.separator is None:
+        columns = read_columns(file, names, header=True)
+    else:
+        columns = read_cells(DelimitedFile(file.path, found.separator, file))
     if not columns.columns[0]:
         raise ValueError(f"{file.path} has a header line, but no rows.")
     return columns, places

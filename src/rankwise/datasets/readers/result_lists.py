@@ -117,6 +117,7 @@ def _of_mapping(results: Mapping[Any, Any]) -> Run:
             raise TypeError(
                 f"query {query!r} must have a mapping, got {type(answer).__name__}. Pass "
                 "{document id: score} or the JSON response of a search engine."
+                + (f" {SWAPPED}" if isinstance(answer, Real) else "")
             )
         for document, score in _pairs(query, answer):
             qid.append(query)

@@ -72,8 +72,8 @@ def read_letor(
         source is missed if it keeps size, modification time and 18 sampled blocks of 64 kB; see
         ``rankwise.datasets.readers.cache``.
     max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB. A small file can
-        decompress to any size.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most
+        200 times the file if it is more than 64 MiB: a small file can decompress to any size.
 
     Returns
     -------

@@ -7,8 +7,9 @@ is assigned as document id or weight.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,9 +18,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
+from rankwise.checks.text_kinds import SAMPLE_ROWS
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile, read_delimited
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
+from rankwise.datasets.readers.delimited import (
+    DELIMITERS,
+    DelimitedFile,
+    name_file_in_errors,
+    read_delimited,
+)
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.side_names import name_sizes_in_errors, warn_of_unread
 from rankwise.datasets.readers.textfiles import (
@@ -51,6 +57,7 @@ def read_table(
     score_columns: Sequence[str] = (),
     unjudged: float | Literal["missing"] | None = None,
     categories: bool | Sequence[str] = False,
+    ignore: Sequence[str] = (),
     sep: str | None = None,
     dtype: DTypeLike = np.float32,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
@@ -73,18 +80,22 @@ def read_table(
         document_id, with a hyphen or an underscore, or, without these, pid, doc, document,
         product_id, item_id, sku or asin; and sample_weight). False: no such column.
     features : sequence of str, optional
-        Columns of X, in this order (default: all remaining columns of numbers). In a text file, a
-        column counts as text if most of its cells are not numbers.
+        Columns of X, in this order (default: all remaining columns of numbers, without those with
+        a name of ids, such as id, and those that number the rows of several queries from the first
+        to the last). In a text file, a column counts as text if most of its cells are not numbers.
     score_columns : sequence of str
-        Columns with scores of existing systems. They become features only if ``features`` names
-        them too.
+        Columns with scores of existing systems. They are features too, unless ``ignore`` names
+        them or ``features`` does not.
     unjudged : number or "missing", optional
         Label of rows without a judgement, such as -1; "missing": an empty cell. See
         ``RankingData.judged``. None: every row needs a label.
     categories : bool or sequence of str
-        Columns of text that are features, see ``RankingData.categories``. True: all that have at
-        most 255 different values, in two rows or more on average, and are no dates, or that
+        Columns of text that are features, see ``RankingData.categories``. True: all whose values
+        are in two rows or more on average and are neither dates nor numbers with units, or that
         ``features`` names. Names: these columns, of text or of numbers. False: none.
+    ignore : sequence of str
+        Columns that are not features. A column that has the usual name of document ids or weights
+        loses that role. The columns of labels and queries cannot be ignored.
     sep : str of length 1, optional
         Column separator of text files (default: from the suffix). If given, files with any other
         suffix are read as text too.
@@ -92,7 +103,7 @@ def read_table(
         Type of X. Missing values become NaN; numbers that exceed the type are an error.
     max_decompressed_bytes : int >= 1
         Maximum size of the decompressed text, and of the columns of a Parquet file in memory, in
-        bytes; by default 16 GiB.
+        bytes; by default 16 GiB, and for text of more than 64 MiB at most 200 times the file.
 
     Returns
     -------
@@ -117,18 +128,20 @@ def read_table(
     """
     paths = table_files(path, other=sep is not None)
     roles = Roles(
-        label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories
-    )
+        label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories,
+        ignore,
+    )  # fmt: skip
     if is_parquet(paths[0]):
         columns, rows = _read_parquet(paths, roles, dtype, max_decompressed_bytes)
     else:
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns, rows = read_delimited(files, roles, dtype)
-    if roles.chooses_texts:
-        columns, rows = columns.without_free_text(rows)
+    columns, rows = columns.without_unusable(rows, roles)
     warn_of_unread(paths)
-    return RankingData.from_rows(rows, columns.features, _name(path, paths), unjudged)
+    return RankingData.from_rows(
+        rows, columns.features, _name(path, paths), unjudged, columns.left_out
+    )
 
 
 # Alias from before RankingData had this method.
@@ -233,12 +246,13 @@ def _read_parquet(
     files = []
     for path in paths:
         with open_parquet(path) as file:
-            _check_size(path, file.metadata, max_decompressed_bytes)
+            check_size(path, file.metadata, max_decompressed_bytes)
             with name_file_in_errors(path):
                 files.append((path, arrow_kinds(file.schema_arrow)))
     found = FileColumns.join(files)
     with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
-        columns = Columns.of(found.kinds, *roles)
+        sample = partial(sample_column, files=found.first)
+        columns = Columns.of(found.kinds, *roles, sample=sample)
     found.check(columns)
     parts = []
     for path in paths:
@@ -247,6 +261,13 @@ def _read_parquet(
         with name_file_in_errors(path):
             parts.append(columns.read(nw.from_native(table, eager_only=True), dtype))
     return columns, TableRows.join(parts)
+
+
+def sample_column(name: str, files: Mapping[str, Path]) -> list[Any]:
+    """First values of a column of the first Parquet file with it."""
+    with open_parquet(files[name]) as file:
+        batch = next(file.iter_batches(SAMPLE_ROWS, columns=[name]), None)
+        return [] if batch is None else valid(batch).column(0).to_pylist()
 
 
 @contextmanager
@@ -282,7 +303,14 @@ def check_row_groups(path: Path, metadata: Any, max_bytes: int) -> None:
             )
 
 
-def _check_size(path: Path, metadata: Any, max_bytes: int) -> None:
+def read_parquet(path: Path, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Any:
+    """Whole table of a Parquet file, checked."""
+    with open_parquet(path) as file:
+        check_size(path, file.metadata, max_bytes)
+        return valid(file.read())
+
+
+def check_size(path: Path, metadata: Any, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> None:
     """Refuse a Parquet file whose columns have a stated size of more than ``max_bytes``."""
     check_limit(max_bytes)
     stated = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
@@ -290,6 +318,6 @@ def _check_size(path: Path, metadata: Any, max_bytes: int) -> None:
     if n_bytes > max_bytes:
         raise ValueError(
             f"{path}: its columns take {n_bytes:,} bytes in memory. Raise max_decompressed_bytes "
-            f"({max_bytes:,}) if the file is what you expect, or read it chunk by chunk: "
+            f"({max_bytes:,}) if the file is what you expect, or read rows chunk by chunk: "
             "rankwise.stream(path)."
         )

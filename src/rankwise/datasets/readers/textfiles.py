@@ -25,6 +25,11 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 # Maximum text in memory per file: more than any published set of judged data needs.
 MAX_DECOMPRESSED_BYTES = 1 << 34
+# Unless the caller passes another limit, text of more than 64 MiB may be 200 times as long as the
+# compressed file. LETOR text is 4 to 30 times as long; a megabyte of gzip can hold a gigabyte of
+# blanks, and one of bzip2, xz or Zstandard up to a terabyte.
+MAX_EXPANSION = 200
+_EXPANDED_BYTES = 1 << 26
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -52,7 +57,7 @@ class TextFile:
         Start of the text, after a byte order mark if there is one.
     stop : int
         End of the text.
-    data : bytes, bytearray or None
+    data : bytes or None
         Text that had to be loaded into memory; None to read the file directly.
     state : tuple of int or None
         Device, inode, size and times of the file when it was opened; None for a pipe.
@@ -61,12 +66,15 @@ class TextFile:
     path: Path
     start: int
     stop: int
-    data: bytes | bytearray | None = None
+    data: bytes | None = None
     state: tuple[int, ...] | None = None
 
     def read(self, start: int, stop: int) -> bytes:
         """Read the bytes from ``start`` to ``stop``, or to the end of the text."""
-        out = np.empty(max(min(stop, self.stop) - start, 0), dtype=np.uint8)
+        stop = max(min(stop, self.stop), start)
+        if self.data is not None:
+            return self.data[start:stop]  # not copied if it is all
+        out = np.empty(stop - start, dtype=np.uint8)
         self.read_into(out, start)
         return out.tobytes()
 
@@ -171,8 +179,9 @@ def open_text(
         If there is no such file.
     ValueError
         If compressed data are damaged, truncated or decompress to more than
-        ``max_decompressed_bytes``, if the file changes meanwhile, is compressed twice or is a zip
-        archive, or if the text is UTF-16 (unless ``may_be_utf16``).
+        ``max_decompressed_bytes`` (by default also 64 MiB and 200 times the size of the file), if
+        the file changes meanwhile, is compressed twice or is a zip archive, or if the text is
+        UTF-16 (unless ``may_be_utf16``).
     """
     check_limit(max_decompressed_bytes)
     check_there(path)
@@ -188,8 +197,11 @@ def open_text(
         kind = compression_of(head)
         if kind is not None:
             packed = file if data is None else io.BytesIO(data)
-            data = _decompressed(path, kind, packed, max_decompressed_bytes)
-            head, size = bytes(data[:8]), len(data)
+            limit = max_decompressed_bytes
+            if limit == MAX_DECOMPRESSED_BYTES:
+                limit = min(limit, max(_EXPANDED_BYTES, MAX_EXPANSION * size))
+            data = _decompressed(path, kind, packed, limit)
+            head, size = data[:8], len(data)
             if compression_of(head) is not None:
                 raise ValueError(f"{path} is compressed twice. Decompress it once.")
     text = TextFile(path, len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0, size, data, state)
@@ -245,7 +257,7 @@ def find_inner_mark(text: bytes) -> str | None:
     return f"line {line}: a byte order mark within the text. Were files joined? Remove the mark."
 
 
-def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
+def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> bytes:
     try:
         return decompress(kind, file, max_bytes)
     except DamagedError as error:
@@ -254,8 +266,8 @@ def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> byte
         ) from None
     except TooLargeError:
         raise ValueError(
-            f"{path} holds more than {max_bytes:,} bytes of text after decompression. Raise "
-            "max_decompressed_bytes if the file is what you expect, or decompress it first."
+            f"{path} holds more than {max_bytes:,} bytes of text after decompression. If it is as "
+            "you expect, decompress it first, or raise max_decompressed_bytes if the reader has it."
         ) from None
 
 

@@ -172,8 +172,14 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         -------
         float
             Larger is better.
+
+        Raises
+        ------
+        ValueError
+            If y holds fractions, or its length is not that of X.
         """
         predicted, classes = self.predict(X), self.classes_
+        order_labels(y, len(predicted))  # raises for numbers that are not classes
         costs = self._default_costs(len(classes)) if costs is None else costs
         return -mean_cost(y, predicted, costs, classes=classes, sample_weight=sample_weight)
 

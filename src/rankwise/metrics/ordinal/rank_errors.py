@@ -56,6 +56,7 @@ class MAE(RankLoss):
     """
 
     name: ClassVar[str] = "MAE"
+    averages_rows: ClassVar[bool] = True
 
     def _loss(self, scored: ScoredGroups) -> Float64Array:
         return mean_by_query(np.abs(scored.y - scored.scores), scored.indptr)
@@ -78,6 +79,7 @@ class ZeroOne(RankLoss):
     """
 
     name: ClassVar[str] = "ZeroOne"
+    averages_rows: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def _loss(self, scored: ScoredGroups) -> Float64Array:
@@ -142,6 +144,7 @@ class Within(AgreementMeasure):
     """
 
     name: ClassVar[str] = "Within"
+    averages_rows: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     reads_labels: ClassVar[bool] = True
     ranks: float = 1

@@ -16,12 +16,18 @@ from rankwise.metrics.statistics.max_t import max_t, pair_differences
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import METHODS, check_choice, paired_test
 from rankwise.metrics.statistics.randomisation import sign_flip_p_values
-from rankwise.metrics.statistics.rank_intervals import compact_letters, rank_intervals
+from rankwise.metrics.statistics.rank_intervals import (
+    compact_letters,
+    order_by_tests,
+    rank_intervals,
+)
 from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
+    adjusted_means,
     check_columns,
     check_level,
+    corrected_ends,
     order_by_values,
     stratified_means,
     t_p_values,
@@ -49,6 +55,9 @@ class Comparison:
     name : str
     mean, low, high : float
         Mean over queries (over folds, if there are any) and its interval.
+    adjusted_mean : float
+        ``mean`` if all systems have values on the same queries. Otherwise the mean that least
+        squares of value = query + system expect over the queries of all, which orders the table.
     difference, difference_low, difference_high : float
         Mean difference to the best system on the queries that count for both, and its joint
         interval over all pairs of systems (all pairs with the baseline). The interval is that of
@@ -61,10 +70,15 @@ class Comparison:
         Cohen's d of the paired differences (system minus best).
     wins, ties, losses : int
         Numbers of queries on which the system is better than, equal to and worse than the best.
+    skewness : float >= 0
+        Largest skewness of the system's mean and of its mean differences to those it is tested
+        with, beyond its standard error. Above 0.3, tests and intervals err more often than they
+        say (``python -m benchmarks.interval_errors board``).
     rank_low, rank_high : int or None
         Joint interval of the rank over all pairs of systems: from 1 + the number of systems that
         are significantly better to the number of systems less those that are significantly worse.
-        None in a table of :func:`compare_to_baseline` and with the correction
+        Systems whose tests contradict each other, each pair on queries of its own, are not ranked
+        by them. None in a table of :func:`compare_to_baseline` and with the correction
         "benjamini-hochberg", which leave the chance of any false claim among the pairs open.
     letters : str
         Systems that share a letter are not separable; all others are. Empty like the interval.
@@ -72,6 +86,7 @@ class Comparison:
 
     name: str
     mean: float
+    adjusted_mean: float
     low: float
     high: float
     difference: float
@@ -83,6 +98,7 @@ class Comparison:
     wins: int
     ties: int
     losses: int
+    skewness: float
     rank_low: int | None = None
     rank_high: int | None = None
     letters: str = ""
@@ -136,7 +152,8 @@ def compare_to_best(
     Returns
     -------
     list of Comparison
-        Ordered by the mean; systems without any value come last.
+        Ordered by the adjusted mean, unless a test on the queries of both contradicts it; systems
+        without any value come last.
 
     Raises
     ------
@@ -194,7 +211,7 @@ run_errors
     Returns
     -------
     list of Comparison
-        Ordered by the mean; "best" in its attributes means the baseline.
+        Ordered by the adjusted mean; "best" in its attributes means the baseline.
 
     Raises
     ------
@@ -245,66 +262,75 @@ def _table(
         )
     values, strata = _sort_by_content(values, strata)
     given = check_columns(np.column_stack(list(values.values())))
-    means = dict(zip(values, stratified_means(given, strata).mean.tolist(), strict=True))
+    means = dict(zip(values, adjusted_means(given, strata).tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
     columns = np.column_stack([values[name] for name in names])
     sampled = {"n_resamples": n_resamples, "random_state": random_state}
     runs = _runs_of(names, run_errors, method, interval)
+    estimate = stratified_means(columns, strata)
     ends = (
-        _t_ends(stratified_means(columns, strata), runs, level)
+        _t_ends(estimate, runs, level)
         if interval == "t"
         else bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
     )
     if interval == "t":
         ends = widen_near_bounds(columns, ends, None, strata, level)
     pairs = pair_differences(columns, strata, runs)
-    to = 0 if baseline is None else names.index(baseline)
+    reference = None if baseline is None else names.index(baseline)
     if correction == "max-t":
-        plain = t_p_values(pairs)[to]
-        reference = None if baseline is None else to
+        plain = t_p_values(pairs)
         adjusted, critical = max_t(
             columns, pairs, strata=strata, runs=runs, reference=reference, level=level, **sampled
         )
     else:
         first, second = np.triu_indices(len(names), 1)
-        if baseline is not None:
-            second = np.delete(np.arange(len(names)), to)
-            first = np.full(len(second), to)
+        if reference is not None:
+            second = np.delete(np.arange(len(names)), reference)
+            first = np.full(len(second), reference)
         p_values = _pair_p_values(columns, pairs, first, second, method, sampled)
-        plain = np.full(len(names), math.nan)
-        reference_pairs = first == to
-        plain[second[reference_pairs]] = p_values[reference_pairs]
+        plain = np.full((len(names), len(names)), math.nan)
+        plain[first, second] = plain[second, first] = p_values
         adjusted = np.full((len(names), len(names)), math.nan)
         adjusted[first, second] = adjusted[second, first] = _OF_P_VALUES[correction](p_values)
-        critical = t_quantile(pairs.freedom[to], 1 - (1 - level) / max(1, len(first)))
-    corrected = adjusted[to].copy()
-    ranks = None
-    if baseline is None and correction != "benjamini-hochberg":
-        counted = [not math.isnan(means[name]) for name in names]
-        ranks = _ranks(-sign * pairs.mean, adjusted < round(1 - level, 12), sum(counted))
+        critical = t_quantile(pairs.freedom, 1 - (1 - level) / max(1, len(first)))
+    separable = adjusted < round(1 - level, 12)
+    order, is_better = order_by_tests(separable & (-sign * pairs.mean > 0))
+    to = int(order[0]) if reference is None else reference
+    if reference is not None:
+        order = np.arange(len(names))
+    ranks: list[dict[str, Any]] = [{}] * len(names)
+    if reference is None and correction != "benjamini-hochberg":
+        ranks = _ranks(is_better, order, int(np.isfinite(estimate.mean).sum()))
+    plain, corrected = plain[to], adjusted[to].copy()
+    lower, upper = corrected_ends(critical, pairs.skewness)
+    low_end = pairs.mean[:, to] - (upper * pairs.error)[:, to]
+    high_end = pairs.mean[:, to] - (lower * pairs.error)[:, to]
     differences = pairs.mean[:, to]
-    half = critical * pairs.error[to]
-    plain[to] = corrected[to] = half[to] = math.nan
+    plain[to] = corrected[to] = low_end[to] = high_end[to] = math.nan
+    tested = pairs.skewness if reference is None else pairs.skewness[:, [to]]
+    skewness = np.fmax(np.abs(tested).max(axis=1), np.abs(estimate.skewness))
     better = -sign * (columns - columns[:, [to]])
     return [
         Comparison(
-            name=name,
-            mean=means[name],
+            name=names[i],
+            mean=float(estimate.mean[i]),
+            adjusted_mean=means[names[i]],
             low=float(ends[i, 0]),
             high=float(ends[i, 1]),
             difference=float(differences[i]),
-            difference_low=float(differences[i] - half[i]),
-            difference_high=float(differences[i] + half[i]),
+            difference_low=float(low_end[i]),
+            difference_high=float(high_end[i]),
             p_value=float(plain[i]),
             p_corrected=float(corrected[i]),
             effect=cohens_d(columns[:, i], columns[:, to]),
             wins=int((better[:, i] > 0).sum()),
             ties=int((better[:, i] == 0).sum()),
             losses=int((better[:, i] < 0).sum()),
-            **({} if ranks is None or math.isnan(means[name]) else ranks[i]),
+            skewness=float(skewness[i]),
+            **ranks[i],
         )
-        for i, name in enumerate(names)
+        for i in order.tolist()
     ]
 
 
@@ -345,16 +371,17 @@ def _t_ends(estimate: StratifiedMeans, runs: RunErrors | None, level: float) -> 
     return np.column_stack([estimate.mean - half, estimate.mean + half])
 
 
-def _ranks(
-    better_by: Float64Array, are_separable: NDArray[np.bool_], n_counted: int
-) -> list[dict[str, Any]]:
-    """Fields of the rank intervals and letters of the first systems, which have a mean."""
-    part = np.ix_(range(n_counted), range(n_counted))
-    low, high = rank_intervals((are_separable & (better_by > 0))[part])
-    letters = compact_letters(are_separable[part])
+def _ranks(is_better: NDArray[np.bool_], order: Int64Array, n_counted: int) -> list[dict[str, Any]]:
+    """Fields of the rank intervals and letters; none for the last systems, without a mean."""
+    low, high = rank_intervals(is_better[:n_counted, :n_counted])
+    counted = order[order < n_counted]
+    part = is_better[np.ix_(counted, counted)]
+    letters = dict(zip(counted.tolist(), compact_letters(part | part.T), strict=True))
     return [
         {"rank_low": int(low[i]), "rank_high": int(high[i]), "letters": letters[i]}
-        for i in range(n_counted)
+        if i < n_counted
+        else {}
+        for i in range(len(order))
     ]
 
 

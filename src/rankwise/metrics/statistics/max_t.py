@@ -19,9 +19,10 @@ from rankwise.kernels.max_t import SMALLEST_ERROR, largest_pair_t
 from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
+    corrected_t,
+    error_scales,
     stratified_means,
     stratum_codes,
-    t_statistics,
 )
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import ArrayLike, Float64Array
@@ -41,7 +42,8 @@ class MaxT(NamedTuple):
         p-values adjusted for all pairs; NaN on the diagonal and for pairs that cannot be tested.
     critical : float
         Value of \\|t\\| above which the p-value of a pair is below ``1 - level``. The differences
-        plus or minus ``critical`` standard errors are joint intervals for all pairs.
+        plus or minus ``critical`` standard errors (more on the side of a long tail, see
+        :func:`corrected_ends`) are joint intervals for all pairs.
     """
 
     p_values: Float64Array
@@ -134,7 +136,7 @@ def max_t(
     .. [3] Romano & Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing",
        JASA 100(469), 2005.
     """
-    squared_t = np.minimum(t_statistics(pairs) ** 2, 1.0 / SMALLEST_ERROR)
+    squared_t = np.minimum(corrected_t(pairs) ** 2, 1.0 / SMALLEST_ERROR)
     untested = np.eye(len(squared_t), dtype=bool)
     if reference is not None:
         untested |= ~_pairs_of(reference, len(squared_t))
@@ -174,18 +176,18 @@ def _flipped_maxima(
     counted = ~np.isnan(ordered)
     ordered = np.ascontiguousarray(np.where(counted, ordered, 0.0))
     there = counted.astype(np.float64)
-    sizes = np.array([there[a:b].T @ there[a:b] for a, b in pairwise(starts)])
-    squares = np.array(
-        [
-            np.sum((ordered[:, [i]] - ordered) ** 2, axis=0, where=counted[:, [i]] & counted)
-            for i in range(values.shape[1])
-        ]
-    )
-    n_strata, n_values = (sizes > 0).sum(axis=0), sizes.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        inverse_sizes = np.where(sizes > 0, 1.0 / sizes, 0.0).sum(axis=0)
-        scale = inverse_sizes / n_strata**2 / (n_values - n_strata)
-    scale[(n_values <= n_strata) | untested] = math.nan
+    spans = list(pairwise(starts.tolist()))
+    sizes = np.array([there[a:b].T @ there[a:b] for a, b in spans])
+    scale = error_scales(sizes)
+    base = np.zeros(sizes.shape[1:])
+    for (a, b), of_stratum in zip(spans, scale, strict=True):
+        part, both = ordered[a:b], counted[a:b]
+        for i in range(values.shape[1]):
+            squares = (part[:, [i]] - part) ** 2
+            base[i] += of_stratum[i] * squares.sum(axis=0, where=both[:, [i]] & both)
+    base[(sizes.sum(axis=0) <= (sizes > 0).sum(axis=0)) | untested] = math.nan
+    inverse = (sizes > 0) / np.maximum(sizes, 1.0)
+    share, ratio = inverse / np.maximum((sizes > 0).sum(axis=0), 1), scale * inverse
     shifts = np.zeros((n_resamples, values.shape[1]))
     variances = np.zeros(values.shape[1])
     if runs is not None:
@@ -201,7 +203,7 @@ def _flipped_maxima(
     def fill(chunk: tuple[int, int]) -> None:
         part = slice(*chunk)
         largest_pair_t(
-            ordered, counted, starts, squares, sizes, scale, shifts[part], variances, seeds[part],
+            ordered, counted, starts, base, ratio, share, shifts[part], variances, seeds[part],
             maxima[part],
         )  # fmt: skip
 

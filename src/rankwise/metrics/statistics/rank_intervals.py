@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from rankwise.typing import Int64Array
 
@@ -65,6 +66,24 @@ def rank_intervals(is_better: NDArray[np.bool_]) -> RankIntervals:
             f"got shape {is_better.shape}. Set entry (i, j) if system i is better than system j."
         )
     return RankIntervals(1 + is_better.sum(axis=0), len(is_better) - is_better.sum(axis=1))
+
+
+def order_by_tests(is_better: NDArray[np.bool_]) -> tuple[Int64Array, NDArray[np.bool_]]:
+    """Order of systems that no test contradicts, and the tests that do not contradict each other.
+
+    Systems are given in the order of their means, which stays where it can. Tests of pairs on
+    queries of their own may go round in a circle, of which none then counts. O(n_systems²).
+    """
+    part = connected_components(is_better, directed=True, connection="strong")[1]
+    is_better = is_better & (part[:, None] != part)
+    n_better, order = is_better.sum(axis=0), np.arange(len(is_better))
+    if np.tril(is_better).any():
+        for position in range(len(order)):
+            system = int(np.flatnonzero(n_better == 0)[0])
+            order[position] = system
+            n_better = n_better - is_better[system]
+            n_better[system] = len(order)  # taken: out of reach of all that follow
+    return order, is_better
 
 
 def compact_letters(are_separable: NDArray[np.bool_]) -> list[str]:

@@ -114,4 +114,7 @@ def add_errors(
             variance = variance + error**2
             weight = weight + np.where(error > 0, error**4 / freedom, 0.0)
         freedom = np.where(weight > 0, variance**2 / weight, estimate.freedom)
-    return StratifiedMeans(estimate.mean, np.sqrt(variance), freedom)
+        error = np.sqrt(variance)
+        # The further errors are taken as symmetric.
+        skewness = np.where(error > 0, estimate.skewness * (estimate.error / error) ** 3, 0.0)
+    return StratifiedMeans(estimate.mean, error, freedom, skewness)

@@ -1,7 +1,8 @@
 """Means over queries of several folds, with Student's t: estimates, standard errors, intervals.
 
 The estimate is the mean of the fold means, as LETOR reports it. Its standard error is based on the
-spread of the queries within their folds, pooled over folds with n - 1 degrees of freedom each.
+spread of the queries within their folds: pooled over folds of about equal size, that of each fold
+otherwise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -19,6 +21,11 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 FEW = 0.25
 # Digits, of the largest value, to which equal values agree however they were summed.
 _SAME_DIGITS = 10
+# Ratio of the sizes of two strata above which each has a variance of its own.
+MOST_UNEQUAL = 1.25
+# Skewness of a mean beyond which its corrected t errs in more than 8 % of the cases instead of 5,
+# found with gamma, Weibull, Pareto and beta values and rare gains in 20 to 200 queries.
+MOST_SKEWED = 0.3
 
 
 class StratifiedMeans(NamedTuple):
@@ -31,12 +38,16 @@ class StratifiedMeans(NamedTuple):
     error : ndarray of shape (n_systems,)
         Standard error of ``mean``; NaN if no stratum has two values.
     freedom : ndarray of shape (n_systems,)
-        Degrees of freedom of ``error``: values minus strata.
+        Degrees of freedom of ``error``: values minus strata if the strata are pooled.
+    skewness : ndarray of shape (n_systems,)
+        Skewness of ``mean``: that of the values divided by the root of their number. Only what is
+        beyond the standard error of such a number, 0 otherwise.
     """
 
     mean: Float64Array
     error: Float64Array
     freedom: Float64Array
+    skewness: Float64Array
 
 
 def stratified_means(
@@ -59,15 +70,18 @@ def stratified_means(
     Notes
     -----
     With K strata of n_k values and the residuals r of the values about their stratum means, the
-    squared standard error is ``sum(r**2) / (n - K) * sum(1 / n_k) / K**2``.
-    O(n_queries · n_systems).
+    squared standard error is ``sum(r**2) / (n - K) * sum(1 / n_k) / K**2`` while no stratum has
+    more than 1.25 times the values of another: whatever the spreads of the strata, its expectation
+    is then at least .8 of the true one. Otherwise each stratum counts with its own variance,
+    ``sum_k s_k**2 / n_k / K**2``, with Satterthwaite's degrees of freedom; a stratum with a single
+    value takes the pooled variance. O(n_queries · n_systems).
     """
     codes = stratum_codes(strata, len(values))
     order = np.argsort(codes, kind="stable")
     codes, ordered = codes[order], np.asarray(values, dtype=np.float64)[order]
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     counted = ~np.isnan(ordered)
-    sizes = np.add.reduceat(counted, starts, axis=0, dtype=np.float64)
+    sizes = all_sizes = np.add.reduceat(counted, starts, axis=0, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         centres = np.add.reduceat(np.where(counted, ordered, 0.0), starts, axis=0) / sizes
         inverse_sizes = np.where(sizes > 0, 1.0 / sizes, 0.0).sum(axis=0)
@@ -82,15 +96,118 @@ def stratified_means(
     freedom = n_values - n_strata
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(n_strata > 0, mean / n_strata, math.nan)
-        error = np.sqrt(squares / np.where(freedom > 0, freedom, math.nan) * inverse_sizes)
+        pooled = squares / np.where(freedom > 0, freedom, math.nan)
+        error = np.sqrt(pooled * inverse_sizes)
         error = error / n_strata
-    return StratifiedMeans(mean, error, freedom)
+        apart = _are_unequal(sizes) & (freedom > 0)
+        if apart.any():
+            of_stratum = np.add.reduceat(residuals[:, apart] ** 2, starts, axis=0)
+            sizes, pooled = all_sizes[:, apart], pooled[apart]
+            own = np.where(sizes > 1, of_stratum / (sizes - 1) / sizes, 0.0)
+            single = pooled * (sizes == 1).sum(axis=0)
+            variance = own.sum(axis=0) + single
+            spread = np.where(sizes > 1, own**2 / (sizes - 1), 0.0).sum(axis=0)
+            spread += single**2 / freedom[apart]
+            error[apart] = np.sqrt(variance) / n_strata[apart]
+            found = np.where(variance > 0, variance**2 / spread, math.inf)
+            freedom[apart] = np.minimum(found, freedom[apart])
+    skewness = _skewness(residuals, starts, all_sizes, squares, error * n_strata)
+    return StratifiedMeans(mean, error, freedom, skewness)
+
+
+def _skewness(
+    residuals: Float64Array,
+    starts: Int64Array,
+    sizes: Float64Array,
+    squares: Float64Array,
+    error: Float64Array,
+) -> Float64Array:
+    """Third cumulant of the sum of stratum means over its error cubed, beyond its standard error.
+
+    ``error`` is that of the sum. Third moments are pooled where the variances are.
+    """
+    freedom = np.maximum(sizes.sum(axis=0) - (sizes > 0).sum(axis=0), 1.0)
+    spread = np.sqrt(squares / freedom)
+    spread = np.where(spread > 0, spread, 1.0)
+    scaled = residuals / spread
+    cubes = np.add.reduceat(scaled**3, starts, axis=0)
+    # Sums of cubes have the expectation known · (third moment), and of normal values the variance
+    # 6 · known · sigma^6.
+    known = np.where(sizes > 2, (sizes - 1.0) * (sizes - 2.0) / np.maximum(sizes, 1.0), 0.0)
+    inverse = np.where(sizes > 0, 1.0 / np.maximum(sizes, 1.0), 0.0)
+    total = np.where(known.sum(axis=0) > 0, known.sum(axis=0), math.inf)
+    third = cubes.sum(axis=0) / total * (inverse**2).sum(axis=0)
+    variance = 6.0 / total * (inverse**2).sum(axis=0) ** 2
+    apart = _are_unequal(sizes)
+    if apart.any():
+        known, inverse = np.where(known > 0, known, math.inf)[:, apart], inverse[:, apart]
+        own = np.add.reduceat(scaled[:, apart] ** 2, starts, axis=0)
+        own /= np.maximum(sizes[:, apart] - 1.0, 1.0)
+        third[apart] = (cubes[:, apart] / known * inverse**2).sum(axis=0)
+        variance[apart] = (6.0 * own**3 / known * inverse**4).sum(axis=0)
+    beyond = np.sign(third) * np.maximum(np.abs(third) - np.sqrt(variance), 0.0)
+    ratio = np.where(error > 0, error, math.inf) / spread
+    return np.where(np.isnan(error), 0.0, beyond / ratio**3)
+
+
+def _are_unequal(sizes: Float64Array) -> NDArray[np.bool_]:
+    """Whether strata of (n_strata, ...) values differ too much in size for a pooled variance."""
+    smallest = np.where(sizes > 0, sizes, math.inf).min(axis=0)
+    return np.asarray(sizes.max(axis=0) > MOST_UNEQUAL * smallest)
+
+
+def error_scales(sizes: Float64Array) -> Float64Array:
+    """Weights of the squares of strata about their means in the error of :func:`stratified_means`.
+
+    ``sizes`` has the shape (n_strata, ...); the weighted squares add up to the squared error.
+    """
+    n_strata = np.maximum((sizes > 0).sum(axis=0), 1)
+    inverse, unequal = 1.0 / np.maximum(sizes, 1.0) * (sizes > 0), _are_unequal(sizes)
+    own = np.where(unequal & (sizes > 1), inverse / np.maximum(sizes - 1.0, 1.0), 0.0)
+    pooled = np.where(unequal, (sizes == 1).sum(axis=0), inverse.sum(axis=0))
+    return (own + pooled / np.maximum(sizes.sum(axis=0) - n_strata, 1.0)) / n_strata**2
 
 
 def stratified_mean(values: Float64Array, strata: ArrayLike | None = None) -> float:
     """Mean of the stratum means over values that are not NaN; NaN if there are none."""
     column = np.asarray(values, dtype=np.float64)[:, None]
     return float(stratified_means(column, strata).mean[0])
+
+
+def adjusted_means(values: Float64Array, strata: ArrayLike | None = None) -> Float64Array:
+    """Means that systems would have on the queries of all, if some lack values.
+
+    Least squares of value = query + system over the cells with a value, in which each stratum
+    weighs the same. Without gaps, the means of the stratum means. Systems that no chain of common
+    queries links to others stay at the level of their own queries. O(n_queries · n_systems²).
+    """
+    there = ~np.isnan(values)
+    rows, known = there.any(axis=1), there.any(axis=0)
+    if there[np.ix_(rows, known)].all():
+        return stratified_means(values, strata).mean
+    codes = stratum_codes(strata, len(values))
+    weight = np.where(rows, 1.0 / np.maximum(np.bincount(codes, rows), 1.0)[codes], 0.0)
+    effects, levels = fit_queries_and_systems(values, weight)
+    part = connected_components(there.T.astype(np.float64) @ there > 0, directed=False)[1]
+    for number in np.unique(part[known]):
+        members = part == number
+        inside = there[:, members].any(axis=1)
+        effects[members] += stratified_mean(np.where(inside, levels, math.nan), codes)
+    return np.where(known, effects, math.nan)
+
+
+def fit_queries_and_systems(
+    values: Float64Array, weight: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Effects of systems and levels of queries by least squares of value = query + system."""
+    there = (~np.isnan(values)).astype(np.float64)
+    filled = np.where(np.isnan(values), 0.0, values)
+    per_row = np.maximum(there.sum(axis=1), 1.0)
+    scaled = (weight / per_row)[:, None] * there
+    normal = np.diag(weight @ there) - there.T @ scaled
+    right = weight @ filled - scaled.T @ filled.sum(axis=1)
+    effects = np.linalg.lstsq(normal, right, rcond=None)[0]
+    return effects, (filled.sum(axis=1) - there @ effects) / per_row
 
 
 def t_intervals(
@@ -129,9 +246,9 @@ def t_intervals(
     """
     values = check_columns(values)
     check_level(level)
-    mean, error, freedom = stratified_means(values, strata)
-    half = t_quantile(freedom, level) * error
-    return np.column_stack([mean - half, mean + half])
+    found = stratified_means(values, strata)
+    half = t_quantile(found.freedom, level) * found.error
+    return np.column_stack([found.mean - half, found.mean + half])
 
 
 def t_statistics(estimate: StratifiedMeans) -> Float64Array:
@@ -141,9 +258,42 @@ def t_statistics(estimate: StratifiedMeans) -> Float64Array:
     return np.where((estimate.mean == 0) & (estimate.error == 0), 0.0, t)
 
 
+def corrected_t(estimate: StratifiedMeans) -> Float64Array:
+    """Sizes of t statistics; of skewed values, the smaller one after Hall's transformation.
+
+    Few values in the long tail decide the mean of skewed values and its error, so that Student's t
+    errs too often on one side [1]_. Sizes are never raised: without skewness, they are those of t.
+
+    .. [1] Hall, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54:221-228,
+       1992.
+    """
+    t = t_statistics(estimate)
+    size, r = np.abs(t), np.where(np.isinf(t), 0.0, estimate.skewness) * np.sign(t)
+    with np.errstate(invalid="ignore"):
+        transformed = size + r * size**2 / 3.0 + r**2 * size**3 / 27.0 + r / 6.0
+    return np.where(r == 0, size, np.minimum(size, np.maximum(transformed, 0.0)))
+
+
+def corrected_ends(
+    critical: Float64Array | float, skewness: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Values of t between which :func:`corrected_t` does not exceed ``critical``."""
+    r = np.where(skewness == 0, 1.0, skewness)
+    ends = []
+    for side in (-1.0, 1.0):
+        plain = side * np.broadcast_to(critical, r.shape)
+        turned = 3.0 / r * (np.cbrt(1.0 + r * (plain - r / 6.0)) - 1.0)
+        wider = side * np.maximum(side * plain, side * turned)
+        ends.append(np.where(skewness == 0, plain, wider))
+    return ends[0], ends[1]
+
+
 def t_p_values(estimate: StratifiedMeans) -> Float64Array:
-    """Two-sided p-values of the hypothesis that a mean is 0; NaN if it cannot be tested."""
-    t = np.abs(t_statistics(estimate))
+    """Two-sided p-values of the hypothesis that a mean is 0; NaN if it cannot be tested.
+
+    Of Student's t, with the correction of :func:`corrected_t` for skewed values.
+    """
+    t = corrected_t(estimate)
     p = 2.0 * stdtr(np.where(estimate.freedom > 0, estimate.freedom, math.nan), -t)
     return np.asarray(np.where(np.isinf(t), 0.0, p), dtype=np.float64)
 

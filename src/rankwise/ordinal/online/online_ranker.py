@@ -42,7 +42,6 @@ from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.ordinal.online.perceptrons import PerceptronSteps
 from rankwise.ordinal.online.support_rows import SupportRows
 from rankwise.ordinal.ordinal_ranker import (
-    SCORE_NAME,
     OrdinalRanker,
     check_ordinal_fit,
 )
@@ -259,7 +258,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         )
         known = None if first else self.classes_
         self.classes_ = declare(classes, self.classes, y, known)
-        self.score_name_ = SCORE_NAME
+        self._set_score_name()
         codes = numbers_of(data, self.classes_)
         _warn_of_label_order(self, codes, "Shuffle the rows.")
         if first:

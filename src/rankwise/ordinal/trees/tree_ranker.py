@@ -180,6 +180,10 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         has_distance = self.criterion == "rank" and self.rank_distance is not None
         return self.distance_ if has_distance else self.criterion
 
+    @property
+    def _most_categories(self) -> int | None:
+        return MOST_BINS if self.method == "histogram" else None
+
     def _method(self, data: FitData, most_categories: int) -> Literal["exact", "histogram"]:
         if self.method != "auto":
             return self.method

@@ -13,8 +13,6 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +25,7 @@ from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.adapters.booster_library import BoosterInput
 from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
 from rankwise.rows.fit_data import FitData
+from rankwise.runtime.temporary_files import temporary_folder
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import MISSING_CODE, catboost_trees
 from rankwise.typing import Int64Array, Matrix, is_sparse
@@ -137,8 +136,8 @@ class CatBoost:
 
     def dump(self, booster: catboost.CatBoost) -> bytes:
         """Trees and borders as JSON, without names, training parameters, times and ids."""
-        with TemporaryDirectory() as folder:  # CatBoost writes JSON only to files
-            path = Path(folder) / "model.json"
+        with temporary_folder() as folder:  # CatBoost writes JSON only to files
+            path = folder / "model.json"
             booster.save_model(str(path), format="json")
             model = json.loads(path.read_bytes())
         features = model["features_info"]
@@ -155,8 +154,8 @@ class CatBoost:
     def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> catboost.CatBoost:
         model = check_catboost(model, n_features)
         booster = catboost.CatBoost()
-        with TemporaryDirectory() as folder:  # CatBoost reads JSON only from files
-            path = Path(folder) / "model.json"
+        with temporary_folder() as folder:  # CatBoost reads JSON only from files
+            path = folder / "model.json"
             path.write_bytes(model)
             booster.load_model(str(path), format="json")
         if names is not None:
@@ -353,6 +352,10 @@ class CatBoostRanker(BoostedRanker):
     }
     _limits: ClassVar[dict[str, Any]] = {"params": None}
     _library = CatBoost()
+
+    @property
+    def _most_categories(self) -> int | None:
+        return MOST_CATEGORIES
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import check_fit, check_validation
-from rankwise.features.binning import check_category_numbers
+from rankwise.features.binning import MAX_BINS, check_category_numbers
 from rankwise.groups import QueryGroups
 from rankwise.losses.boosted_objectives import Objective, follows_measure, make_loss
 from rankwise.losses.function_gradients import GradientFunction
@@ -25,6 +25,7 @@ from rankwise.losses.measure_changes import check_objective
 from rankwise.losses.position_bias import PositionBias
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.undefined_means import refuse_constant
 from rankwise.rankers.boosting.earlier_trees import EarlierTrees
 from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
 from rankwise.rankers.boosting.tree_scores import TreeScores
@@ -423,6 +424,8 @@ class LambdaMART(TreeScores):
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         positions = None if position is None else check_positions(position, data)
         self._set_score_name(data.y)
+        if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():
+            refuse_constant(measure, data.y, "The trees")
 
         # Distinct rows of each query, in an order that their content determines.
         matrix = canonicalise(data.X)
@@ -461,6 +464,10 @@ class LambdaMART(TreeScores):
         if bias is not None:
             self.positions_, self.position_bias_ = bias.positions, bias.biases
         return self._publish(trees, n_rounds, has_missing, validation)
+
+    @property
+    def _most_categories(self) -> int | None:
+        return MAX_BINS
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""

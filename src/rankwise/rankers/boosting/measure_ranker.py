@@ -12,7 +12,9 @@ from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.default import is_graded
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.undefined_means import refuse_constant
 from rankwise.rows.fit_data import FitData
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.structure.rules import Plain, Rule, Sometimes, floats, forget
@@ -74,6 +76,8 @@ class MeasureRanker(Ranker):
         validation = check_validation(self, data, X_val, y_val, qid_val)
         measure = self._check_measure(parse(self.measure))
         self._set_score_name(data.y)
+        if is_graded(data.y) and data.y.min() < data.y.max():  # other labels are scaled
+            refuse_constant(measure, data.y, "The weights")
         self._learn(MeasuredRows(data, measure), validation, measure)
         return self
 

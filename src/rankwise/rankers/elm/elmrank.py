@@ -254,7 +254,7 @@ class ELMRank(BasisExpansionRanker):
         with single_threaded_blas():
             fit = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
         if isinstance(data, StreamData):
-            self.score_name_ = data.checked.score_name
+            self._set_score_name(data.checked.typical_labels)
         chosen = np.zeros(self.n_draws, dtype=np.int64)
         shape = (self.n_draws, len(lam), len(C))
         if fit.errors is not None:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.statistics.paired import paired_test
+from rankwise.metrics.undefined_means import refuse_constant
 from rankwise.rankers.ensemble.auto_rows import TrialRows
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial
 from rankwise.runtime.time_limit import limit_time
@@ -100,8 +101,9 @@ class HeldOut:
         self._groups = QueryGroups.from_qid(part * (int(qid.max()) + 1) + qid, len(qid))
 
     def check(self) -> None:
-        """Raise ValueError if the measure does not support the labels."""
+        """Raise ValueError if the measure does not support the labels, or cannot tell orders."""
         self._measure.per_query(self._y, np.zeros(len(self._y)), self._groups)
+        refuse_constant(self._measure, self._y, "The models")
 
     def fit(self, trial: Trial, clock: Callable[[], float], seconds: float | None = None) -> Member:
         """Fit a trial on every part, each within its share of the seconds.

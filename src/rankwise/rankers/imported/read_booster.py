@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from rankwise.rankers.imported.stored_model import (
 )
 from rankwise.rankers.imported.ubjson import read_ubjson
 from rankwise.rankers.imported.xgboost_model import xgboost_model
+from rankwise.runtime.temporary_files import temporary_folder
 from rankwise.structure.model_check import check_model
 from rankwise.structure.rules import StructureError
 from rankwise.trees.column_table import ColumnTable
@@ -211,8 +211,8 @@ def _check_missing(model: Any) -> None:
 def _dump_catboost(model: Any) -> dict[str, Any]:
     if not model.is_fitted():
         check_is_fitted(model, "tree_count_")
-    with TemporaryDirectory() as folder:  # CatBoost writes JSON only to files
-        path = Path(folder) / "model.json"
+    with temporary_folder() as folder:  # CatBoost writes JSON only to files
+        path = folder / "model.json"
         model.save_model(str(path), format="json")
         return json.loads(path.read_bytes())
 
@@ -280,7 +280,8 @@ def _ranker(
     model.library_, model.columns_ = stored.library, columns
     model.n_features_in_, model.n_estimators_ = stored.n_features, model.trees_.n_trees
     model.has_missing_ = np.full(stored.n_features, trees.has_missing)
-    model.score_name_ = GRADED
+    # The file does not say whether the labels were grades.
+    model.score_name_, model._fit_on_grades = GRADED, False
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     try:

@@ -6,6 +6,7 @@ import numpy as np
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.undefined_means import refuse_constant
 from rankwise.typing import Float64Array
 
 
@@ -30,6 +31,7 @@ class StagedMeasure:
         self._measure, self._y, self._groups = measure, y, groups
         self._scores = np.zeros(len(y))
         self.values: list[float] = []
+        refuse_constant(measure, y, "The number of stages")
         # Distinct scores: a measure undefined for these is undefined for the labels, not for ties.
         places = np.arange(len(y), dtype=np.float64)
         if np.isnan(measure.mean(y, places, groups)):

@@ -162,7 +162,7 @@ def test_wrong_searches_are_named(search, action, message):
 
 def test_damaged_json_is_named_by_line(tmp_path):
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"query_id": \n')
-    with pytest.raises(ValueError, match=r"a.ndjson: line 2: not JSON"):
+    with pytest.raises(ValueError, match=r"a.ndjson, line 2: not JSON"):
         read_ubi(tmp_path / "a.ndjson")
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"_id": "x", "_source": null}\n')
     with pytest.raises(ValueError, match=r"a.ndjson: line 2: _source must be an object"):

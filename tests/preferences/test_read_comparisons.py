@@ -185,7 +185,7 @@ def test_other_sources_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"path must end in one of .csv.*got 'votes.jsonl'"):
         read_comparisons(tmp_path / "votes.jsonl")
     (tmp_path / "votes.csv").write_text("")
-    with pytest.raises(ValueError, match=r"votes.csv is empty"):
+    with pytest.raises(ValueError, match=r"votes.csv: the file is empty"):
         read_comparisons(tmp_path / "votes.csv")
     (tmp_path / "votes.csv").write_text("a,b,winner\n")
     with pytest.raises(ValueError, match="at least one row, got none"):

@@ -309,7 +309,7 @@ def test_cells_without_a_value(cell, tmp_path):
 REFUSED = {
     "text": ("task,a,b\nx,1,2\ny,high,3\n", "line 3: 'high' in column 'a' is not a finite number"),
     "infinite": ("task,a,b\nx,1,2\ny,inf,3\n", "line 3: 'inf' in column 'a'"),
-    "too few fields": ("task,a,b\nx,1,2\ny,1\n", "line 3: expected 3 fields"),
+    "too few fields": ("task,a,b\nx,1,2\ny,1\n", "line 3: expected 3 columns"),
     "unit twice": ("task,a,b\nx,1,2\nx,1,3\n", "line 3: 'x' occurs before"),
     "system twice": ("model,t1,t2\nm,1,2\nm,1,3\n", "column 'model' names systems more than once"),
     "value of another name": (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankwise.cli._errors import REGRESSED, UsageError, say
+from rankwise.cli._errors import REGRESSED, UsageError, echo, say
 from rankwise.cli._options import MISSING_FOLDERS
 from rankwise.cli._output import check_target, make_folder, print_json, terminal_width
 from rankwise.runtime.output import write_file
@@ -111,10 +111,10 @@ def show_board(
     if json:
         print_json(board.to_dict() | {"report": None if report is None else str(report)})
         return
-    typer.echo(board.to_text(None if wide else terminal_width()))
+    echo(board.to_text(None if wide else terminal_width()))
     for path in (report, table):
         if path is not None:
-            typer.echo(f"\n{path}")
+            echo(f"\n{path}")
 
 
 def exit_if_worse(board: Leaderboard, fail_if: FailIf | None, margin: float | None) -> None:

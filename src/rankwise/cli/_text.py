@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import UsageError, echo
 from rankwise.cli._output import check_file, check_folder, print_json
 from rankwise.cli._progress import trial_progress
 
@@ -103,12 +103,12 @@ def fit_text(
     if json:
         print_json(facts)
         return
-    typer.echo(
+    echo(
         f"{facts['ranker']} on {table.n_queries} queries, {table.n_samples} candidates, "
         f"{table.n_features} features"
     )
     for name, value in tuned.chosen.items():
         shown = f"{value:g}" if isinstance(value, float) else value
-        typer.echo(f"{name} = {shown}, chosen by cross-validation")
-    typer.echo(f"{recall:.4f} of the relevant documents are among {ranker.n_candidates} candidates")
-    typer.echo(str(out))
+        echo(f"{name} = {shown}, chosen by cross-validation")
+    echo(f"{recall:.4f} of the relevant documents are among {ranker.n_candidates} candidates")
+    echo(str(out))

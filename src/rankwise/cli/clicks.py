@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._arguments import split_list
-from rankwise.cli._errors import UsageError, say
+from rankwise.cli._errors import UsageError, echo, say
 from rankwise.cli._log_columns import reads_log
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import (
@@ -60,9 +60,9 @@ def summary(
         facts = asdict(found) | {"identifies_examination": found.identifies_examination}
         print_json(facts | _name_report(report))
         return
-    typer.echo(str(found))
+    echo(str(found))
     if report is not None:
-        typer.echo(str(report))
+        echo(str(report))
 
 
 def _write_report(log: Any, report: Path | None, context: typer.Context, **options: Any) -> None:
@@ -147,7 +147,7 @@ def judge(
     if json:
         print_json(facts)
         return
-    typer.echo(f"{judged!r} -> {out} ({chosen}); mu {judged.mu:.4g}, kappa {judged.kappa:.4g}")
+    echo(f"{judged!r} -> {out} ({chosen}); mu {judged.mu:.4g}, kappa {judged.kappa:.4g}")
     order = sorted(range(len(judged)), key=lambda i: -judged.impressions[i])[:10]
     columns = [judged.grade, judged.low, judged.high, judged.weight]
     rows = [
@@ -164,7 +164,7 @@ def judge(
     for note in judged.notes:
         say(f"note: {note}")
     if report is not None:
-        typer.echo(str(report))
+        echo(str(report))
 
 
 def _number(option: str, text: str) -> float:
@@ -214,7 +214,7 @@ def interleave(
     if json:
         print_json(facts)
     else:
-        typer.echo(f"{len(merged)} rows of {', '.join(names)} -> {out}")
+        echo(f"{len(merged)} rows of {', '.join(names)} -> {out}")
 
 
 @app.command("test")
@@ -255,7 +255,7 @@ def test(
     if json:
         print_json(asdict(found))
     else:
-        typer.echo(str(found))
+        echo(str(found))
 
 
 @app.command("off-policy")
@@ -285,4 +285,4 @@ def off_policy(
     if json:
         print_json(asdict(found))
     else:
-        typer.echo(str(found))
+        echo(str(found))

@@ -18,7 +18,7 @@ from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
-from rankwise.cli._errors import FAILED, UsageError, one_line, say
+from rankwise.cli._errors import FAILED, UsageError, echo, one_line, say
 from rankwise.cli._lines import Part, parts_of, place_bad_value
 from rankwise.cli._named_entries import (
     DEFAULT,
@@ -189,12 +189,12 @@ def compare(
             found["learning_curve"] = {"sizes": curve.sizes.tolist(), "boards": boards}
         print_json(found)
     else:
-        typer.echo(board.to_text(None if wide else terminal_width()))
+        echo(board.to_text(None if wide else terminal_width()))
         if curve is not None:
-            typer.echo(f"\n{curve}")
+            echo(f"\n{curve}")
         for path in (table, report):
             if path is not None:
-                typer.echo(f"\n{path}")
+                echo(f"\n{path}")
     exit_if_failed(board)
 
 

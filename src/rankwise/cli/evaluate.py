@@ -24,7 +24,7 @@ from rankwise.cli._boards import (
     show_board,
 )
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
-from rankwise.cli._errors import JobError, UsageError
+from rankwise.cli._errors import JobError, UsageError, echo
 from rankwise.cli._lines import Part, name_bad_values
 from rankwise.cli._named_entries import columns_of, layout_of, number_columns, read_systems
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
@@ -249,7 +249,7 @@ def _show_next(
     print_table(header, [[c.qid, c.doc_id, number(c.gain)] for c in chosen], right=header[2:])
     for found in bounds:
         state = "settled" if found.is_settled else f"{found.certainty:.1%} certain"
-        typer.echo(
+        echo(
             f"{measure} of {found.first} - {found.second}: {found.difference:+.4f}, between "
             f"{found.low:+.4f} and {found.high:+.4f} with all judgements, {state}"
         )
@@ -276,9 +276,9 @@ def _show_judged(
     if json:
         print_json(found.to_dict() | ({"bias_by_length": of_length.to_dict()} if of_length else {}))
         return
-    typer.echo(str(found))
+    echo(str(found))
     if of_length is not None:
-        typer.echo(f"\nBias of the machine by length in words:\n\n{of_length}")
+        echo(f"\nBias of the machine by length in words:\n\n{of_length}")
 
 
 def _count_words(files: list[str]) -> dict[str, int]:
@@ -307,7 +307,7 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     else:
         _print(found, board.qids, per_query)
         for note in notes:
-            typer.echo(f"note: {note}")
+            echo(f"note: {note}")
 
 
 def _refuse_runs(data: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._errors import FAILED, UsageError
+from rankwise.cli._errors import FAILED, UsageError, echo
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_model_file, check_target, make_folder, print_json
 
@@ -159,9 +159,9 @@ def export(
             facts["parity"] = {**asdict(certificate), "holds": certificate.holds}
         print_json(facts)
     else:
-        typer.echo(f"{written}: {out}")
+        echo(f"{written}: {out}")
         if certificate is not None:
-            typer.echo(str(certificate))
+            echo(str(certificate))
     if certificate is not None and not certificate.holds:
         raise typer.Exit(FAILED)
 

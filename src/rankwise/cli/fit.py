@@ -12,7 +12,7 @@ import typer
 
 from rankwise.cli._arguments import make_ranker, ranker_entry, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import UsageError, echo
 from rankwise.cli._lines import Part, name_bad_values
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -138,7 +138,7 @@ def fit(
     if json:
         print_json(facts)
         return
-    typer.echo(
+    echo(
         f"{ranker} on {train.name or 'data'}: {train.n_samples} rows, {train.n_queries} queries, "
         f"{train.n_features} features, {seconds:.2f} s"
     )
@@ -146,9 +146,9 @@ def fit(
     criterion = by if by_measure else "its own criterion"
     for name, value in tuned.chosen.items():
         shown = f"{value:g}" if isinstance(value, Real) else str(value)
-        typer.echo(f"{name} = {shown} chosen by {criterion} on {where}")
+        echo(f"{name} = {shown} chosen by {criterion} on {where}")
     if tried is not None:
-        typer.echo(tuned.estimator.report())
+        echo(tuned.estimator.report())
     for note in tuned.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(str(out))
+        echo(f"note: {note}")
+    echo(str(out))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import UsageError, echo
 from rankwise.cli._files import unpack_archives
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import (
@@ -127,9 +127,7 @@ def fuse(
             ["system", "weight"], [[name, number(w)] for name, w in found.items()], right=["weight"]
         )
         if query is not None and engine == "elasticsearch":
-            typer.echo(
-                f"In {query}, replace each match_all by the query of a system, in this order."
-            )
+            echo(f"In {query}, replace each match_all by the query of a system, in this order.")
 
 
 def _fuse_by_position(pool: Any, rule: Any, qrels: Path, held_out: bool) -> Run:
@@ -149,12 +147,13 @@ def _learnt(
 
     from rankwise.datasets import read_qrels
     from rankwise.fusion import LearnedFusion, hybrid_query
+    from rankwise.runtime.output import write_file
 
     judged = read_qrels(qrels)
     fusion = LearnedFusion(nonnegative=True).fit(pool, judged)
     if query is not None:
         make_folder(query)
-        query.write_text(dumps(hybrid_query(fusion, engine), indent=2) + "\n", encoding="utf-8")
+        write_file(query, f"{dumps(hybrid_query(fusion, engine), indent=2)}\n".encode())
     fused = fusion.fuse_held_out(pool, judged) if held_out else fusion.fuse(pool)
     return fused, fusion.weights_
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._errors import FAILED, JobError, UsageError, say
+from rankwise.cli._errors import FAILED, JobError, UsageError, echo, say
 from rankwise.cli._files import read_row_summary
 from rankwise.cli._options import Cv, Data, Json, TestData, ValiData
 from rankwise.cli._output import check_model_file, print_json
@@ -67,7 +67,7 @@ def lint(
     if json:
         print_json(report.to_dict() | {"caches_rebuilt": damaged})
     else:
-        typer.echo(str(report))
+        echo(str(report))
     for problem in damaged:
         say(f"warning: {problem}; rebuilt")
     if not report.ok:
@@ -100,7 +100,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     if json:
         print_json(report.to_dict())
     else:
-        typer.echo(str(report))
+        echo(str(report))
     if not report.ok:
         raise typer.Exit(FAILED)
 

@@ -12,7 +12,7 @@ import typer
 
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import make_ranker
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import UsageError, echo
 from rankwise.cli._options import Json
 from rankwise.cli._output import print_json, print_table, terminal_width
 
@@ -77,12 +77,12 @@ def _list_parameters(ranker: str, json: bool) -> None:
     if json:
         print_json({"parameters": rows})
         return
-    typer.echo(f"parameters of {ranker} (for --set NAME=VALUE)\n")
+    echo(f"parameters of {ranker} (for --set NAME=VALUE)\n")
     width = terminal_width() or 100
     for row in rows:
-        typer.echo(f"{row['name']}={row['value']}: {row['values']}")
+        echo(f"{row['name']}={row['value']}: {row['values']}")
         if row["meaning"]:
-            typer.echo(
+            echo(
                 textwrap.fill(
                     row["meaning"], width, initial_indent=INDENT, subsequent_indent=INDENT
                 )

@@ -32,7 +32,7 @@ from rankwise.cli import (
     search,
     warm_up,
 )
-from rankwise.cli._errors import DEBUG_FLAG, USAGE, OneLineGroup
+from rankwise.cli._errors import DEBUG_FLAG, USAGE, OneLineGroup, echo
 
 app = typer.Typer(
     cls=OneLineGroup,
@@ -75,7 +75,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from rankwise._version import __version__
 
-        typer.echo(f"rankwise {__version__}")
+        echo(f"rankwise {__version__}")
         raise typer.Exit
 
 
@@ -92,7 +92,7 @@ def options(
 ) -> None:
     """Global options of the program."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        echo(context.get_help())
         raise typer.Exit(USAGE)
 
 

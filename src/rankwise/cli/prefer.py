@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli._arguments import split_list
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import UsageError, echo
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import (
     check_file,
@@ -239,7 +239,7 @@ def _print(model: Any, board: dict[str, Any], n: int, level: float) -> None:
         ]
         print_table(["effect", "estimate", "s.e."], cells, right=["estimate", "s.e."])
     kind = "orders" if hasattr(model, "unlisted") else "comparisons"
-    typer.echo(f"{n:,} {kind}. {_verdict(board)}")
+    echo(f"{n:,} {kind}. {_verdict(board)}")
 
 
 def _verdict(board: dict[str, Any]) -> str:
@@ -254,10 +254,11 @@ def _verdict(board: dict[str, Any]) -> str:
 
 def _write(out: Path, board: dict[str, Any]) -> None:
     from rankwise.runtime.output import write_file
+    from rankwise.runtime.shown_text import in_spreadsheet
 
     make_folder(out)
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, list(board), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_rows(board))
+    writer.writerows({k: in_spreadsheet(v) for k, v in row.items()} for row in _rows(board))
     write_file(out, stream.getvalue().encode())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankwise.cli import _completion as complete
-from rankwise.cli._errors import FAILED, USAGE, UsageError, one_line, say
+from rankwise.cli._errors import FAILED, USAGE, UsageError, echo, one_line, say
 from rankwise.cli._options import Json
 from rankwise.cli._output import check_folder, print_json, print_table
 from rankwise.cli._progress import Progress
@@ -122,9 +122,9 @@ def _print(found: Reproduction, written: list[Path]) -> None:
     from rankwise.experiments.reproduction_text import as_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    typer.echo(as_text(found, width) + "\n")
+    echo(as_text(found, width) + "\n")
     for path in written:
-        typer.echo(str(path))
+        echo(str(path))
 
 
 def _write(found: Reproduction, folder: Path, command: str) -> list[Path]:

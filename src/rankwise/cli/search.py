@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._arguments import split_list
-from rankwise.cli._errors import JobError, UsageError
+from rankwise.cli._errors import JobError, UsageError, echo, say
 from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_file, check_folder, check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
@@ -89,7 +89,7 @@ def index(
     if json:
         print_json({**facts, "fields": built.fields})
     else:
-        typer.echo(repr(built))
+        echo(repr(built))
 
 
 def search(
@@ -169,10 +169,9 @@ def search(
             make_folder(out)
             write_run(run, out)
     if n_empty := len(given) - len(set(run.qid.tolist())):
-        typer.echo(
+        say(
             f"note: {n_empty} of {len(given)} queries find no document, because the index has none "
-            "of their terms.",
-            err=True,
+            "of their terms."
         )
     if json:
         rows = zip(run.qid.tolist(), run.doc_ids.tolist(), run.scores.tolist(), strict=True)
@@ -183,7 +182,7 @@ def search(
         for q, d, s in zip(
             run.qid.tolist(), run.doc_ids.tolist(), run.scores.tolist(), strict=True
         ):
-            typer.echo(f"{q}\t{d}\t{s:.4f}")
+            echo(f"{q}\t{d}\t{s:.4f}")
 
 
 def _corpus(folder: Path) -> Path:

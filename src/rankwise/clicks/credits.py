@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwise.clicks.readers import CREDIT
-from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.delimited import DelimitedFile
+from rankwise.datasets.readers.text_columns import read_cells
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from rankwise.clicks.log import ClickLog
@@ -34,24 +34,25 @@ def join_credit(log: ClickLog, path: Path) -> ClickLog:
 
 def _read(path: Path) -> tuple[dict[tuple[str, str, int], list[float]], tuple[str, ...]]:
     """Credits by query, document and place, and the names of their systems."""
-    reader = csv.DictReader(io.StringIO(read_text(path).decode("utf-8-sig"), newline=""))
-    names = reader.fieldnames or []
+    file = DelimitedFile.of(path, ",", MAX_DECOMPRESSED_BYTES)
+    with file.name_in_errors():
+        names = file.header()
     columns = [name for name in names if name.startswith(CREDIT)]
     if not columns or not {"qid", "doc_id", "place"} <= {*names}:
         raise ValueError(
             f"{path} must have the columns qid, doc_id, place and credit_…, got "
             f"{', '.join(names)}. Write it by 'rankwise clicks interleave'."
         )
+    table = read_cells(file)
+    queries, documents = (table.texts(names.index(name)).tolist() for name in ("qid", "doc_id"))
+    places = table.integers(names.index("place")).tolist()
+    credits = zip(*(table.reals(names.index(name)).tolist() for name in columns), strict=True)
     worth: dict[tuple[str, str, int], list[float]] = {}
-    for number, row in enumerate(reader, 2):
-        try:
-            key = row["qid"], row["doc_id"], int(row["place"])
-            credit = [float(row[name]) for name in columns]
-        except (TypeError, ValueError):
-            raise ValueError(f"{path}, line {number}: place and credits must be numbers.") from None
-        if not np.isfinite(credit).all() or worth.setdefault(key, credit) != credit:
+    keys = zip(queries, documents, places, strict=True)
+    for row, (key, credit) in enumerate(zip(keys, map(list, credits), strict=True)):
+        if worth.setdefault(key, credit) != credit:
             raise ValueError(
-                f"{path}, line {number}: credits must be finite, and the same for every row of "
-                f"document {key[1]!r} at place {key[2]}."
+                f"{table.where(row)}: credits must be the same for every row of document "
+                f"{key[1]!r} at place {key[2]}."
             )
     return worth, tuple(name.removeprefix(CREDIT) for name in columns)

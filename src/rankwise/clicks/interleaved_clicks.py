@@ -25,6 +25,7 @@ from scipy.special import ndtri, stdtrit
 from rankwise.metrics.statistics.randomisation import sign_flip_p_values
 from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class InterleavingTest:
             f"{self.n_lists} lists of {self.n_users} users: {a} wins {self.wins}, {b} wins "
             f"{self.losses}, {self.ties} ties",
         ]
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
 def interleaving_test(

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
-from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_errors
+from rankwise.datasets.readers.text_columns import read_cells
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, read_text
 from rankwise.datasets.readers.trec_ids import check_distinct, id_array
 from rankwise.groups import QueryGroups
 from rankwise.runtime.output import open_to_write
@@ -36,7 +37,7 @@ def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], dict[str, Floa
     with name_file_in_errors(path):
         text = read_text(path).decode("utf-8-sig")
     is_json = text.lstrip().startswith(("{", "["))
-    names, rows = (["grade"], _of_json(path, text)) if is_json else _of_csv(path, text)
+    names, rows = (["grade"], _of_json(path, text)) if is_json else _of_csv(path)
     if not rows:
         raise ValueError(f"{path} holds no judgement.")
     qid = id_array([row[0] for row in rows], f"{path}: query")
@@ -140,21 +141,27 @@ def _of_json(path: Path, text: str) -> list[tuple[Any, ...]]:
         ) from None
 
 
-def _of_csv(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _of_csv(path: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names of the columns of numbers, and rows of query, document and these numbers."""
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    names = reader.fieldnames or []
+    file = DelimitedFile.of(path, ",", MAX_DECOMPRESSED_BYTES)
+    with file.name_in_errors():
+        names = file.header()
+    document = next((name for name in DOCUMENT_KEYS if name in names), None)
     if {"qid", "doc_id", "grade"} <= set(names):
         numbers = [name for name in TABLE if name in names and name not in ("qid", "doc_id")]
-        rows = [(r["qid"], r["doc_id"], *(r[name] for name in numbers)) for r in reader]
-        return numbers, rows
-    document = next((name for name in DOCUMENT_KEYS if name in names), None)
-    if document is None or not {"query", "rating"} <= set(names):
+        chosen = ["qid", "doc_id", *numbers]
+    elif document is not None and {"query", "rating"} <= set(names):
+        numbers, chosen = ["grade"], ["query", document, "rating"]
+    else:
         raise ValueError(
             f"{path} must have the columns query, docid and rating, or qid, doc_id and grade, got "
             f"{', '.join(names)}."
         )
-    return ["grade"], [(row["query"], row[document], row["rating"]) for row in reader]
+    table = read_cells(file)
+    places = [names.index(name) for name in chosen]
+    ids = [table.texts(place).tolist() for place in places[:2]]
+    values = [[cell.decode(errors="replace") for cell in table.columns[k]] for k in places[2:]]
+    return numbers, list(zip(*ids, *values, strict=True))
 
 
 def _rating(path: Path, number: int, name: str, value: Any) -> float:

@@ -27,6 +27,7 @@ from rankwise.clicks.cell_model import (
 from rankwise.clicks.simulation import examination_at
 from rankwise.clicks.summary import Cells, count_cells, find_components, name_groups, name_places
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 METHODS = ("random", "harvest", "em")
 # With fewer clusters, intervals from the spread between them are too short.
 FEW_QUERIES = 30
+WIDEST = 100.0  # logarithm of the factor between an estimate and an end of its interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ class Propensities:
             self.place, self.examination, self.low, self.high, strict=True
         ):
             lines.append(f"{place:5d}  {g:11.4f}  {low:.4f} to {high:.4f}")
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
 def propensities(
@@ -152,9 +154,12 @@ def propensities(
         silent = np.setdiff1d(shown, known) + 1
         notes.append(f"no clicks at places {name_places(silent)}: examination 0, no upper bound")
     if method == "em":
-        g, se, unit, more = _by_em(log)
-        g, spread = g[known], ndtri((1 + level) / 2) * se[known] / g[known]
-        notes += [note for note in more if note not in notes]
+        from rankwise.clicks.click_model import ClickModel
+
+        model = ClickModel("pbm").fit(log)
+        g, se = model.examination_[known], model.examination_se_[known]
+        spread, unit = ndtri((1 + level) / 2) * se / g, int(np.argmin(se))
+        notes += [note for note in model.notes_ if "no clicks at" not in note]
     else:
         n_queries = log.query.n_present
         if n_queries < FEW_QUERIES:
@@ -169,13 +174,14 @@ def propensities(
 
         unit = choose_unit(eta, width(0, UNIT_ERROR / (2 * len(known))), np.arange(len(known)))
         g, spread = np.exp(eta - eta[unit]), width(unit, (1 - level) / 2)
-        unit = int(known[unit]) + 1
-        if unit != shown[0] + 1:
-            notes.append(note_unit(f"place {unit}", f"place {shown[0] + 1}"))
+        if known[unit] != shown[0]:
+            notes.append(note_unit(f"place {known[unit] + 1}", f"place {shown[0] + 1}"))
+    spread = np.minimum(spread, WIDEST)
     examination = np.zeros(len(shown))
     low, high = np.zeros(len(shown)), np.full(len(shown), np.nan)
     at = np.isin(shown, known)
     examination[at], low[at], high[at] = g, g * np.exp(-spread), g * np.exp(spread)
+    unit = int(known[unit]) + 1
     return Propensities(shown + 1, examination, low, high, method, level, notes, unit)
 
 
@@ -273,12 +279,3 @@ def note_unit(unit: str, top: str, linked: bool = True) -> str:
     if not linked:
         why = "has few clicks or none, and none that link it"
     return f"examination is relative to {unit}, which has 1: {top} {why}"
-
-
-def _by_em(log: ClickLog) -> tuple[Float64Array, Float64Array, int, list[str]]:
-    """Examinations of all places with standard errors, the unit and the notes."""
-    from rankwise.clicks.click_model import ClickModel
-
-    model = ClickModel("pbm").fit(log)
-    g, se = model.examination_, model.examination_se_
-    return g, se, int(np.flatnonzero(se == 0)[0]) + 1, model.notes_

@@ -25,8 +25,7 @@ from rankwise.checks.frames import collect_frame, decimals_of
 from rankwise.checks.row_errors import RowError
 from rankwise.clicks.log import ClickLog
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
-from rankwise.datasets.readers.delimited import DelimitedFile
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
+from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_errors
 from rankwise.datasets.readers.tables import (
     check_size,
     delimiter_of,

@@ -24,6 +24,7 @@ from scipy.special import ndtri, stdtrit
 from rankwise.kernels.click_cells import order_by_pair, sum_cells
 from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ class LogSummary:
             lines.append("arms: " + ", ".join(f"{a or '(none)'} {n}" for a, n in self.arms.items()))
         lines.append(self.verdict())
         lines += [f"note: {count} {PROBLEMS[name]}" for name, count in self.problems.items()]
-        return "\n".join(lines)
+        return join_lines(lines)
 
 
 def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:

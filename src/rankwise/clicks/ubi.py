@@ -20,7 +20,7 @@ import numpy as np
 from rankwise.checks.frames import collect_frame
 from rankwise.clicks.log import ClickLog
 from rankwise.clicks.readers import read_moment
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
+from rankwise.datasets.readers.delimited import name_file_in_errors
 from rankwise.datasets.readers.tables import is_parquet, read_parquet
 from rankwise.datasets.readers.textfiles import PathLike, read_text
 

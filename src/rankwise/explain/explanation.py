@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array
 
 SHOWN = 10
@@ -77,7 +78,7 @@ class PairExplanation:
         rest = order[most:]
         if rest:
             lines.append(f"{len(rest)} others {self.values[rest].sum():+.4g}")
-        return "\n".join(lines)
+        return join_lines(lines)
 
     def __str__(self) -> str:
         return self.text()
@@ -125,7 +126,7 @@ class RankingExplanation:
                     f"  {ranks[row]:>3}  row {row}  score {self.scores[row]:.4g}  "
                     + _largest(self.names, self.values[row], features)
                 )
-        return "\n".join(lines)
+        return join_lines(lines)
 
     def __str__(self) -> str:
         return self.text()
@@ -166,7 +167,7 @@ class ScoreExplanation:
                 f"  row {row}  score {self.scores[row]:.4g}  "
                 + _largest(self.names, self.values[row], features)
             )
-        return "\n".join(lines)
+        return join_lines(lines)
 
     def __str__(self) -> str:
         return self.text()

@@ -15,6 +15,7 @@ from rankwise.explain.methods import check_scores
 from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores
@@ -58,7 +59,7 @@ class FeatureEffect:
         lines = [f"{self.name:>{width}}  outranked  middle half of {len(self.values)} queries"]
         for value, mean, (low, high) in zip(self.grid, self.mean, self.band(), strict=True):
             lines.append(f"{format_value(value):>{width}}  {mean:9.3f}  {low:.3f} to {high:.3f}")
-        return "\n".join(lines)
+        return join_lines(lines)
 
 
 def feature_effect(

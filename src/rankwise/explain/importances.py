@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.explain.explanation import SHOWN, RankingExplanation, ScoreExplanation
 from rankwise.explain.table_rows import names_of
 from rankwise.prediction import innermost
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array
 
 
@@ -46,7 +47,7 @@ class FeatureImportances:
         lines += [f"{name:<{width}}   {value:.4g}" for name, value in shown]
         if len(self.names) > most:
             lines.append(f"{len(self.names) - most} others")
-        return "\n".join(lines)
+        return join_lines(lines)
 
     def __str__(self) -> str:
         return self.text()

@@ -20,6 +20,7 @@ from rankwise.fusion.run_pool import RunPool
 from rankwise.groups import QueryGroups
 from rankwise.metrics import evaluate, parse
 from rankwise.metrics.measure import Measure
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array
 
 
@@ -63,7 +64,7 @@ class JudgementCurve:
                 f"{self.n_judged[place]:6d}  {learned:.4f}  {baseline:.4f}  "
                 f"{self.gain[place]:+.4f}  {low:+.4f} to {high:+.4f}"
             )
-        return "\n".join(lines)
+        return join_lines(lines)
 
 
 def learning_curve(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.undefined_means import why_undefined
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class EvaluationResult(MeanValues):
                 note += f"  ({self.unjudged[spec]:.1%} unjudged)"
             full = str(self.measures[spec])
             lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
-        return "\n".join(line.rstrip() for line in lines)
+        return join_lines(line.rstrip() for line in lines)
 
     def _show_powered(self) -> str:
         from rankwise.metrics.two_judges import show_estimates
@@ -94,7 +95,7 @@ class EvaluationResult(MeanValues):
         ]
         if self.n_left_out:
             lines.append(f"{_queries(self.n_left_out)} without machine judgements do not count")
-        return "\n".join(lines)
+        return join_lines(lines)
 
 
 def _queries(n: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,25 +13,21 @@ import numpy as np
 
 from rankwise.checks.frames import collect_frame
 from rankwise.datasets.column_names import PREFERENCE_WEIGHT_NAMES
+from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile
 from rankwise.datasets.readers.result_frames import find_column
 from rankwise.datasets.readers.tables import (
-    DELIMITERS,
     delimiter_of,
     is_parquet,
     read_parquet,
     suffix_of,
 )
-from rankwise.datasets.readers.text_columns import TextColumns, read_columns
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
+from rankwise.datasets.readers.text_columns import TextColumns, read_cells
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
 from rankwise.datasets.table_columns import list_names
 from rankwise.preferences.item_codes import AT_ROW, Where
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
-
-_HEAD_BYTES = 1 << 16
-# Suggested if a header line is one column that holds one of them.
-SEPARATORS = ";\t|,"
 
 
 @contextmanager
@@ -95,24 +90,10 @@ class PreferenceTable:
                 f"path must end in one of {', '.join((*DELIMITERS, '.parquet', '.pq'))}, got "
                 f"{path.name!r}. Pass {setting('sep')} if it is delimited text."
             )
-        text = open_text(path, max_decompressed_bytes)
-        separator = delimiter_of(path, sep)
-        first_line = (
-            text.read(text.start, text.start + _HEAD_BYTES).partition(b"\n")[0].rstrip(b"\r")
-        )
-        try:
-            names = next(csv.reader([first_line.decode()], delimiter=separator), [])
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise ValueError(f"{path}, line 1: {error}.") from None
-        if not names:
-            raise ValueError(f"{path} is empty. A table has a header line with names of columns.")
-        others = [sign for sign in SEPARATORS if len(names) == 1 and sign in names[0]]
-        if others:
-            raise ValueError(
-                f"{path}: the first line is one column, {names[0][:60]!r}. Pass the column "
-                f"separator: {setting('sep', others[0])}."
-            )
-        columns = read_columns(text, names, separator, header=True)
+        file = DelimitedFile.of(path, delimiter_of(path, sep), max_decompressed_bytes)
+        with file.name_in_errors():
+            names = file.header()
+        columns = read_cells(file)
         return cls(names, columns, columns.where)
 
     def find(self, what: str, named: str | None, usual: Sequence[str]) -> str:

@@ -12,6 +12,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from rankwise._version import __version__
 from rankwise.report.colours import css_variables
 from rankwise.report.number_format import FILTERS
+from rankwise.runtime.shown_text import visible
+
+
+def _without_hidden(value: Any) -> Any:
+    """Values of expressions; texts, also those that are markup, without what no one would see."""
+    if not isinstance(value, str):
+        return value
+    text = visible(value, keep="\n\t")
+    return type(value)(text) if hasattr(value, "__html__") else text
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -28,6 +37,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     environment = Environment(
         loader=PackageLoader("rankwise.report"),
         autoescape=True,
+        finalize=_without_hidden,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Callable
@@ -14,9 +13,10 @@ import numpy as np
 
 from rankwise.checks.frames import check_unique, wrap_frame
 from rankwise.checks.ids import id_texts
+from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.file_formats import is_json
 from rankwise.datasets.readers.tables import PARQUET, read_parquet
-from rankwise.datasets.readers.text_columns import read_columns
+from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import check_line_ends, open_text
 from rankwise.runtime.column_values import convert_to_values, is_missing
 from rankwise.runtime.vocabulary import setting
@@ -169,14 +169,16 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
     except UnicodeDecodeError:
         raise ValueError(f"{path}, line 1: the names of columns are not UTF-8 text.") from None
     sep = sep or max(_SEPARATORS, key=header.count)
-    names = next(csv.reader([header], delimiter=sep), [])
+    table = DelimitedFile(path, sep, file)
+    with table.name_in_errors():
+        names = table.names
     if len(names) < 2:
         raise ValueError(
             f"{path} must be a table with a header line and several columns, separated by a tab, "
             "comma, semicolon or bar, or a Parquet file."
         )
     check_unique(names)
-    read = read_columns(file, names, sep, header=True)
+    read = read_cells(table)
     columns = {}
     for name, cells in zip(names, read.columns, strict=True):
         try:

@@ -22,6 +22,7 @@ from rankwise.datasets.linting.row_summary import (
     scores_at_ranks,
 )
 from rankwise.metrics.significance import holm
+from rankwise.runtime.shown_text import join_lines
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -107,7 +108,7 @@ class DriftReport:
             interval = f"{column.low:5.3f} to {column.high:5.3f}"
             missing = f"{column.missing_before:.3f} to {column.missing_now:.3f}"
             lines.append(f"{column.name:{width}}  {column.psi:5.3f}  {interval}  {p:>7}  {missing}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        return join_lines([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 def find_drift(

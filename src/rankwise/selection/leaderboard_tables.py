@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from typing import TYPE_CHECKING, Any
 
+from rankwise.runtime.shown_text import in_spreadsheet, in_table
 from rankwise.selection.leaderboard_text import (
     has_rank_intervals,
     how_adjusted,
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
 _BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑"}
 _WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
-# In this order: the backslash of a replacement must stay.
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "_": r"\_", "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
-}  # fmt: skip
 
 
 def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
@@ -75,7 +69,7 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
 
 
 def _line(row: dict[str, Any], measures: list[str], form: str, digits: int) -> list[str]:
-    cells = [str(row["rank"]), _escape(row["ranker"], form)]
+    cells = [str(row["rank"]), in_table(row["ranker"], form)]
     for name in measures:
         found = row["measures"][name]
         cell = "–" if found["mean"] is None else f"{found['mean']:.{digits}f}"
@@ -98,7 +92,8 @@ def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits
 def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     settings = board.settings
     level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
-    said = [f"Means over {len(board.qids)} {settings.unit}{queries_that_count(board)}"]
+    counted = in_table(queries_that_count(board), form)
+    said = [f"Means over {len(board.qids)} {settings.unit}{counted}"]
     if any(found["separable"] for row in rows for found in row["measures"].values()):
         said.append(
             f"{_WORSE[form].strip()}: significantly worse than the best of the column "
@@ -106,27 +101,20 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
         )
     if has_rank_intervals(rows):
         said.append(
-            f"Ranks by {_escape(board.measures[0], form)}: {level} intervals, which hold jointly"
+            f"Ranks by {in_table(board.measures[0], form)}: {level} intervals, which hold jointly"
         )
     if is_adjusted(rows):
-        said.append(_escape(how_adjusted(board), form))
+        said.append(in_table(how_adjusted(board), form))
     if settings.baseline is not None:
         said.append(
-            f"To {_escape(settings.baseline, form)}: difference in "
-            f"{_escape(board.measures[0], form)} ({_BETTER[form].strip()}, "
+            f"To {in_table(settings.baseline, form)}: difference in "
+            f"{in_table(board.measures[0], form)} ({_BETTER[form].strip()}, "
             f"{_WORSE[form].strip()}: significantly better, worse; "
             f"{how_tested_against_baseline(settings)})"
         )
-    notes = [f"{_escape(who, form)}: {_escape(note, form)}"
+    notes = [f"{in_table(who, form)}: {in_table(note, form)}"
              for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
     return ". ".join([*said, *notes]) + "."
-
-
-def _escape(text: str, form: str) -> str:
-    if form == "markdown":
-        # Underscores within words are text.
-        return re.sub(r"[\\|*<>`$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text.replace("\n", " "))
-    return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
 
 
 def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
@@ -138,7 +126,7 @@ def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
             rf"\caption{{{caption}}}",
             rf"\begin{{tabular}}{{rl{'r' * (len(header) - 2)}}}",
             r"\toprule",
-            " & ".join(_escape(name, "latex") for name in header) + r" \\",
+            " & ".join(in_table(name, "latex") for name in header) + r" \\",
             r"\midrule",
             *texts,
             r"\bottomrule",
@@ -150,7 +138,7 @@ def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
 
 
 def _markdown(header: list[str], lines: list[list[str]], caption: str) -> str:
-    names = [_escape(name, "markdown") for name in header]
+    names = [in_table(name, "markdown") for name in header]
     rule = ["---:", "---", *["---:"] * (len(header) - 2)]
     table = [f"| {' | '.join(cells)} |" for cells in [names, rule, *lines]]
     return "\n".join([*table, "", caption, ""])
@@ -166,16 +154,18 @@ def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
     against = board.measures if board.settings.baseline is not None else []
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            "rank",
-            board.settings.contestant,
-            *(f"{m} {k}" for m in board.measures for k in kept),
-            *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
-        ]
-    )
+    header = [
+        "rank",
+        board.settings.contestant,
+        *(f"{m} {k}" for m in board.measures for k in kept),
+        *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
+    ]
+    writer.writerow(map(in_spreadsheet, header))
     for row in rows:
-        cells: list[Any] = [row["measures"][name][what] for name in board.measures for what in kept]
+        cells: list[Any] = [row["rank"], in_spreadsheet(row["ranker"])]
+        cells += [row["measures"][name][what] for name in board.measures for what in kept]
         cells += [row["against_baseline"].get(m, {}).get(k) for m in against for k in kept_against]
-        writer.writerow([row["rank"], row["ranker"], *("" if c is None else c for c in cells)])
+        writer.writerow(
+            [row["rank"], in_spreadsheet(row["ranker"]), *("" if c is None else c for c in cells)]
+        )
     return out.getvalue()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import parse
+from rankwise.metrics.statistics.sample_size import spread_is_rough
+from rankwise.runtime.shown_text import join_lines, visible
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE
 from rankwise.selection.provenance import Settings
@@ -76,7 +78,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
                 f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
             )
     text += [f"note: {who}: {note}" for who, note in merge_notes(rows, settings.contestant)]
-    return "\n".join(text)
+    return join_lines(text)
 
 
 def has_rank_intervals(rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -259,7 +261,8 @@ def what_can_be_seen(board: Leaderboard) -> list[str]:
         return []
     return [
         f"With these {len(board.qids)} {board.settings.unit}, a difference of {found:.2g} is found "
-        f"with probability 0.8 (median pair of {board.settings.contestant}s)."
+        f"with probability 0.8 (median pair of {board.settings.contestant}s"
+        f"{spread_is_rough(len(board.qids))})."
     ]
 
 
@@ -352,6 +355,7 @@ def _fit_width(
 ) -> tuple[list[str], list[str]]:
     """Aligned lines that fit the width, and the names of the columns left out."""
     hidden: list[str] = []
+    lines = [[visible(cell) for cell in line] for line in lines]
     while True:
         kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
         table = _align_columns([[line[place] for place in kept] for line in lines])

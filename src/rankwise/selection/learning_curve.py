@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.runtime.shown_text import join_lines
 from rankwise.runtime.vocabulary import ArgumentError
 from rankwise.selection.candidates import convert_to_candidates, score_columns
 from rankwise.selection.category_rows import takes_categories
@@ -94,7 +95,7 @@ class LearningCurve:
             "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
             for line in zip(*texts, strict=True)
         )
-        return "\n".join([self.measure, *lines])
+        return join_lines([self.measure, *lines])
 
 
 def learning_curve(

@@ -17,7 +17,7 @@ from rankwise.checks.frames import collect_frame
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.category_columns import category_frame
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
+from rankwise.datasets.readers.delimited import name_file_in_errors
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.side_names import name_sizes_in_errors
 from rankwise.datasets.readers.tables import check_row_groups, open_parquet, sample_column, valid

@@ -16,10 +16,11 @@ from rankwise.datasets.letor_text import doc_ids
 from rankwise.datasets.readers.delimited import (
     DelimitedFile,
     arrow_types,
+    check_exact_cells,
     common_columns,
+    name_file_in_errors,
     refine_by_cells,
 )
-from rankwise.datasets.readers.delimited_errors import check_exact_cells, name_file_in_errors
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
     LetorOptions,

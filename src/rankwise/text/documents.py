@@ -22,9 +22,15 @@ import numpy as np
 
 from rankwise.checks.ids import is_unicode
 from rankwise.datasets.column_names import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
+from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.quotes import names_are_quoted, unquote
-from rankwise.datasets.readers.text_columns import read_quoted_rows
-from rankwise.datasets.readers.textfiles import check_line_ends, find_inner_mark, read_text
+from rankwise.datasets.readers.text_columns import read_cells
+from rankwise.datasets.readers.textfiles import (
+    TextFile,
+    check_line_ends,
+    find_inner_mark,
+    read_text,
+)
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import is_missing
 from rankwise.runtime.vocabulary import setting
@@ -392,8 +398,11 @@ def _cells(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int, l
     first = next((line for line in text.split("\n") if line.strip(_BLANKS)), "").removesuffix("\r")
     names = {name.strip('"').lower() for name in first.split("\t")}
     if names & set(ids) and names_are_quoted(first.encode()):
-        rows, numbers = read_quoted_rows(path, text.encode(), "\t")
-        for number, row in zip(numbers, rows, strict=True):
+        data = text.encode()
+        file = DelimitedFile(path, "\t", TextFile(path, 0, len(data), data))
+        lines = file.record_lines()
+        yield next(lines), file.names
+        for number, *row in zip(lines, *read_cells(file).columns, strict=True):
             yield number, [cell.decode() for cell in row]
         return
     for number, line in enumerate(text.split("\n"), start=1):

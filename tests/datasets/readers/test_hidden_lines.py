@@ -58,7 +58,7 @@ def test_marks_of_joined_files(tmp_path, kind):
     ],
 )
 def test_streams_change_no_id(tmp_path, read, content, reason):
-    with pytest.raises(ValueError, match=f"a.csv: {reason}"):
+    with pytest.raises(ValueError, match=f"a.csv, {reason}"):
         read(put(tmp_path, content, "a.csv"))
     content = content.replace(MARK, b"").replace(b"\0", b"")
     read(put(tmp_path, content + b"a" + MARK + b"b,1,1\n", "a.csv"))

@@ -230,7 +230,7 @@ def test_a_trailing_nul_in_an_id_is_refused(put, read, line):
 
 
 def test_a_nul_in_a_table_is_refused(put):
-    with pytest.raises(ValueError, match=r"x\.csv: line 3: a NUL character"):
+    with pytest.raises(ValueError, match=r"x\.csv, line 3: a NUL character"):
         read_table(put(b"qid,y,a\na,0,1\na\0,1,2\n", "x.csv"))
 
 

@@ -84,9 +84,9 @@ def test_format_does_not_depend_on_the_name(tmp_path, text, kind, name):
         ("1 Q0 a 1 2.0 my system\n", 1, "expected 6 fields .* got 7"),
         ("a b c d e f g\n", 1, "expected 6 fields .* got 7"),
         ("1 Q0 a 1 9007199254740993 t\n", 1, "is a whole number that float64 changes"),
-        ("qid\tdocno\tscore\n1\ta\n", 2, r"expected 3 fields \(qid docno score\), got 2"),
+        ("qid\tdocno\tscore\n1\ta\n", 2, "expected 3 columns, got 2"),
         ("qid\tdocno\tscore\n1\t\t2\n", 2, "Ids must not be missing"),
-        ('qid,docno,score\n1,"a,2\n', 2, "unexpected end"),
+        ('qid,docno,score\n1,"a,2\n', 2, "and no mark closes it"),
         ("qid,docno,rank\n1,a,2\n", 1, "must be a column of the score"),
     ],
 )
@@ -152,7 +152,7 @@ def test_ranks_are_no_grades(tmp_path):
         (read_run, RUN.replace("\n", "\r"), "carriage returns end the lines"),
         (read_qrels, QRELS.replace("\n", "\r"), "carriage returns end the lines"),
         (read_qrels, "a\rb,qid,docno\n" + QRELS, "line 1: expected 4 fields"),
-        (read_qrels, "a" * 200_000 + ",qid,docno\n" + QRELS, "line 1: expected 4 fields"),
+        (read_qrels, "a" * 200_000 + ",qid,docno\n" + QRELS, "line 1: there must be a column of"),
         (read_run, "PK\x03\x04....", "is a zip archive"),
     ],
 )

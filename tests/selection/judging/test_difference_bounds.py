@@ -38,7 +38,7 @@ def case(rng, n_queries=2, levels=None):
 
 def per_query(run, judgements, spec, preset):
     words = {"preset": preset}
-    rows = judge(run, judgements, all_queries=True)
+    rows = judge(run=run, qrels=judgements, all_queries=True)
     result = evaluate(rows, spec, **words)
     return dict(zip(result.qids.tolist(), np.nan_to_num(result.per_query[spec]), strict=True))
 
@@ -50,7 +50,7 @@ def all_differences(runs, judgements, spec, preset):
     for q, grades in judgements.items():
         open_ = set()
         for run in runs.values():
-            rows = judge(run, judgements)
+            rows = judge(run=run, qrels=judgements)
             ranked = rows.doc_ids[(rows.qid == q) & rows.retrieved][:cutoff].tolist()
             open_ |= {d for d in ranked if d not in grades}
         found[q] = []

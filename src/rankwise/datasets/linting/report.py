@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from rankwise.runtime.shown_text import join_lines, visible
+
 LEVELS = ("error", "warning", "info")
 LIKE_FINDINGS = 3  # number of findings of one kind in the text
 
@@ -95,7 +97,7 @@ class LintReport:
 
     def __str__(self) -> str:
         counts = [_format_count(self.count(level), level) for level in LEVELS]
-        title = f"Lint of {self.name or 'data'}: {', '.join(counts)}"
+        title = visible(f"Lint of {self.name or 'data'}: {', '.join(counts)}")
         parts = _table(
             ("part", "rows", "queries", "features", "rows a query", "labels"),
             [
@@ -128,7 +130,7 @@ class LintReport:
                     )
                 )
         findings = _table(("", "where", "found", "", "such as"), lines, right=(2,))
-        more = "\n".join(
+        more = join_lines(
             f"{what}: {count - LIKE_FINDINGS} more, see to_dict()"
             for what, count in seen.items()
             if count > LIKE_FINDINGS
@@ -147,7 +149,7 @@ def _table(header: Sequence[str], rows: list[tuple[str, ...]], right: Sequence[i
         return ""
     lines = [tuple(header), *rows]
     widths = [max(len(line[j]) for line in lines) for j in range(len(header))]
-    return "\n".join(
+    return join_lines(
         "  ".join(
             cell.rjust(width) if j in right else cell.ljust(width)
             for j, (cell, width) in enumerate(zip(line, widths, strict=True))

@@ -7,13 +7,14 @@ the first one.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,21 +24,21 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import DTypeLike
 
+from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import check_unique
 from rankwise.checks.row_errors import RowError
 from rankwise.checks.text_kinds import SAMPLE_ROWS, kind_of_text
-from rankwise.datasets.readers.delimited_errors import (
-    check_exact_cells,
-    check_infinite,
-    find_line,
-    name_file_in_errors,
-)
 from rankwise.datasets.readers.file_columns import FileColumns
+from rankwise.datasets.readers.letor_errors import INFINITE
 from rankwise.datasets.readers.quotes import (
     ENCLOSED,
-    check_marks,
+    LongRecord,
+    Records,
+    check_lines,
     check_not_enclosed,
+    find_records,
     names_are_quoted,
+    split_names,
 )
 from rankwise.datasets.readers.side_names import (
     SIZES,
@@ -75,9 +76,82 @@ _FLAG = "^(true|false|True|False|TRUE|FALSE)$"
 _DECIMAL_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
 # Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+# Messages of pyarrow's parser, which counts rows from 1, with the header.
+_RAGGED = re.compile(r"(?s)Row #(\d+): Expected (\d+) columns, got (\d+): (.*)")
+_NO_TEXT = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): ")
+_BAD_CELL = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): .*invalid value ('.*')$")
 
 # Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
+
+
+@contextmanager
+def name_file_in_errors(
+    path: Path,
+    names: Sequence[str] = (),
+    line_of: Callable[[int], int | None] | None = None,
+    hint: Callable[[], str] = str,
+) -> Iterator[None]:
+    """Make errors inside the block name the file, and the line or the column.
+
+    ``names`` are those of the columns that are read. ``line_of`` returns the line of a row (counted
+    from 0, without the header), None if it is unknown; ``hint`` what to do about a row of another
+    width.
+    """
+
+    def place(row: int) -> str:
+        line = None if line_of is None else line_of(row)
+        return f"{path}: row {row}" if line is None else f"{path}, line {line}"
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        message = str(error)
+        if "Expected" in message and '"' in message and ".csv" not in path.suffixes:
+            raise ValueError(
+                f"{path}: {error}. Without quotation marks around the names in its first line, a "
+                "TSV file cannot hold tabs and line ends in its fields. Write such a table as CSV "
+                "or Parquet."
+            ) from None
+        if "UTF8" in message and (cell := _NO_TEXT.search(message)):
+            column, row = map(int, cell.groups())
+            name = repr(names[column]) if column < len(names) else f"number {column}"
+            raise ValueError(
+                f"{place(row - 2)}: column {name} is not UTF-8 text. Convert the file to UTF-8."
+            ) from None
+        if "UTF8" in message:
+            raise ValueError(
+                f"{path}: {error}. Text must be encoded in UTF-8. Convert the file."
+            ) from None
+        if ragged := _RAGGED.search(message):
+            row, wanted, got, text = ragged.groups()
+            raise ValueError(
+                f"{place(int(row) - 2)}: expected {wanted} columns, got {got}: {text:.60}.{hint()}"
+            ) from None
+        if cell := _BAD_CELL.search(message):
+            column, row, value = cell.groups()
+            name = repr(names[int(column)]) if int(column) < len(names) else f"number {column}"
+            raise ValueError(
+                f"{place(int(row) - 2)}: column {name} has {value}, which is not a number. Leave "
+                "cells without a value empty, or choose the columns of numbers by "
+                f"{setting('features')}."
+            ) from None
+        if "straddl" in message:
+            message = f"a row has more than {_LARGEST_BLOCK:,} bytes. Shorten its text"
+        else:
+            message = f"{message}. The first line must name the columns"
+        raise ValueError(f"{path}: {message}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path}: the names of the columns are not UTF-8 text. Convert the file to UTF-8."
+        ) from None
+    except RowError as error:
+        if line_of is None or line_of(error.row) is None:
+            raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{place(error.row)}: {error.without_row()}") from None
+    except ValueError as error:
+        said = str(error)
+        raise ValueError(f"{path}{', ' if said.startswith('line ') else ': '}{said}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,22 +187,45 @@ class DelimitedFile:
 
     def line_of(self, row: int) -> int | None:
         """Line at which a row begins; None if there is no such row, as in a damaged file."""
-        line = find_line(self.file, row + 1, self.delimiter, self.quote_char)
-        return None if line is None else line + self.first_line_number - 1
+        return next(islice(self.record_lines(), row + 1, None), None)
+
+    def record_lines(self) -> Iterator[int]:
+        """Yield the line at which each record begins; the first one is the header."""
+        long, record, at = iter(self.records.long), None, self.file.start
+        for number, line in enumerate(_lines(self.file), start=self.first_line_number):
+            while record is None or record.stop < at:
+                record = next(long, LongRecord(self.file.stop, self.file.stop, None))
+            if at == record.start:
+                yield number
+            elif at < record.start:  # the parser ends lines at carriage returns, too
+                yield from repeat(number, sum(map(bool, line.split(b"\r"))))
+            at += len(line) + 1
 
     def name_in_errors(self, names: Sequence[str] = ()) -> AbstractContextManager[None]:
         """Make errors inside the block name the file, and the lines of rows."""
-        return name_file_in_errors(self.path, names, self.line_of)
+        return name_file_in_errors(self.path, names, self.line_of, self._hint)
+
+    def _hint(self) -> str:
+        """What to do about a row of another width, if carriage returns end rows."""
+        ends = self.text.count(b"\r\n")
+        if b"\n" not in self.text or self.text.count(b"\r") == ends:
+            return ""
+        return (
+            " Carriage returns within lines end rows. Enclose fields that have them in quotation "
+            "marks, or write spaces instead."
+        )
 
     @cached_property
+    def records(self) -> Records:
+        """Records of several lines, see :func:`find_records`."""
+        return find_records(self.file, self.delimiter, bool(self.quote_char))
+
+    @property
     def _parse_options(self) -> Any:
         from pyarrow import csv
 
-        file, step = self.file, _BLOCK_BYTES
-        parts = (file.read(at, at + step) for at in range(file.start, file.stop, step))
-        several_lines = bool(self.quote_char) and any(b'"' in part for part in parts)  # slower
         signs = {"delimiter": self.delimiter, "quote_char": self.quote_char}
-        return csv.ParseOptions(**signs, newlines_in_values=several_lines)
+        return csv.ParseOptions(**signs, newlines_in_values=bool(self.records.long))  # slower
 
     def _unquote(self, table: Any) -> Any:
         """Text of fields that were quoted because they hold marks, as pandas writes TSV."""
@@ -136,9 +233,10 @@ class DelimitedFile:
             return table
         columns = []
         for column in table.columns:
-            if column.type == pa.string():
+            if column.type in (pa.string(), pa.binary()):
                 enclosed = pc.match_substring_regex(column, ENCLOSED)
-                inner = pc.replace_substring(pc.utf8_slice_codeunits(column, 1, -1), '""', '"')
+                inner = pc.replace_substring_regex(column, '^"|"$', "")
+                inner = pc.replace_substring(inner, '""', '"')
                 column = pc.if_else(enclosed, inner, column)
             columns.append(column)
         return type(table).from_arrays(columns, names=table.schema.names)
@@ -153,8 +251,6 @@ class DelimitedFile:
             raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
         if reason := find_inner_mark(text):
             raise ValueError(reason)
-        if self.quote_char:
-            check_marks(text, self.delimiter, len(self.header()))
         return text if b"\n" in text else text + b"\n"  # a header alone needs its end
 
     def first_line(self) -> bytes:
@@ -168,20 +264,22 @@ class DelimitedFile:
             start = stop
         return b""
 
-    def header(self) -> list[str]:
-        """Names of the columns."""
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of all columns, some of which may be empty."""
         line = self.first_line()
+        if not line:
+            raise ValueError("the file is empty. Its first line must name the columns.")
         if line.startswith(b"PAR1"):
             raise ValueError(
                 "it is a Parquet table, not text. Give it a name that ends in .parquet"
             )
         check_named_columns(self.path, line)
-        with_end = line.rstrip(b"\n") + b"\n" if line else line  # without, Arrow sees no columns
-        names = self._read(with_end, None, False).column_names
-        check_unique([name for name in names if name])  # columns without a name are left out
-        if self.quote_char:
-            head = self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
-            check_marks(head, self.delimiter, len(names))
+        for record in self.records.long[:1]:
+            if not self.file.read(self.file.start, record.start).strip(b"\r\n"):
+                line = self.file.read(record.start, record.stop)
+        names = split_names(line, self.delimiter, self.quote_char)
+        check_lines(self.file, self.records, self.delimiter, len(names))
         others = [sign for sign in _OTHERS if len(names) == 1 and sign in names[0]]
         if others:
             raise ValueError(
@@ -190,14 +288,23 @@ class DelimitedFile:
             )
         return names
 
+    def header(self) -> list[str]:
+        """Names of the columns, which differ, but for those without a name."""
+        check_unique([name for name in self.names if name])  # columns without one are left out
+        return self.names
+
     def table(self, types: dict[str, Any]) -> pa.Table:
         """Read columns with the given types."""
         try:
-            table = self._read(self.text, types, True)
+            table = self._read(types, True)
         except pa.ArrowInvalid:
-            # With one thread, the message names the row; one block has room for a row of any size.
-            table = self._read(self.text, types, False, min(len(self.text), _LARGEST_BLOCK))
+            table = self._read(types, False)  # with one thread, the message names the row
         return self._unquote(table)
+
+    def cells(self) -> pa.Table:
+        """Read all columns as bytes; their names are their numbers."""
+        keys = [str(number) for number in range(len(self.names))]
+        return self._unquote(self._read(dict.fromkeys(keys, pa.binary()), False, names=keys))
 
     def batches(self, types: dict[str, Any]) -> Iterator[Any]:
         """Read columns with the given types, in batches of rows."""
@@ -229,7 +336,7 @@ class DelimitedFile:
             source = pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
         return csv.open_csv(
             source,
-            csv.ReadOptions(use_threads=threads, block_size=_BLOCK_BYTES),
+            csv.ReadOptions(use_threads=threads, block_size=self._block_bytes(_BLOCK_BYTES)),
             self._parse_options,
             csv.ConvertOptions(
                 column_types=types, include_columns=list(types), strings_can_be_null=with_nulls
@@ -237,19 +344,26 @@ class DelimitedFile:
         )
 
     def _read(
-        self, data: bytes, types: dict[str, Any] | None, threads: bool, block_size: int = 1 << 20
+        self, types: dict[str, Any], threads: bool, names: Sequence[str] | None = None
     ) -> pa.Table:
+        """Read columns of the whole text; ``names`` replace those in the file."""
         from pyarrow import csv
 
-        convert = None
-        if types is not None:
-            convert = csv.ConvertOptions(column_types=types, include_columns=list(types))
         return csv.read_csv(
-            pa.BufferReader(data),
-            read_options=csv.ReadOptions(use_threads=threads, block_size=block_size),
-            parse_options=self._parse_options,
-            convert_options=convert,
+            pa.BufferReader(self.text),
+            csv.ReadOptions(
+                use_threads=threads,
+                block_size=self._block_bytes(1 << 20),
+                column_names=names,
+                skip_rows_after_names=0 if names is None else 1,
+            ),
+            self._parse_options,
+            csv.ConvertOptions(column_types=types, include_columns=list(types)),
         )
+
+    def _block_bytes(self, usual: int) -> int:
+        """Size of the parser's blocks, which must have room for any row."""
+        return min(max(usual, self.records.most_bytes), _LARGEST_BLOCK)
 
 
 def read_delimited(
@@ -301,6 +415,42 @@ def read_delimited(
     except ValueError as error:
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         raise ValueError(f"{files[0].path}{more}: {error}") from None
+
+
+def check_infinite(file: DelimitedFile, table: pa.Table) -> None:
+    """Raise if a finite number in the file is too large for float64."""
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if kind != pa.float64():
+            continue
+        infinite = pc.is_inf(table[name]).fill_null(False)
+        if not pc.any(infinite).as_py():
+            continue
+        cells = file.table({name: pa.string()})[name]
+        for row in np.flatnonzero(infinite.to_numpy()).tolist():
+            if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
+                raise RowError(
+                    f"column {name!r} has {cells[row].as_py()!r}",
+                    row,
+                    ", too large for float64. Write inf if infinity is meant.",
+                )
+
+
+def check_exact_cells(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
+    """Raise if float64 changed a whole number of scores, labels or weights."""
+    named = [("scores", name) for name in columns.score_columns]
+    named += [("label", columns.label), ("sample_weight", columns.sample_weight)]
+    for what, name in named:
+        if name is None or table.schema.field(name).type != pa.float64():
+            continue
+        values = table[name].to_numpy()
+        rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
+        if len(rows):
+            cells = file.table({name: pa.string()})[name].take(pa.array(rows)).to_pylist()
+
+            def where(at: int, rows: Any = rows) -> str:
+                return f"line {file.line_of(int(rows[at]))}"
+
+            exact_float64(cells, f"{what} in column {name!r}", where)
 
 
 def _may_be_damaged(column: Any) -> bool:
@@ -506,3 +656,13 @@ def _check_ids(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
         ids = table[name]
         if len(ids) and ids[0].as_py().startswith('"'):
             check_not_enclosed(file.path, name, [value.encode() for value in ids.to_pylist()])
+
+
+def _lines(file: TextFile) -> Iterator[bytes]:
+    """Lines without their ends; a file on disk is read in blocks."""
+    rest = b""
+    for start in range(file.start, file.stop, _BLOCK_BYTES):
+        *lines, rest = (rest + file.read(start, min(start + _BLOCK_BYTES, file.stop))).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest

@@ -19,7 +19,6 @@ begins with ``#`` is a line like any other, since ids may begin so.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from pathlib import Path
 
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES, GRADE_NAMES
 from rankwise.datasets.readers.letor_errors import NUMBER
+from rankwise.datasets.readers.quotes import split_names
 from rankwise.datasets.readers.textfiles import (
     PathLike,
     TextFile,
@@ -135,10 +135,7 @@ def _header(path: Path, line: bytes) -> FileFormat | None:
         if separator is None:
             names = [word.decode() for word in line.split()]
         else:
-            try:
-                names = next(csv.reader([text], delimiter=separator))
-            except csv.Error:  # a carriage return inside, or a field beyond the limit of csv
-                continue
+            names = split_names(line, separator)
         known = {name.lower() for name in names} & _NAMES
         stripped = {name.strip().lower() for name in names} & _NAMES
         if len(stripped) > max(len(known), 1) and separator is not None:

@@ -16,6 +16,7 @@ from rankwise.datasets.column_names import (
     GRADE_NAMES,
     SCORE_NAMES,
 )
+from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.file_formats import (
     QRELS_FIELDS,
     RUN_FIELDS,
@@ -35,7 +36,7 @@ from rankwise.datasets.readers.side_names import SIZES, side_file
 from rankwise.datasets.readers.sidefiles import read_grouped
 from rankwise.datasets.readers.svmlight import read_letor
 from rankwise.datasets.readers.tables import read_parquet
-from rankwise.datasets.readers.text_columns import TextColumns, read_columns
+from rankwise.datasets.readers.text_columns import TextColumns, read_cells, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import (
@@ -245,7 +246,10 @@ def _table(
         places = [names.index(name) for name in chosen]
     except ValueError as error:
         raise ValueError(f"{file.path}, line 1: {error}") from None
-    columns = read_columns(file, names, found.separator, header=True)
+    if found.separator is None:
+        columns = read_columns(file, names, header=True)
+    else:
+        columns = read_cells(DelimitedFile(file.path, found.separator, file))
     if not columns.columns[0]:
         raise ValueError(f"{file.path} has a header line, but no rows.")
     return columns, places

@@ -49,9 +49,10 @@ def find_column(columns: Sequence[str], names: Sequence[str], what: str) -> str:
         if found:
             return found[0]
     is_judged = names == SCORE_NAMES and {column.lower() for column in columns} & {*LABEL_NAMES}
+    listed = ", ".join(f"{column!r:.60}" for column in columns[:30])
     raise ValueError(
         f"there must be a column of the {what}, named {' or '.join(map(repr, names))}, got "
-        f"{', '.join(map(repr, columns))}. {SWAPPED if is_judged else 'Rename one.'}"
+        f"{listed}. {SWAPPED if is_judged else 'Rename one.'}"
     )
 
 

@@ -20,8 +20,12 @@ from numpy.typing import DTypeLike
 
 from rankwise.checks.text_kinds import SAMPLE_ROWS
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile, read_delimited
-from rankwise.datasets.readers.delimited_errors import name_file_in_errors
+from rankwise.datasets.readers.delimited import (
+    DELIMITERS,
+    DelimitedFile,
+    name_file_in_errors,
+    read_delimited,
+)
 from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
 from rankwise.datasets.readers.side_names import name_sizes_in_errors, warn_of_unread
 from rankwise.datasets.readers.textfiles import (

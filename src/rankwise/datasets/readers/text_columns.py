@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import math
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import token_changes
 from rankwise.checks.row_errors import RowError
-from rankwise.datasets.readers.quotes import check_not_enclosed, names_are_quoted, unquote
+from rankwise.datasets.readers.delimited import DelimitedFile
+from rankwise.datasets.readers.quotes import check_not_enclosed, unquote
 from rankwise.datasets.readers.textfiles import TextFile, find_inner_mark
 from rankwise.runtime.column_values import text_array
 from rankwise.runtime.output import open_to_write
@@ -39,10 +39,11 @@ class TextColumns:
 
     def texts(self, field: int) -> NDArray[Any]:
         """Column of ids as strings (UTF-8); none may be empty."""
-        if b"" in self.columns[field]:
+        tokens = self.columns[field]
+        if b"" in tokens:
             self._fail(field, _filled, "is not an id. Ids must not be missing")
         try:
-            return text_array([token.decode() for token in self.columns[field]])
+            return text_array([token.decode() for token in tokens])
         except UnicodeDecodeError:
             self._fail(field, bytes.decode, "is not UTF-8 text")
 
@@ -98,9 +99,8 @@ def read_columns(
     file : TextFile
     fields : sequence of str
         Names of the fields, for messages.
-    separator : str, optional
-        Character between fields; a comma and other marks may stand in quotes, tabs only if the
-        header is quoted. None: any amount of ASCII white space. LF and CRLF end lines.
+    separator : "\t", optional
+        None: any amount of ASCII white space. LF and CRLF end lines.
     header : bool
         Whether to skip the first line.
     skip_blank : bool
@@ -119,11 +119,8 @@ def read_columns(
         raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
     if reason := find_inner_mark(text):
         raise ValueError(f"{path}, {reason}")
-    is_quoted = header and separator == "\t" and names_are_quoted(text.partition(b"\n")[0])
-    if separator not in (None, "\t") or is_quoted:
-        rows, numbers = read_quoted_rows(path, text, separator)
-        line_of: Callable[[int], int] = numbers.__getitem__
-    elif separator is None:
+    line_of: Callable[[int], int]
+    if separator is None:
         # Line by line: a list of blank lines would take many times their text.
         rows = [row for row in map(bytes.split, io.BytesIO(text)) if row or not skip_blank]
         line_of = _LineNumbers(text) if skip_blank else _next
@@ -144,7 +141,7 @@ def read_columns(
             )
     rows = rows[first:]
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
-    if separator == "\t" and not is_quoted:
+    if separator == "\t":
         for name, column in zip(fields, columns, strict=True):
             check_not_enclosed(path, name, column)
     return TextColumns(path, columns, lambda row: line_of(row + first))
@@ -175,33 +172,36 @@ class _LineNumbers:
         return next(itertools.islice(filled, row, None))
 
 
-def read_quoted_rows(
-    path: Path, text: bytes, separator: Any
-) -> tuple[list[list[bytes]], list[int]]:
-    """Rows of text whose fields may stand in quotes, and the line at which each ends.
+def read_cells(file: DelimitedFile) -> TextColumns:
+    """Read all columns of a table with a header line.
 
     Raises
     ------
     ValueError
-        If the text is not UTF-8, or a quotation mark is out of place.
+        If a row has another number of fields, or the text is damaged; the message names file, line
+        and reason.
     """
-    try:
-        lines = io.StringIO(text.decode(), newline="\n")  # only LF ends a line
-    except UnicodeDecodeError as error:
-        number = text.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {number}: not UTF-8 text.") from None
-    reader = csv.reader(
-        (line.replace("\r\n", "\n") for line in lines), delimiter=separator, strict=True
-    )
-    rows, numbers = [], []
-    try:
-        for row in reader:
-            if row and row != [""]:
-                rows.append([cell.encode() for cell in row])
-                numbers.append(reader.line_num)
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: {error}.") from None
-    return rows, numbers
+    with file.name_in_errors():
+        names = file.names
+    with file.name_in_errors(names):
+        columns = _Columns(file.cells())
+    if not file.quote_char:
+        for name, column in zip(names, columns, strict=True):
+            check_not_enclosed(file.path, name, column)
+    return TextColumns(file.path, columns, lambda row: file.line_of(row) or 0)
+
+
+class _Columns(Sequence[Sequence[bytes]]):
+    """Columns of a table of Arrow as lists, made only of those that are read."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return self._table.num_columns
+
+    def __getitem__(self, field: Any) -> Any:
+        return self._table.column(field).to_pylist()
 
 
 def write_columns(path: str | Path, columns: Sequence[pa.Array | str]) -> None:

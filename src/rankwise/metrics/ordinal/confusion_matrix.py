@@ -13,6 +13,7 @@ from rankwise.checks.rows import check_weight
 from rankwise.metrics.conventions import check_choice
 from rankwise.metrics.ordinal.kappa import WEIGHTS
 from rankwise.runtime.column_values import convert_to_values
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array
 
 
@@ -104,7 +105,7 @@ class Confusion:
             "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
             for line in table
         )
-        return "\n".join([head, *(f"  {line}" for line in lines)])
+        return join_lines([head, *(f"  {line}" for line in lines)])
 
 
 def confusion(

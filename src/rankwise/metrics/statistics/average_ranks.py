@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2, f, rankdata, studentized_range
 
+from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -59,7 +60,12 @@ class AverageRanks:
     def __str__(self) -> str:
         width = max(map(len, self.names))
         lines = [f"{n:<{width}}  {r:.3f}" for n, r in zip(self.names, self.ranks, strict=True)]
-        return "\n".join(
+        if self.n_blocks == 2:
+            lines.append(
+                "Two blocks: the p-values are approximate; with tied values F's is below .05 in "
+                ".11 of samples without a difference."
+            )
+        return join_lines(
             [
                 *lines,
                 f"Friedman chi2 {self.chi2:.2f}, p {self.chi2_p:.3g}; "

@@ -18,6 +18,7 @@ from rankwise.metrics.two_judges import (
     estimate_mean,
     show_estimates,
 )
+from rankwise.runtime.shown_text import join_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class MachineJudged:
             lines += show_estimates({**by_system, **pairs})
         if self.n_left_out:
             lines.append(f"{self.n_left_out} queries that the machine did not judge do not count.")
-        return "\n".join(lines)
+        return join_lines(lines)
 
 
 def evaluate_with_judge(

@@ -106,10 +106,10 @@ def difference_bounds(
     Notes
     -----
     No completion leads outside the bounds. They are attained if no query has more than ten
-    unjudged documents; with more of them for DCG, P, RBP, nDCG and R. For other measures (AP, RR, ERR), each system gets the completion
-    that is best or worst for itself, so that the bounds may lie further out. Whole long lists
-    (more than about 20 million rows times unjudged documents) have the bounds of the measure
-    itself. Queries are independent, so their bounds add up.
+    unjudged documents; with more of them for DCG, P, RBP, nDCG and R. For other measures (AP, RR,
+    ERR), each system gets the completion that is best or worst for itself, so that the bounds may
+    lie further out. Whole long lists (more than about 20 million rows times unjudged documents)
+    have the bounds of the measure itself. Queries are independent, so their bounds add up.
 
     ``certainty`` supposes that documents are relevant independently, given the share of their
     query, and that a judgement moves the difference by a fixed amount. ``python -m

@@ -27,7 +27,7 @@ OK, FAILED, USAGE, REGRESSED = 0, 1, 2, 3
 INTERRUPTED, TERMINATED = 130, 143
 DEBUG_FLAG = "--debug"
 # Warnings shown as notes, because they report what was done rather than a problem.
-_NOTES = ("IgnoredColumnsWarning",)
+_NOTES = ("IgnoredColumnsWarning", "MissingWordsWarning")
 _OF_PYDANTIC = ": Value error, "  # added by pydantic, after typer's own "Invalid value"
 
 

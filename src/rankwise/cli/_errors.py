@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from rankwise.runtime.shown_text import visible
+from rankwise.runtime.shown_text import escape_hidden
 from rankwise.runtime.vocabulary import LISTS, settings_written
 
 OK, FAILED, USAGE, REGRESSED = 0, 1, 2, 3
@@ -90,12 +90,12 @@ class OneLineGroup(TyperGroup):
 
 def say(line: str) -> None:
     """Print one line on stderr."""
-    typer.echo(visible(line), err=True)
+    typer.echo(escape_hidden(line), err=True)
 
 
 def echo(text: str) -> None:
     """Print lines on stdout; names in them cannot control the terminal."""
-    typer.echo(visible(text, keep="\n\t"))
+    typer.echo(escape_hidden(text, keep="\n\t"))
 
 
 @contextmanager

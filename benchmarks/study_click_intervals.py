@@ -37,7 +37,7 @@ def record(rng: np.random.Generator, n_pairs: int, n: float) -> tuple[ClickLog, 
     return ClickLog.from_columns(pair % 30, pair, place, click), rate
 
 
-def study_pairs(n_simulations: int = 300, n_pairs: int = 300) -> None:
+def study_pairs(n_simulations: int = 100, n_pairs: int = 300) -> None:
     """Print coverage by the impressions of a pair."""
     print(f"{n_pairs} pairs, {n_simulations} simulations a line")
     print("impressions  ips   (few)     harvest (few)   pbm    examination by em   logs")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.interval_errors.cell import Cell, Outcome
+from benchmarks.interval_errors.generators import one_unit_in_ten
 from rankwise.clicks import ClickLog, ClickModel, interleaving_test, judgements, off_policy
 from rankwise.clicks.simulation import EXAMINATION
 
@@ -64,11 +65,11 @@ def _truth(log: ClickLog, rate: np.ndarray, method: str) -> np.ndarray:
 
 
 def _judge(
-    rng: np.random.Generator, method: str, kind: str, per_pair: float, shrinkage: Any
+    rng: np.random.Generator, method: str, kind: str, per_pair: float, shrinkage: Any, known: bool
 ) -> Outcome | None:
-    """Share of the intervals of pairs that miss."""
+    """Share of the intervals of pairs that miss; ``known``: with the examination of the users."""
     log, rate = _good_logger(rng, kind, per_pair, "sdbn" if method == "sdbn" else "pbm")
-    given = {"propensities": G} if method in ("harvest", "ips") else {}
+    given = {"propensities": G} if known else {}
     try:
         judged = judgements(log, method, shrinkage=shrinkage, **given)  # type: ignore[arg-type]
     except ValueError:
@@ -152,6 +153,19 @@ def _interleaved(rng: np.random.Generator, users: str, what: str) -> Outcome | N
     return Outcome(float(wrong[what]), named=bool(found.notes))
 
 
+def _lead(rng: np.random.Generator, training_noise: float) -> Outcome:
+    """Two learners that are alike, over five splits of the same skewed queries."""
+    from benchmarks.study_click_learning import SEEDS, TRAIN_SHARE, summarise_lead
+
+    gain = one_unit_in_ten(rng, 251)
+    n_test = round((1 - TRAIN_SHARE) * len(gain))
+    lead = [
+        gain[rng.permutation(len(gain))[:n_test]].mean() + training_noise * rng.standard_normal()
+        for _ in range(SEEDS)
+    ]
+    return Outcome(float(summarise_lead(np.array(lead))[2] <= 0.05))
+
+
 def _drop_warnings(draw: Any) -> Any:
     def quiet(rng: np.random.Generator, **options: Any) -> Outcome | None:
         with warnings.catch_warnings():
@@ -161,25 +175,29 @@ def _drop_warnings(draw: Any) -> Any:
     return quiet
 
 
-_METHODS = (
-    ("ctr", None), ("ctr", "fit"), ("coec", None), ("harvest", None), ("ips", None), ("pbm", None),
-    ("sdbn", None),
-)  # fmt: skip
+_METHODS = {
+    "ctr": ("ctr", None, False), "ctr, shrunk": ("ctr", "fit", False),
+    "coec": ("coec", None, False), "harvest": ("harvest", None, False),
+    "harvest, known looks": ("harvest", None, True), "ips": ("ips", None, False),
+    "ips, known looks": ("ips", None, True), "pbm": ("pbm", None, False),
+    "sdbn": ("sdbn", None, False),
+}  # fmt: skip
 # A draw judges hundreds of pairs: few draws tell their mean share of misses.
 CELLS = [
     Cell(
-        f"judgements {method}{', shrunk' if shrinkage else ''}",
+        f"judgements {name}",
         f"good logger, {kind} rates, {per_pair} a pair",
         0.05,
         partial(
-            _drop_warnings(_judge), method=method, kind=kind, per_pair=per_pair, shrinkage=shrinkage
+            _drop_warnings(_judge),
+            method=method, kind=kind, per_pair=per_pair, shrinkage=shrinkage, known=known,
         ),
         draws=100,
     )
-    for method, shrinkage in _METHODS
+    for name, (method, shrinkage, known) in _METHODS.items()
     for kind in ("skewed", "graded")
     for per_pair in (1.7, 4.9, 22)
-]
+]  # fmt: skip
 CELLS += [
     Cell(
         f"off_policy {estimator}",
@@ -202,4 +220,9 @@ CELLS += [
          partial(_interleaved, users=users, what=what))
     for what in ("p_value", "interval", "interval at any time")
     for users in ("many users", "few users", "one user in three lists", "rare clicks")
+]  # fmt: skip
+CELLS += [
+    Cell("lead of click learning, p", f"alike, skewed queries, training noise {noise}", 0.05,
+         partial(_lead, training_noise=noise))
+    for noise in (0.0, 0.03)
 ]  # fmt: skip

@@ -2,7 +2,9 @@
 
 A model file is a zip archive in the format of skops [1]_ with an additional entry,
 ``rankwise.json``. This entry lists the estimator, its parameters and features, library versions and
-the fingerprint of the training data. :func:`describe` reads it without creating any object.
+the fingerprint of the training data. :func:`describe` reads it without creating any object. Classes
+of this library are named ``rankwise.NAME`` (format 2), so files do not depend on the module in
+which a class is defined; files of format 1, which name modules, load as well.
 
 ``load`` creates only allow-listed types: the estimators of the registry, the result types listed
 here, and the types that skops trusts (scikit-learn's estimators, NumPy and SciPy arrays). The file
@@ -43,9 +45,13 @@ from rankwise._version import __version__
 from rankwise.runtime.output import check_folder, write_file
 from rankwise.structure.archives import (
     CHANGED,
+    SCHEMA,
     ModelFileError,
     check_array_files,
     check_loaders,
+    replace_schema,
+    use_modules,
+    use_stable_names,
 )
 from rankwise.structure.model_check import check_model
 from rankwise.structure.reader import read_plain
@@ -54,7 +60,7 @@ from rankwise.structure.rules import StructureError
 if TYPE_CHECKING:
     from rankwise.datasets import RowSummary
 
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 2**33
 HEADER = "rankwise.json"
 RESULT_TYPES = (
@@ -120,6 +126,11 @@ TRUSTED_TYPES = (
 )
 
 _TRUSTED = frozenset(TRUSTED_TYPES)
+_MODULES = {
+    name: module
+    for module, _, name in (path.rpartition(".") for path in TRUSTED_TYPES)
+    if module.startswith("rankwise.")
+}
 # Where scorers, splits and distributions of searches come from. Fitted estimators of scikit-learn,
 # such as forests, are saved: load takes their types in `trusted`.
 _OF_SEARCHES = ("builtins", "numpy", "scipy", "sklearn.metrics", "sklearn.model_selection")
@@ -205,14 +216,15 @@ def dump_bytes(estimator: BaseEstimator, rows: dict[str, Any] | None = None) -> 
             f"{error}. The model is not saved, because load would reject it. Fit it again."
         ) from error
     try:
-        buffer = io.BytesIO(skops.io.dumps(estimator, compression=ZIP_STORED))
+        data = skops.io.dumps(estimator, compression=ZIP_STORED)
     except UnsupportedTypeException as error:
         raise TypeError(f"{type(estimator).__name__} cannot be saved: {error}") from error
-    _check_types(estimator, buffer.getvalue())
-    buffer.seek(0, io.SEEK_END)
-    with ZipFile(buffer, "a", ZIP_STORED) as archive:
-        archive.writestr(HEADER, json.dumps(_header(estimator, rows), indent=1))
-    return buffer.getvalue()
+    _check_types(estimator, data)
+    with ZipFile(io.BytesIO(data)) as archive:
+        schema = json.loads(archive.read(SCHEMA))
+    use_stable_names(schema, _MODULES)
+    header = json.dumps(_header(estimator, rows), indent=1)
+    return replace_schema(data, schema, (HEADER, header))
 
 
 def load(
@@ -268,12 +280,14 @@ def load_bytes(
     _read_header(data, path)
     try:
         with ZipFile(io.BytesIO(data)) as archive:
-            schema = json.loads(archive.read("schema.json"))
+            schema = json.loads(archive.read(SCHEMA))
             check_loaders(schema, path)
             check_array_files(archive, schema, path, max_bytes)
+            has_other_names = use_modules(schema, _MODULES)
             estimator = read_plain(archive, schema, _TRUSTED)
         if estimator is None:  # the file holds entries that only skops reads
-            estimator = _read_with_skops(path, data, names)
+            current = replace_schema(data, schema) if has_other_names else data
+            estimator = _read_with_skops(path, current, names)
         if isinstance(estimator, BaseEstimator):
             check_model(estimator)
     except StructureError as error:
@@ -346,7 +360,7 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
             "python": platform.python_version(),
             **{package: version(package) for package in _PACKAGES},
         },
-        "estimator": f"{type(estimator).__module__}.{type(estimator).__qualname__}",
+        "estimator": _stable_name(type(estimator)),
         "params": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
         "n_features": _plain(first("n_features_in_")),
         "feature_names": None if names is None else [str(name) for name in names],
@@ -354,6 +368,11 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
         "fingerprint": first("fit_fingerprint_"),
         **({} if rows is None else {"rows": rows}),
     }
+
+
+def _stable_name(cls: type) -> str:
+    is_ours = _MODULES.get(cls.__name__) == cls.__module__
+    return f"{'rankwise' if is_ours else cls.__module__}.{cls.__qualname__}"
 
 
 def _plain(value: Any) -> Any:
@@ -450,10 +469,10 @@ def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
                 raise ModelFileError(f"{path} is packed in a form that rankwise.save never uses.")
             if len({entry.filename for entry in entries}) < len(entries):
                 raise ModelFileError(f"{path} contains an entry twice. {CHANGED}")
-            if not {HEADER, "schema.json"} <= set(archive.namelist()):
+            if not {HEADER, SCHEMA} <= set(archive.namelist()):
                 raise ModelFileError(
                     f"{path} is a zip archive but not a model file: it lacks {HEADER} or "
-                    "schema.json. Save the model with rankwise.save."
+                    f"{SCHEMA}. Save the model with rankwise.save."
                 )
             header = json.loads(archive.read(HEADER))
             written = str(header["rankwise"])

@@ -410,3 +410,35 @@ def test_tables_of_the_ubm_are_bounded():
     )
     with pytest.raises(ValueError, match="3000 places, more than 500"):
         ClickModel("ubm").fit(log)
+
+
+@pytest.mark.parametrize("model", ["ctr", "pbm", "ubm"])
+def test_pairs_of_weight_0_move_no_other(model):
+    log = small_log(10)
+    columns = [
+        np.r_[ids.names[ids.codes], ["new"]] for ids in (log.query, log.document, log.session)
+    ]
+    more = ClickLog.from_columns(
+        columns[0], columns[1], np.r_[log.place, 1], np.r_[log.click, True], session=columns[2],
+        weight=np.r_[np.ones(len(log)), 0.0],
+    )  # fmt: skip
+    a, b = ClickModel(model).fit(log), ClickModel(model).fit(more)
+    np.testing.assert_allclose(b.predict_proba(log), a.predict_proba(log), rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["ctr", "pbm"])
+@pytest.mark.parametrize("rate", [0.02, 0.5])
+def test_the_prior_is_that_of_the_pairs(model, rate):
+    """Pairs without clicks move to the mean of the log, whatever that is."""
+    rng = np.random.default_rng(0)
+    pair = np.repeat(np.arange(3000), 2)
+    appeal = rng.beta(4 * rate, 4 * (1 - rate), size=3000)
+    click = rng.random(6000) < appeal[pair]
+    log = ClickLog.from_columns(pair % 50, pair, np.tile([1, 2], 3000), click)
+    fitted = ClickModel(model).fit(log)
+    np.testing.assert_allclose(fitted.attractiveness_.mean(), rate, rtol=0.25)
+    never = np.bincount(log.pairs.code, log.click) == 0
+    expected = 4 * rate / 6  # posterior mean after two impressions
+    np.testing.assert_allclose(fitted.attractiveness_[never], expected, rtol=0.4)
+    given = ClickModel(model, prior=(1.0, 2.0)).fit(log)
+    assert given.attractiveness_[never].min() > 0.2

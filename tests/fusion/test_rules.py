@@ -87,6 +87,17 @@ def test_normalised_scores(method):
     assert_same(as_mapping(run), by_hand(systems, FORMULAS["sum"], SCALES[method], [1.0] * 4))
 
 
+@pytest.mark.parametrize("method", ["none", "min-max", "rank"])
+@pytest.mark.parametrize("rule", RULES)
+def test_a_query_is_fused_as_if_it_were_alone(rule, method):
+    """Every score, not the order alone: positions are counted within the query."""
+    systems = random_lists(3, n_queries=4)
+    whole = as_mapping(fuse(systems, rule, normalization=method))
+    for query in systems["s0"]:
+        alone = {name: {query: lists[query]} for name, lists in systems.items()}
+        assert_same(as_mapping(fuse(alone, rule, normalization=method)), {query: whole[query]})
+
+
 def test_borda_by_hand():
     systems = {
         "a": {"q": {"x": 3.0, "y": 2.0, "z": 1.0}},

@@ -175,8 +175,8 @@ def test_rows(preset, dtype):
         (({"q": {"d": 1.0}},), TypeError, "a run needs judgements"),
         (([1, 0],), TypeError, "scores are missing"),
         (({"q": {"d": 1.0}}, {"p": {"d": 1}}, "AP"), ValueError, "have no document of a query"),
-        (({"q": {"d": 1.0}}, {"q": {"d": 1}}, [1]), TypeError, "has its own query ids"),
-        (({"q": {"d": 1.0}}, {"q": {"d": 1}}, "AP", "RR"), TypeError, "measures are passed twice"),
+        (({"q": {"d": 1.5}}, {"q": {"d": 1}}, [1]), TypeError, "has its own query ids"),
+        (({"q": {"d": 1.5}}, {"q": {"d": 1}}, "AP", "RR"), TypeError, "measures are passed twice"),
         (({"q": {"d": 1.0}}, {"q": {"d": 0.5}}, "AP"), ValueError, "grades must be whole numbers"),
     ],
 )

@@ -181,7 +181,7 @@ def test_what_is_no_list_of_measures(measures):
     rows = ([1, 0], [2, 1])
     for call in (
         lambda: evaluate(*rows, None, measures),
-        lambda: evaluate({"q": {"a": 1.0}}, {"q": {"a": 1}}, measures=measures),
+        lambda: evaluate({"q": {"a": 0.5}}, {"q": {"a": 1}}, measures=measures),
         lambda: evaluate_labels([[1, 0]], [[2, 1]], measures),
         lambda: evaluate_systems({"a": {"q": {"a": 1.0}}}, {"q": {"a": 1}}, measures=measures),
         lambda: compare(["ridge"], RankingData(np.eye(2), *rows), measures=measures),

@@ -1,5 +1,7 @@
 """Which mutations do the tests notice?  python -m tests.mutants [--tree FOLDER] [--only WORD]
 
+With ``--random N PACKAGE``, N mutants of a package are drawn, see ``random_mutants.py``.
+
 Every mutation of ``table.py`` and ``learning_table.py`` is put into a copy of the tree, and its
 tests run there: one that fails has caught it. Exit status 1 if a mutation is missed, or if the
 tests fail without one.
@@ -20,6 +22,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.mutants import random_mutants
 from tests.mutants.mutation import Mutation
 from tests.mutants.table import TABLE
 
@@ -37,7 +40,14 @@ def main() -> int:
     parser.add_argument("--only", default="", help="part of the path of the mutated file")
     parser.add_argument("--skip-whole", action="store_true", help="do not run without a mutation")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutations at a time")
+    parser.add_argument("--random", type=int, metavar="N", help="draw N mutants of a package")
+    parser.add_argument("--seed", type=int, default=1, help="of the drawn mutants")
+    parser.add_argument("--tests", help="folders of tests that judge them (default: the package's)")
+    parser.add_argument("package", nargs="?", help="folder or file of src/rankwise")
     asked = parser.parse_args()
+    if asked.random:
+        tests = asked.tests or asked.package.split("/")[0]
+        return try_random(asked.tree, asked.package, asked.random, asked.seed, tests)
     chosen = [mutation for mutation in TABLE if asked.only in mutation.path]
     for mutation in chosen:
         if places(mutation, asked.tree) != 1:
@@ -52,6 +62,30 @@ def main() -> int:
         n_caught = sum(pool.map(lambda lane: _count_caught(asked.tree, lane), lanes))
     print(f"{n_caught} of {len(chosen)} mutations caught")
     return int(n_caught < len(chosen))
+
+
+def try_random(tree: Path, package: str, n: int, seed: int, tests: str) -> int:
+    """Try mutants of a package one after another; a line that no test reaches is a miss."""
+    mutants = random_mutants.draw(tree, package, n, seed)
+    n_caught = 0
+    with _copied(tree) as copy:
+        reached = random_mutants.reaching_tests(copy, package, tests)
+        for mutant in mutants:
+            start = time.monotonic()
+            nodes = reached.get((mutant.path, mutant.line))
+            every = [f"tests/{test}" for test in tests.split()]
+            caught = nodes is not None and _is_noticed(copy, mutant, nodes or every)
+            word = "caught" if caught else "MISSED" if nodes is not None else "MISSED, not reached"
+            print(f"{word} {time.monotonic() - start:6.1f} s  {mutant}", flush=True)
+            n_caught += caught
+    print(f"{n_caught} of {len(mutants)} mutants of {package} caught (seed {seed})")
+    return int(n_caught < len(mutants))
+
+
+def _is_noticed(tree: Path, mutant: random_mutants.RandomMutant, nodes: list[str]) -> bool:
+    tests = [node.removeprefix("tests/") for node in nodes]
+    mutation = Mutation(mutant.path, "", mutant.text, " ".join(tests))
+    return _is_caught(tree, mutation)
 
 
 def _count_caught(tree: Path, mutations: list[Mutation]) -> int:
@@ -90,7 +124,8 @@ def _copied(tree: Path) -> Iterator[Path]:
 def _is_caught(tree: Path, mutation: Mutation) -> bool:
     path = tree / "src/rankwise" / mutation.path
     original, times = path.read_bytes(), path.stat()
-    path.write_text(original.decode().replace(mutation.before, mutation.after), "utf-8")
+    changed = original.decode().replace(mutation.before, mutation.after)
+    path.write_text(changed if mutation.before else mutation.after, "utf-8")
     # Numba's cache does not see edits in kernels of other files: a mutated kernel needs its own.
     cache = "cache-of-mutant" if mutation.path.startswith("kernels/") else "cache"
     try:

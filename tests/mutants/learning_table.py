@@ -122,22 +122,22 @@ LEARNING = [
     Mutation("streams/cutter.py", "chosen = fold_of_row == fold", "chosen = fold_of_row != fold",
              "rankers/test_stream.py"),
     Mutation(
-        "trees/leaf_masks.py",
+        "trees/tree_ensemble.py",
         "goes_left[starts + sizes - 1] = trees.missing_left[nodes]",
         "goes_left[starts + sizes - 2] = trees.missing_left[nodes]",
-        "trees/test_ensemble_scores.py",
+        "trees/test_tree_ensemble.py",
     ),
     Mutation(
         "kernels/leaf_masks.py",
         "every if values[i] <= cut else kept",
         "kept if values[i] > cut else every",
-        "kernels/test_leaf_masks.py trees/test_ensemble_scores.py",
+        "kernels/test_leaf_masks.py trees/test_tree_ensemble.py",
     ),
     Mutation(
-        "trees/ensemble_scores.py",
+        "trees/tree_ensemble.py",
         "np.add.accumulate(terms)[-1]",
         "terms[::-1].sum(axis=0)",
-        "trees/test_ensemble_scores.py",
+        "trees/test_tree_ensemble.py",
     ),
     Mutation(
         "kernels/sparse_histograms.py",

@@ -190,7 +190,7 @@ def test_describe_reads_the_header(rows, tmp_path):
     header = describe(model.save(tmp_path / "m"))
     assert header["format"] == FORMAT
     assert header["rankwise"] == rankwise.__version__
-    assert header["estimator"] == "rankwise.rankers.elm.pairwise_elm.PairwiseELM"
+    assert header["estimator"] == "rankwise.PairwiseELM"
     assert header["params"]["n_nodes"] == 20
     assert header["params"]["C"] == "inf"
     assert header["feature_names"] == ["bm25", "length", "pagerank"]

@@ -147,12 +147,13 @@ def _learnt(
 
     from rankwise.datasets import read_qrels
     from rankwise.fusion import LearnedFusion, hybrid_query
+    from rankwise.runtime.output import write_file
 
     judged = read_qrels(qrels)
     fusion = LearnedFusion(nonnegative=True).fit(pool, judged)
     if query is not None:
         make_folder(query)
-        query.write_text(dumps(hybrid_query(fusion, engine), indent=2) + "\n", encoding="utf-8")
+        write_file(query, f"{dumps(hybrid_query(fusion, engine), indent=2)}\n".encode())
     fused = fusion.fuse_held_out(pool, judged) if held_out else fusion.fuse(pool)
     return fused, fusion.weights_
 

@@ -47,6 +47,7 @@ def plan(
     """
     from rankwise import leaderboard
     from rankwise.metrics.significance import detectable_difference, queries_needed
+    from rankwise.metrics.statistics.sample_size import spread_is_rough
 
     check_file(pilot)
     if difference is not None and units is not None:
@@ -67,5 +68,6 @@ def plan(
         echo(
             f"{said} with probability {power:g} (median pair of {len(values)} systems, "
             f"{len(board.qids)} units in the pilot"
-            f"{', strata in its proportions' if len(board.folds) > 1 else ''})."
+            f"{', strata in its proportions' if len(board.folds) > 1 else ''}"
+            f"{spread_is_rough(len(board.qids))})."
         )

@@ -131,7 +131,7 @@ def fit_cells(
     indptr, slot, n, clicks, times, code = patterns
     n_attractions = len(times)
     cells = patterns.cells
-    attraction, eta = np.empty(n_attractions), None
+    attraction, eta, best = np.empty(n_attractions), None, None
     if jointly:
         prior = WEAK_PRIOR if prior is None else prior
         pseudo = np.array([prior, prior])
@@ -161,8 +161,11 @@ def fit_cells(
     examination = np.maximum(np.exp(found.eta - found.eta[unit]), LEAST)
     if prior is None:
         some = code[:: -(-len(code) // MOST_PAIRS)]
-        looks = np.bincount(cells.pair, n * examination[slot])
-        prior = fit_pair_prior(np.bincount(cells.pair, clicks)[some], looks[some])
+        sums = (
+            np.bincount(cells.pair, column, n_attractions)[some]
+            for column in (clicks, n * examination[slot])
+        )
+        prior = fit_pair_prior(*sums)
     if eta is not None:
         attraction = attraction * np.exp(eta[unit])
     else:
@@ -174,11 +177,9 @@ def fit_cells(
     a_se = _attraction_errors(patterns, attraction, examination, covariance, prior[1])
     g_se = np.full(n_slots, np.nan)
     g_se[linked] = np.sqrt(np.maximum(covariance.diagonal()[linked], 0.0))
-    n_steps, converged = found.n_steps, found.converged
-    if jointly:
-        n_steps, converged = best.n_steps, best.converged
+    run = found if best is None else best
     return CellFit(
-        attraction[code], examination, a_se[code], g_se, unit, groups, n_steps, converged
+        attraction[code], examination, a_se[code], g_se, unit, groups, run.n_steps, run.converged
     )
 
 
@@ -199,14 +200,14 @@ def maximize_conditional(
     groups: list[Int64Array],
     n_slots: int,
     prior: float,
-    eta: Float64Array | None = None,
+    at: Float64Array | None = None,
 ) -> Examinations:
     """Examinations that make the clicks of each pair most likely, given their number.
 
     Only slots of one of the ``groups`` of find_components are compared so. The prior compares the
     groups: relative to the slot with most clicks, each slot is given ``prior`` clicks at the ratio
     of their click rates (shrunk), as if documents were alike. A prior of 0 needs one group of all
-    slots. ``times`` is the number of pairs with the same cells. ``eta``: values whose errors are
+    slots. ``times`` is the number of pairs with the same cells. ``at``: values whose errors are
     wanted, not the maximum. Newton's method; a step costs the squared number of slots of each
     clicked pair, summed, and the cubed number of slots.
     """
@@ -231,8 +232,7 @@ def maximize_conditional(
     m = times[key[chosen] // (len(groups) + 1)]
     total = np.bincount(pair, clicks, len(chosen))
     indptr = np.searchsorted(pair, np.arange(len(chosen) + 1))
-    moves = eta is None
-    eta = np.zeros(n_slots) if eta is None else eta - eta[reference]
+    eta = np.zeros(n_slots) if at is None else at - at[reference]
 
     def table(values: Float64Array) -> csr_array:
         return csr_array((values, slot, indptr), (len(chosen), n_slots))
@@ -249,7 +249,7 @@ def maximize_conditional(
         # Examinations near 0 leave information of very different size; this keeps it regular.
         information[np.diag_indices(n_slots)] *= 1.0 + 1e-12
         information = information[np.ix_(free, free)]
-        if not moves or size < 1e-10 or n_steps == MOST_NEWTON_STEPS:
+        if at is not None or size < 1e-10 or n_steps == MOST_NEWTON_STEPS:
             break
         step = np.linalg.solve(information, gradient[free])
         size = float(np.abs(step).max(initial=0.0))

@@ -273,10 +273,10 @@ class ClickModel:
             what = f"{len(fit.groups)} groups of {n_linked}"
             if self.model == "pbm":
                 what = name_groups([slots[group - 1] + 1 for group in fit.groups])
-            self.notes_.append(
-                "clicks do not go both ways between these places, so click rates compare them, as "
-                f"if documents were alike: {what}"
-            )
+            by = "only the prior compares them"
+            if not self.joint_prior:
+                by = "click rates compare them, as if documents were alike"
+            self.notes_.append(f"clicks do not go both ways between these places, so {by}: {what}")
         if n_linked < len(slots) and self.model == "pbm":
             silent = np.setdiff1d(np.arange(len(slots)), np.concatenate(fit.groups) - 1)
             self.notes_.append(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 METHODS = ("random", "harvest", "em")
 # With fewer clusters, intervals from the spread between them are too short.
 FEW_QUERIES = 30
+WIDEST = 100.0  # logarithm of the factor between an estimate and an end of its interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +154,12 @@ def propensities(
         silent = np.setdiff1d(shown, known) + 1
         notes.append(f"no clicks at places {name_places(silent)}: examination 0, no upper bound")
     if method == "em":
-        g, se, unit, more = _by_em(log)
-        g, spread = g[known], ndtri((1 + level) / 2) * se[known] / g[known]
-        notes += [note for note in more if note not in notes]
+        from rankwise.clicks.click_model import ClickModel
+
+        model = ClickModel("pbm").fit(log)
+        g, se = model.examination_[known], model.examination_se_[known]
+        spread, unit = ndtri((1 + level) / 2) * se / g, int(np.argmin(se))
+        notes += [note for note in model.notes_ if "no clicks at" not in note]
     else:
         n_queries = log.query.n_present
         if n_queries < FEW_QUERIES:
@@ -170,13 +174,14 @@ def propensities(
 
         unit = choose_unit(eta, width(0, UNIT_ERROR / (2 * len(known))), np.arange(len(known)))
         g, spread = np.exp(eta - eta[unit]), width(unit, (1 - level) / 2)
-        unit = int(known[unit]) + 1
-        if unit != shown[0] + 1:
-            notes.append(note_unit(f"place {unit}", f"place {shown[0] + 1}"))
+        if known[unit] != shown[0]:
+            notes.append(note_unit(f"place {known[unit] + 1}", f"place {shown[0] + 1}"))
+    spread = np.minimum(spread, WIDEST)
     examination = np.zeros(len(shown))
     low, high = np.zeros(len(shown)), np.full(len(shown), np.nan)
     at = np.isin(shown, known)
     examination[at], low[at], high[at] = g, g * np.exp(-spread), g * np.exp(spread)
+    unit = int(known[unit]) + 1
     return Propensities(shown + 1, examination, low, high, method, level, notes, unit)
 
 
@@ -274,12 +279,3 @@ def note_unit(unit: str, top: str, linked: bool = True) -> str:
     if not linked:
         why = "has few clicks or none, and none that link it"
     return f"examination is relative to {unit}, which has 1: {top} {why}"
-
-
-def _by_em(log: ClickLog) -> tuple[Float64Array, Float64Array, int, list[str]]:
-    """Examinations of all places with standard errors, the unit and the notes."""
-    from rankwise.clicks.click_model import ClickModel
-
-    model = ClickModel("pbm").fit(log)
-    g, se = model.examination_, model.examination_se_
-    return g, se, int(np.flatnonzero(se == 0)[0]) + 1, model.notes_

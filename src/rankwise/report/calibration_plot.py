@@ -48,7 +48,7 @@ def plot_calibration(
     Returns
     -------
     matplotlib.figure.Figure
-        One line per class except the highest, with Wilson intervals. Calibrated probabilities lie
+        One line per class except the highest, with exact intervals. Calibrated probabilities lie
         on the diagonal.
 
     Raises

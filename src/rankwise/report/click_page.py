@@ -41,8 +41,8 @@ def write_click_report(
     Parameters
     ----------
     log : ClickLog
-        The page shows its click rates by place, its problems, what it can identify, and, if clicked
-        pairs link all places, the examination of places by harvesting.
+        The page shows its click rates by place, its problems, what it can identify, and, if
+        clicks go both ways between all places, the examination of places by harvesting.
     path : path-like
         File to write; a missing folder is created.
     judged : Judgements, optional

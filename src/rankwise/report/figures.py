@@ -324,7 +324,7 @@ def _calibration(board: Leaderboard) -> PageFigure | None:
         plot_calibration(found),
         f"{said}.",
         "Share of the test rows of all folds whose label lies above a class, against the "
-        "predicted probability, in bins of about equally many rows with Wilson’s "
+        "predicted probability, in bins of about equally many rows with exact "
         f"95\u00a0% intervals. Calibrated probabilities lie on the diagonal. {said}.",
     )
 

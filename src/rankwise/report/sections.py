@@ -10,8 +10,10 @@ from rankwise.report.series import differences
 from rankwise.selection.leaderboard_text import (
     columns_read,
     has_rank_intervals,
+    how_adjusted,
     how_tested,
     how_tested_against_baseline,
+    is_adjusted,
     joint_interval,
     merge_notes,
     ranks_text,
@@ -64,6 +66,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "notes": [
             *(("all", line) for line in shares_of_unjudged(board)),
             *(("all", line) for line in rows_left_out(board)),
+            *([("all", how_adjusted(board))] if is_adjusted(rows) else []),
             *(("all", line) for line in columns_read(board.settings)),
             *merge_notes(rows, board.settings.contestant),
         ],

@@ -155,9 +155,9 @@ def _link_read_only_cache() -> None:
 
     Numba takes only folders that it can write to.
     """
-    import numba
+    from numba import config as numba_config
 
-    config: Any = numba.config  # its options are made at run time
+    config: Any = numba_config  # its options are made at run time
     folder = Path(config.CACHE_DIR or os.devnull)
     if not folder.is_dir() or os.access(folder, os.W_OK):
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import parse
+from rankwise.metrics.statistics.sample_size import spread_is_rough
 from rankwise.runtime.shown_text import escape_hidden, join_lines
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE
@@ -260,7 +261,8 @@ def what_can_be_seen(board: Leaderboard) -> list[str]:
         return []
     return [
         f"With these {len(board.qids)} {board.settings.unit}, a difference of {found:.2g} is found "
-        f"with probability 0.8 (median pair of {board.settings.contestant}s)."
+        f"with probability 0.8 (median pair of {board.settings.contestant}s"
+        f"{spread_is_rough(len(board.qids))})."
     ]
 
 

@@ -1,12 +1,14 @@
-"""Checks of a model archive, before any object in it is built."""
+"""Names and checks of a model archive, before any object in it is built."""
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -19,10 +21,52 @@ _LOADERS = frozenset({
     "LossNode", "TreeNode", "CachedNode",
 })  # fmt: skip
 CHANGED = "The file is damaged or was changed: save the model again."
+SCHEMA = "schema.json"  # the tree of objects, written by skops
+_PACKAGE = "rankwise"
 
 
 class ModelFileError(ValueError):
     """The file is not a model of this library, is damaged, or holds untrusted content."""
+
+
+def use_stable_names(schema: Any, modules: Mapping[str, str]) -> None:
+    """Name the classes of this library ``rankwise.NAME`` in a tree of objects, in place.
+
+    ``modules`` holds the module that defines each class. A file thus does not depend on where the
+    code of a class is: classes can move, and their names stay.
+    """
+    for entry in dicts_of(schema):
+        if modules.get(entry.get("__class__", "")) == entry.get("__module__", ""):
+            entry["__module__"] = _PACKAGE
+
+
+def use_modules(schema: Any, modules: Mapping[str, str]) -> bool:
+    """Replace stable names by the modules of today, in place; whether any entry changed.
+
+    Files of format 1 name the module in which a class was then. Class names are unique within the
+    library, so any module of the library stands for the class of that name; none is imported
+    because a file names it.
+    """
+    changed = False
+    for entry in dicts_of(schema):
+        module, name = entry.get("__module__"), entry.get("__class__")
+        is_ours = isinstance(module, str) and module.partition(".")[0] == _PACKAGE
+        if is_ours and isinstance(name, str) and modules.get(name, module) != module:
+            entry["__module__"] = modules[name]
+            changed = True
+    return changed
+
+
+def replace_schema(data: bytes, schema: Any, header: tuple[str, str] | None = None) -> bytes:
+    """Copy of an archive with another tree of objects, and a further entry (its name and text)."""
+    target = io.BytesIO()
+    with ZipFile(io.BytesIO(data)) as old, ZipFile(target, "w", ZIP_STORED) as new:
+        for entry in old.infolist():
+            is_schema = entry.filename == SCHEMA
+            new.writestr(entry.filename, json.dumps(schema) if is_schema else old.read(entry))
+        if header is not None:
+            new.writestr(*header)
+    return target.getvalue()
 
 
 def check_loaders(node: Any, path: str | os.PathLike[str]) -> None:

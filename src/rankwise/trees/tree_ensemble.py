@@ -3,6 +3,10 @@
 Code that works on trees of any model (:mod:`rankwise.explain`) uses this format. A tree-based
 estimator provides it with the method ``tree_ensemble()``, and encodes rows for its trees with the
 method ``encoded_rows(X)``.
+
+Rows are scored in the fastest of three ways: a walk from the root to a leaf of each tree, masks of
+open leaves, or NumPy for few rows. All add the leaves of a row in the order of the trees, so they
+return the same bits.
 """
 
 from __future__ import annotations
@@ -11,11 +15,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.runtime.threads import available_threads
+from rankwise.checks.model_width import check_columns_read
+from rankwise.kernels.ensemble_scores import add_nominal_trees, add_trees
+from rankwise.kernels.leaf_masks import add_open_leaves, number_leaves, read_columns
+from rankwise.runtime.jit import is_ready
+from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.rules import (
     Array,
     Number,
@@ -27,10 +36,26 @@ from rankwise.structure.rules import (
     integers,
     require,
 )
-from rankwise.trees.ensemble_scores import add_scores
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.tree import Tree
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, is_sparse
+
+# Numbers of rows, and of rows times trees, up to which NumPy is done before compiled code loads.
+FEW_ROWS, FEW_CELLS = 64, 20_000
+# Rows times trees that a process scores so, in all. It then loads the code, as more are likely to
+# follow.
+PATIENCE = 100_000
+
+# Trees from which masks repay the copy of a row's columns, and mean number of nodes up to which
+# applying all splits of a tree takes less time than walking from its root to a leaf.
+MANY_TREES, MOST_NODES = 8, 640
+# Rows up to which walking is faster, as masks take sixteen in the time of one; and number of nodes
+# beyond which it is not, because a walk reads them at random places of memory.
+WALK_ROWS, MOST_WALKED = 1, 100_000
+MOST_SIDES = 2**25  # bytes for the sides of categories
+
+CHUNK_CELLS = 2**20  # values of dense rows at a time
+LANES = 16  # rows are padded to a multiple, so that no loop has a remainder
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +270,7 @@ class TreeEnsemble:
 
         Notes
         -----
-        See :func:`rankwise.trees.ensemble_scores.add_scores`.
+        See :func:`add_scores`.
         """
         out = np.full(X.shape[0], self.constant)
         if self.n_trees and X.shape[0]:
@@ -325,3 +350,373 @@ def parents_first(tree: ScoreTree) -> ScoreTree:
         gain=None if tree.gain is None else tree.gain[order],
         zero_missing=None if tree.zero_missing is None else tree.zero_missing[order],
     )
+
+
+def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array) -> None:
+    """Add the scores of rows to ``out``.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        With at least one tree.
+    X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
+    n_threads : int
+        The result does not depend on it.
+    out : ndarray of shape (n_samples,), float64, modified
+
+    Notes
+    -----
+    O(depth) per row and tree; a nominal node takes the logarithm of its number of categories. Many
+    small trees take O(number of nodes) per row, at a tenth of the time, see :class:`LeafMasks`. For
+    sparse rows, only the columns that the nodes test become dense, block by block.
+    """
+    n_rows, scorers = X.shape[0], _scorers_of(trees)
+    n_cells = n_rows * trees.n_trees
+    is_small = n_rows <= FEW_ROWS and n_cells <= FEW_CELLS
+    if is_small and not scorers.are_loaded(n_rows) and _SCORED.add(n_cells) <= PATIENCE:
+        _add_to_few(trees, X, out)
+        return
+    scorer = scorers.of(trees, n_rows)
+    features = scorer.features
+    check_columns_read(features, X.shape[1])
+    columns = np.arange(len(features)) if is_sparse(X) else features
+    if n_cells <= scorer.small:
+        n_threads = 1
+    most = max(1, CHUNK_CELLS // max(1, len(features)))
+    chunk = min(scorer.chunk_rows, -(-n_rows // n_threads), most)
+
+    def add(start: int) -> None:
+        rows = slice(start, start + chunk)
+        block = X[rows]
+        block = block[:, features].toarray() if is_sparse(block) else block
+        scorer.add(block, columns, out[rows])
+
+    thread_map(add, range(0, n_rows, chunk), n_threads)
+
+
+class _Counter:
+    """Rows times trees that this process has scored without compiled code."""
+
+    def __init__(self) -> None:
+        self._cells = 0
+
+    def add(self, cells: int) -> int:
+        self._cells += cells
+        return self._cells
+
+
+_SCORED = _Counter()
+
+
+@dataclass(frozen=True, eq=False)
+class _TreeWalk:
+    """Rows go from the root to a leaf of each tree.
+
+    Attributes
+    ----------
+    arrays : tuple of ndarray
+        Arrays of the ensemble: indptr, feature, threshold, left, right, missing_left, values.
+    sets : tuple of ndarray
+        nominal, category_indptr and categories; empty if no node is nominal.
+    features : ndarray of shape (n_columns,), int64
+        Columns that the nodes test, ascending.
+    """
+
+    small: ClassVar[int] = 30_000
+    chunk_rows: ClassVar[int] = 1024
+
+    arrays: tuple[NDArray[Any], ...]
+    sets: tuple[NDArray[Any], ...]
+    features: Int64Array
+
+    @classmethod
+    def of(cls, trees: TreeEnsemble) -> _TreeWalk:
+        """The trees, without a reference to the ensemble itself."""
+        arrays = (
+            trees.indptr, trees.feature, trees.threshold, trees.left, trees.right,
+            trees.missing_left, trees.values,
+        )  # fmt: skip
+        sets = (trees.nominal, trees.category_indptr, trees.categories)
+        return cls(arrays, sets if trees.nominal.any() else (), _features_of(trees))
+
+    def add(self, X: FloatArray, columns: Int64Array, out: Float64Array) -> None:
+        """Add the scores of a block of rows, which holds the features in the given columns."""
+        indptr, feature, *rest = self.arrays
+        feature = _renumber(feature, self.features, columns)
+        X = np.ascontiguousarray(X)
+        kernel: Any = add_nominal_trees if self.sets else add_trees
+        kernel(X, indptr, feature, *rest, *self.sets, out)
+
+
+@dataclass(eq=False)
+class _Scorers:
+    """Ways to score an ensemble with compiled code.
+
+    Attributes
+    ----------
+    walk : _TreeWalk
+    suits_masks : bool
+        Whether masks are faster for many rows.
+    masks : LeafMasks or None
+        None until they are needed.
+    """
+
+    walk: _TreeWalk
+    suits_masks: bool
+    masks: LeafMasks | None = None
+
+    def of(self, trees: TreeEnsemble, n_rows: int) -> LeafMasks | _TreeWalk:
+        """The faster way for a number of rows."""
+        if not self._takes_masks(n_rows):
+            return self.walk
+        if self.masks is None:
+            self.masks = LeafMasks.of(trees)
+        return self.masks
+
+    def are_loaded(self, n_rows: int) -> bool:
+        """Whether this process has used the compiled code before."""
+        if self._takes_masks(n_rows):
+            return is_ready(add_open_leaves)
+        return is_ready(add_nominal_trees if self.walk.sets else add_trees)
+
+    def _takes_masks(self, n_rows: int) -> bool:
+        is_walked = n_rows <= WALK_ROWS and len(self.walk.arrays[1]) <= MOST_WALKED
+        return self.suits_masks and not is_walked
+
+
+# No attribute of the ensemble, whose attributes are what a model file holds.
+_SCORERS: WeakKeyDictionary[TreeEnsemble, _Scorers] = WeakKeyDictionary()
+
+
+def _scorers_of(trees: TreeEnsemble) -> _Scorers:
+    """Ways to score an ensemble, made at the first call."""
+    found = _SCORERS.get(trees)
+    if found is None:
+        assert not trees.zero_missing.any()
+        found = _SCORERS[trees] = _Scorers(_TreeWalk.of(trees), _suits_masks(trees))
+    return found
+
+
+def _suits_masks(trees: TreeEnsemble) -> bool:
+    if trees.n_trees < MANY_TREES or len(trees.feature) > MOST_NODES * trees.n_trees:
+        return False
+    # Every nominal node needs a side for every category that a node of its column names.
+    n_nominal = int(np.count_nonzero(trees.nominal))
+    n_listed = len(np.unique(trees.categories)) if n_nominal else 0
+    return n_nominal * (n_listed + 2) <= MOST_SIDES
+
+
+def _features_of(trees: TreeEnsemble) -> Int64Array:
+    """Columns that the nodes test, ascending."""
+    # Faster than a sort of as many numbers as there are nodes.
+    tested = np.zeros(int(trees.feature.max(initial=-1)) + 1, dtype=bool)
+    tested[trees.feature[trees.feature >= 0]] = True
+    return np.flatnonzero(tested)
+
+
+def _renumber(
+    feature: NDArray[np.int32], features: Int64Array, columns: Int64Array
+) -> NDArray[np.int32]:
+    """Column that each node tests if the columns with the numbers ``features`` are ``columns``."""
+    if columns is features:
+        return feature
+    # Leaves, of feature -1, find the last place.
+    numbers = np.full(int(features.max(initial=-1)) + 2, -1, dtype=np.int32)
+    numbers[features] = columns
+    return numbers[feature]
+
+
+def _add_to_few(trees: TreeEnsemble, X: Matrix, out: Float64Array) -> None:
+    """Add the scores of few rows without compiled code, which takes longer to load."""
+    features = columns = _scorers_of(trees).walk.features
+    check_columns_read(features, X.shape[1])
+    if is_sparse(X):
+        X, columns = X[:, features].toarray(), np.arange(len(features))
+    feature = _renumber(trees.feature, features, columns)
+    roots = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
+    left, right = roots + trees.left, roots + trees.right
+    node = np.repeat(trees.indptr[:-1, None], len(out), axis=1).ravel()
+    row = np.tile(np.arange(len(out)), trees.n_trees)
+    moving = np.arange(len(node))
+    while len(moving := moving[feature[node[moving]] >= 0]):
+        at = node[moving]
+        values = X[row[moving], feature[at]].astype(np.float64)
+        goes_left = np.where(trees.nominal[at], _is_listed(trees, at, values),
+                             values <= trees.threshold[at])  # fmt: skip
+        goes_left = np.where(np.isnan(values), trees.missing_left[at], goes_left)
+        node[moving] = np.where(goes_left, left[at], right[at])
+    terms = np.vstack([out, trees.values[node].reshape(trees.n_trees, len(out))])
+    # Unlike a sum, which NumPy may take in pairs, this adds in the order of the trees.
+    out[:] = np.add.accumulate(terms)[-1]
+
+
+def _is_listed(trees: TreeEnsemble, nodes: Int64Array, values: Float64Array) -> NDArray[np.bool_]:
+    """Whether each value is among the categories that go left at its node; numeric: False."""
+    low, end = trees.category_indptr[nodes], trees.category_indptr[nodes + 1]
+    high, last = end, len(trees.categories) - 1
+    if last < 0:
+        return np.zeros(len(nodes), dtype=bool)
+    while (searched := low < high).any():
+        middle = (low + high) // 2
+        below = trees.categories[np.minimum(middle, last)] < values
+        low = np.where(searched & below, middle + 1, low)
+        high = np.where(searched & ~below, middle, high)
+    return (low < end) & (trees.categories[np.minimum(low, last)] == values)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafMasks:
+    """Splits of an ensemble with the leaves that each leaves open to rows that go right.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_columns,), int64
+        Columns of X that the splits read; one with numeric and nominal splits counts twice.
+    listed_indptr : ndarray of shape (n_columns + 1,), int64
+    listed : ndarray of shape (listed_indptr[-1],), float64
+        Categories that a nominal split of the column names, ascending.
+    column : ndarray of shape (n_masks,), int32
+        Place in ``features``.
+    threshold : ndarray of shape (n_masks,), float64
+        At nominal splits, the place of the split's first entry in ``goes_left``.
+    mask : ndarray of shape (n_masks,), uint32 or uint64
+        Words of 32 leaves if no tree has more, else of 64. A split whose left leaves lie in several
+        words has several masks.
+    word : ndarray of shape (n_masks,), int32
+    bounds : ndarray of shape (n_trees, 4), int64
+        Ends of the masks of each tree by kind, see :func:`add_open_leaves`.
+    goes_left : ndarray, bool
+        Side of every listed category, of other values (right) and of missing ones, by nominal
+        split.
+    leaf_indptr : ndarray of shape (n_trees + 1,), int64
+    leaf_values : ndarray of shape (n_leaves,), float64
+
+    Notes
+    -----
+    A row costs O(number of splits), but a few machine instructions per split and 16 rows.
+    """
+
+    # Rows times trees up to which one thread is faster; a thread takes some time to wake up.
+    small: ClassVar[int] = 500_000
+    chunk_rows: ClassVar[int] = 512
+
+    features: Int64Array
+    listed_indptr: Int64Array
+    listed: Float64Array
+    column: NDArray[np.int32]
+    threshold: Float64Array
+    mask: NDArray[Any]
+    word: NDArray[np.int32]
+    bounds: Int64Array
+    goes_left: NDArray[np.bool_]
+    leaf_indptr: Int64Array
+    leaf_values: Float64Array
+
+    @classmethod
+    def of(cls, trees: TreeEnsemble) -> LeafMasks:
+        """Masks of the trees; O(number of nodes and categories)."""
+        first, count = np.empty((2, len(trees.feature)), dtype=np.int64)
+        number_leaves(trees.indptr, trees.feature, trees.left, trees.right, first, count)
+        leaf_indptr = np.concatenate([[0], np.cumsum(count[trees.indptr[:-1]])])
+        tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.indptr))
+        leaves = np.flatnonzero(trees.feature < 0)
+        leaf_values = np.empty(len(leaves))
+        leaf_values[leaf_indptr[tree[leaves]] + first[leaves]] = trees.values[leaves]
+
+        kind = np.where(trees.nominal, 2, trees.missing_left)
+        inner = np.flatnonzero(trees.feature >= 0)
+        inner = inner[np.argsort(3 * tree[inner] + kind[inner], kind="stable")]
+        columns = 2 * trees.feature[inner].astype(np.int64) + (kind[inner] == 2)
+        named, place = np.unique(columns, return_inverse=True)
+        threshold = trees.threshold[inner].copy()
+        nominal = kind[inner] == 2
+        categories = _CategorySides.of(trees, inner[nominal], place[nominal], len(named))
+        threshold[nominal] = categories.starts
+
+        dtype = np.uint32 if count[trees.indptr[:-1]].max() <= 32 else np.uint64
+        left = trees.indptr[tree[inner]] + trees.left[inner]
+        split, word, mask = _masks(first[left], first[left] + count[left], dtype)
+        group = 3 * tree[inner[split]] + kind[inner[split]]
+        ends = np.searchsorted(group, np.arange(3 * trees.n_trees + 1))
+        bounds = ends[3 * np.arange(trees.n_trees)[:, None] + np.arange(4)]
+        return cls(
+            named // 2, categories.indptr, categories.listed, place[split].astype(np.int32),
+            threshold[split], mask, word.astype(np.int32), bounds, categories.goes_left,
+            leaf_indptr, leaf_values,
+        )  # fmt: skip
+
+    def add(self, X: FloatArray, features: Int64Array, out: Float64Array) -> None:
+        """Add the scores of a block of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features), float32 or float64
+        features : ndarray of shape (n_columns,), int64
+            Where X holds the columns ``self.features``.
+        out : ndarray of shape (n_rows,), float64, modified
+        """
+        width = -(-len(X) // LANES) * LANES
+        table = np.empty((len(features), width))
+        X = np.ascontiguousarray(X)  # other layouts would be compiled anew
+        read_columns(X, features, self.listed_indptr, self.listed, table)
+        n_words = -(-np.diff(self.leaf_indptr).max() // (8 * self.mask.itemsize))
+        bits = np.empty((n_words, width), dtype=self.mask.dtype)
+        add_open_leaves(
+            table, self.column, self.threshold, self.mask, self.word, self.bounds, self.goes_left,
+            self.leaf_indptr, self.leaf_values, bits, out,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _CategorySides:
+    """Categories that the nominal splits of each column name, and their side at each split."""
+
+    indptr: Int64Array
+    listed: Float64Array
+    starts: Int64Array
+    goes_left: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, trees: TreeEnsemble, nodes: Int64Array, columns: Int64Array, n_columns: int
+    ) -> _CategorySides:
+        """Lists of the nominal ``nodes``, which read the columns with the given numbers."""
+        lengths = np.diff(trees.category_indptr)[nodes]
+        entry = np.repeat(trees.category_indptr[nodes], lengths) + _counts(lengths)
+        owner, values = np.repeat(np.arange(len(nodes)), lengths), trees.categories[entry]
+        listed, place = [np.zeros(0)], np.zeros(len(values), dtype=np.int64)
+        n_listed = np.zeros(n_columns, dtype=np.int64)
+        for column in np.unique(columns).tolist():
+            chosen = columns[owner] == column
+            found, place[chosen] = np.unique(values[chosen], return_inverse=True)
+            # A column whose splits name no category still needs a list, or it would be numeric.
+            listed.append(found if len(found) else np.zeros(1))
+            n_listed[column] = len(listed[-1])
+        sizes = n_listed[columns] + 2
+        starts = np.cumsum(sizes) - sizes
+        goes_left = np.zeros(int(sizes.sum()), dtype=bool)
+        goes_left[starts[owner] + place] = True
+        goes_left[starts + sizes - 1] = trees.missing_left[nodes]
+        indptr = np.concatenate([[0], np.cumsum(n_listed)])
+        return cls(indptr, np.concatenate(listed), starts, goes_left)
+
+
+def _masks(
+    start: Int64Array, end: Int64Array, dtype: type[np.unsignedinteger[Any]]
+) -> tuple[Int64Array, Int64Array, NDArray[Any]]:
+    """Split, word and mask that closes the split's leaves from ``start`` to before ``end``."""
+    size = 8 * np.dtype(dtype).itemsize
+    n_words = (end - 1) // size - start // size + 1
+    split = np.repeat(np.arange(len(start)), n_words)
+    word = start[split] // size + _counts(n_words)
+    low = np.maximum(start[split] - word * size, 0)
+    length = np.minimum(end[split] - word * size, size) - low
+    every = dtype(np.iinfo(dtype).max)
+    closed = (every >> (size - length).astype(dtype)) << low.astype(dtype)
+    return split, word, ~closed
+
+
+def _counts(lengths: Int64Array) -> Int64Array:
+    """0, 1, ... for each length, one after the other."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)

@@ -1,9 +1,11 @@
 """The catalog and fetch: found where it should be, refused where it is not what it should be."""
 
 import bz2
+import errno
 import gzip
 import hashlib
 import importlib
+import os
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -222,6 +224,21 @@ def test_download_that_is_not_there(toy, server):
     (toy / "web" / FOLDER / "b.txt.gz").unlink()
     with pytest.raises(OSError, match="404"):
         fetch("toy", mirror=url)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_download_onto_a_full_disk_names_the_file(toy, server, monkeypatch, code):
+    import pooch
+
+    def full(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    url, _ = server
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
+    with pytest.raises(OSError, match=r"a\.txt\.gz") as raised:
+        fetch("toy", mirror=url)
+    assert raised.value.errno == code
+    assert not [path for path in (toy / "cache").rglob("*") if path.is_file()]
 
 
 def test_checksums_are_remembered_until_the_file_changes(toy, monkeypatch):

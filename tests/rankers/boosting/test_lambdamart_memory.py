@@ -74,7 +74,7 @@ def test_sparse_rows_give_the_bits_of_dense_ones(
 ):
     monkeypatch.setattr("rankwise.trees.boosted.sparse_rows.MOST_STORED", most_stored)
     monkeypatch.setattr("rankwise.trees.boosted.binned_rows.CHUNK_CELLS", 500)
-    monkeypatch.setattr("rankwise.trees.ensemble_scores.CHUNK_CELLS", 500)
+    monkeypatch.setattr("rankwise.trees.tree_ensemble.CHUNK_CELLS", 500)
     X, y, qid = sparse_rows
     X = X.astype(dtype)
     csr = sparse.csr_array(X)

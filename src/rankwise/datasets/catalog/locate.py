@@ -76,14 +76,20 @@ def _download(entry: DataSet | Source, file: DataFile | SourceFile, mirror: str)
 
     folder = entry.folders[0]
     downloader: Any = pooch.HTTPDownloader(timeout=60)
-    stored = pooch.retrieve(
-        f"{mirror.rstrip('/')}/{folder}/{file.name}.gz",
-        known_hash=f"sha256:{file.sha256_gz}",
-        fname=f"{file.name}.gz",
-        path=cache_folder() / "data" / folder,
-        downloader=downloader,
-    )
-    return Path(stored)
+    path = cache_folder() / "data" / folder / f"{file.name}.gz"
+    try:
+        pooch.retrieve(
+            f"{mirror.rstrip('/')}/{folder}/{path.name}",
+            known_hash=f"sha256:{file.sha256_gz}",
+            fname=path.name,
+            path=path.parent,
+            downloader=downloader,
+        )
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk
+    return path
 
 
 def _raise_missing(entry: DataSet | Source, file: DataFile | SourceFile) -> NoReturn:

@@ -92,7 +92,7 @@ def load_ordinal(
         published split by split. None: all rows, with empty ``train`` and ``test``.
     bins : int >= 2, optional
         Number of classes if the target is a number. Chu and Ghahramani's sets have 5 (the default)
-        or 10, as published.
+        or 10, as published; "chu-wisconsin" has 5.
     by : {"frequency", "length"}, optional
         Method of cutting numbers, see :func:`cut_into_classes`; default: "frequency". The published
         classes of Chu and Ghahramani are cut by "length".

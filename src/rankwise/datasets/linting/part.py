@@ -268,9 +268,15 @@ def check_ids(part: HashedRows) -> Iterator[Finding]:
     """Find features that hold another whole number in every row, as ids and row numbers do."""
     if part.groups.n_queries < 2:
         return
-    ids = np.zeros(len(part.hashes.columns), dtype=bool)
-    for j in np.flatnonzero(~part.hashes.constant).tolist():
-        ids[j] = resemble_ids(np.concatenate([_column(block, j) for block in part.blocks]))
+    ids = ~part.hashes.constant & (part.hashes.n_nan == 0)
+    for block in part.blocks:
+        if is_sparse(block):  # all but one of different values are stored
+            ids &= np.bincount(block.indices, minlength=len(ids)) >= block.shape[0] - 1
+    for j in np.flatnonzero(ids).tolist():
+        head = _column(part.blocks[0][:1000], j)  # settles most columns
+        ids[j] = (np.floor(head) == head).all() and resemble_ids(
+            np.concatenate([_column(block, j) for block in part.blocks])
+        )
     yield _make_finding(
         "warning", "features that look like ids", part.name, ids, part.feature,
         "another whole number in every row; leave them out if they are ids (ignore)",

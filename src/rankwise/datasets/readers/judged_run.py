@@ -100,12 +100,13 @@ def refuse_both_ways(first: Any, second: Any, fix: str) -> None:
     if not (_is_plain(first) and _is_plain(second) and _could_be_judgements(first)):
         return
     try:
-        judgements, _ = read_judgements(first), read_judgements(second)
+        judgements, other = read_judgements(first), read_judgements(second)
         as_run(first)
         as_run(second)
     except (TypeError, ValueError, OSError):
         return  # can be read one way only
-    if (judgements.relevance <= LARGEST_GRADE).all():
+    share_queries = np.isin(judgements.qid, other.qid).any()
+    if share_queries and (judgements.relevance <= LARGEST_GRADE).all():
         raise ValueError(
             "the run and the judgements can be read both ways, since the first of them has whole "
             f"numbers only. The run comes first here, unlike in pytrec_eval and ranx. {fix}"

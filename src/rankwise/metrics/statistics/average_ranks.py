@@ -60,6 +60,11 @@ class AverageRanks:
     def __str__(self) -> str:
         width = max(map(len, self.names))
         lines = [f"{n:<{width}}  {r:.3f}" for n, r in zip(self.names, self.ranks, strict=True)]
+        if self.n_blocks == 2:
+            lines.append(
+                "Two blocks: the p-values are approximate; with tied values F's is below .05 in "
+                ".11 of samples without a difference."
+            )
         return join_lines(
             [
                 *lines,

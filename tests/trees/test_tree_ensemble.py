@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.trees import ensemble_scores
-from rankwise.trees.ensemble_scores import FEW_ROWS, MANY_TREES, _TreeWalk
-from rankwise.trees.leaf_masks import LeafMasks
+from rankwise.trees import tree_ensemble
 from rankwise.trees.score_tree import ScoreTree
-from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.trees.tree_ensemble import FEW_ROWS, MANY_TREES, LeafMasks, TreeEnsemble, _TreeWalk
 from tests.trees.random_ensembles import naive_scores, random_rows, random_score_tree
 
 WAYS = ["masks", "walk", "few"]
@@ -28,11 +26,11 @@ def only(monkeypatch):
 
     def choose(way):
         suits = way == "masks"
-        monkeypatch.setattr(ensemble_scores, "_suits_masks", lambda trees: suits)
-        monkeypatch.setattr(ensemble_scores._Scorers, "are_loaded", lambda *_: way != "few")
-        monkeypatch.setattr(ensemble_scores, "WALK_ROWS", 0)
+        monkeypatch.setattr(tree_ensemble, "_suits_masks", lambda trees: suits)
+        monkeypatch.setattr(tree_ensemble._Scorers, "are_loaded", lambda *_: way != "few")
+        monkeypatch.setattr(tree_ensemble, "WALK_ROWS", 0)
         for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE"):
-            monkeypatch.setattr(ensemble_scores, limit, 10**9)
+            monkeypatch.setattr(tree_ensemble, limit, 10**9)
 
     return choose
 
@@ -69,7 +67,7 @@ def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     monkeypatch.setattr(_TreeWalk, "small", 0)
     for n_threads in (2, 3):
         np.testing.assert_array_equal(ensemble.score(X, n_threads), expected)
-    monkeypatch.setattr(ensemble_scores, "CHUNK_CELLS", 50)
+    monkeypatch.setattr(tree_ensemble, "CHUNK_CELLS", 50)
     np.testing.assert_array_equal(ensemble.score(X, 2), expected)
 
 
@@ -79,33 +77,33 @@ def test_many_small_trees_are_scored_by_masks(rng, monkeypatch):
     large = TreeEnsemble.of([random_score_tree(rng, 400) for _ in range(MANY_TREES)])
     X = random_rows(rng, FEW_ROWS + 1)
     many.score(X[:1])
-    scorers = ensemble_scores._SCORERS[many]
+    scorers = tree_ensemble._SCORERS[many]
     assert scorers.masks is None
     assert scorers.of(many, 1) is scorers.walk
     for ensemble in (many, few, large):
         ensemble.score(X)
-    assert isinstance(kept := ensemble_scores._SCORERS[many].masks, LeafMasks)
-    assert ensemble_scores._SCORERS[few].masks is None
-    assert ensemble_scores._SCORERS[large].masks is None
+    assert isinstance(kept := tree_ensemble._SCORERS[many].masks, LeafMasks)
+    assert tree_ensemble._SCORERS[few].masks is None
+    assert tree_ensemble._SCORERS[large].masks is None
     many.score(X)
-    assert ensemble_scores._SCORERS[many].masks is kept
-    monkeypatch.setattr(ensemble_scores, "MOST_WALKED", 10)
+    assert tree_ensemble._SCORERS[many].masks is kept
+    monkeypatch.setattr(tree_ensemble, "MOST_WALKED", 10)
     assert scorers.of(many, 1) is kept
 
 
 def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):
     trees = [random_score_tree(rng, 3) for _ in range(MANY_TREES)]
     ensemble, X, calls = TreeEnsemble.of(trees), random_rows(rng, 5), []
-    few = ensemble_scores._add_to_few
-    monkeypatch.setattr(ensemble_scores, "_add_to_few", lambda *args: calls.append(1) or few(*args))
-    monkeypatch.setattr(ensemble_scores, "_SCORED", ensemble_scores._Counter())
-    monkeypatch.setattr(ensemble_scores, "PATIENCE", 2 * 5 * MANY_TREES)
-    monkeypatch.setattr(ensemble_scores, "is_ready", lambda kernel: False)
+    few = tree_ensemble._add_to_few
+    monkeypatch.setattr(tree_ensemble, "_add_to_few", lambda *args: calls.append(1) or few(*args))
+    monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
+    monkeypatch.setattr(tree_ensemble, "PATIENCE", 2 * 5 * MANY_TREES)
+    monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel: False)
     for _ in range(4):
         np.testing.assert_array_equal(ensemble.score(X), naive_scores(trees, X))
     assert len(calls) == 2
-    monkeypatch.setattr(ensemble_scores, "_SCORED", ensemble_scores._Counter())
-    monkeypatch.setattr(ensemble_scores, "is_ready", lambda kernel: True)
+    monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
+    monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel: True)
     ensemble.score(X)
     assert len(calls) == 2
 
@@ -113,17 +111,17 @@ def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):
 def test_scorers_go_with_their_ensemble(rng):
     ensemble = TreeEnsemble.of([random_score_tree(rng, 3) for _ in range(MANY_TREES)])
     ensemble.score(random_rows(rng, FEW_ROWS + 1))
-    before = len(ensemble_scores._SCORERS)
+    before = len(tree_ensemble._SCORERS)
     del ensemble
     gc.collect()
-    assert len(ensemble_scores._SCORERS) == before - 1
+    assert len(tree_ensemble._SCORERS) == before - 1
 
 
 def test_sides_of_very_many_categories_are_not_kept(rng, monkeypatch):
     trees = TreeEnsemble.of([random_score_tree(rng, 8, nominal=1.0) for _ in range(MANY_TREES)])
-    assert ensemble_scores._suits_masks(trees)
-    monkeypatch.setattr(ensemble_scores, "MOST_SIDES", 100)
-    assert not ensemble_scores._suits_masks(trees)
+    assert tree_ensemble._suits_masks(trees)
+    monkeypatch.setattr(tree_ensemble, "MOST_SIDES", 100)
+    assert not tree_ensemble._suits_masks(trees)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.metrics.statistics.effects import cohens_d
-from rankwise.metrics.statistics.intervals import bootstrap_intervals
+from rankwise.metrics.statistics.intervals import bootstrap_intervals, widen_near_bounds
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import METHODS, check_choice, paired_test
@@ -24,10 +24,10 @@ from rankwise.metrics.statistics.rank_intervals import (
 from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
-    adjusted_means,
+    adjust_means,
     check_columns,
     check_level,
-    corrected_ends,
+    correct_ends,
     order_by_values,
     stratified_means,
     t_p_values,
@@ -139,7 +139,7 @@ def compare_to_best(
     level : float in (0, 1)
         Level of the intervals.
     interval : {"t", "bca", "percentile"}
-        Interval of a mean: :func:`t_intervals`, or :func:`bootstrap_interval` with this method.
+        Interval of a mean: :func:`mean_intervals`, or :func:`bootstrap_interval` with this method.
     n_resamples : int >= 1
         Number of draws of signs and of bootstrap samples.
     random_state : int
@@ -262,7 +262,7 @@ def _table(
         )
     values, strata = _sort_by_content(values, strata)
     given = check_columns(np.column_stack(list(values.values())))
-    means = dict(zip(values, adjusted_means(given, strata).tolist(), strict=True))
+    means = dict(zip(values, adjust_means(given, strata).tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
     columns = np.column_stack([values[name] for name in names])
@@ -274,6 +274,8 @@ def _table(
         if interval == "t"
         else bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
     )
+    if interval == "t":
+        ends = widen_near_bounds(columns, ends, None, strata, level)
     pairs = pair_differences(columns, strata, runs)
     reference = None if baseline is None else names.index(baseline)
     if correction == "max-t":
@@ -301,7 +303,7 @@ def _table(
     if reference is None and correction != "benjamini-hochberg":
         ranks = _ranks(is_better, order, int(np.isfinite(estimate.mean).sum()))
     plain, corrected = plain[to], adjusted[to].copy()
-    lower, upper = corrected_ends(critical, pairs.skewness)
+    lower, upper = correct_ends(critical, pairs.skewness)
     low_end = pairs.mean[:, to] - (upper * pairs.error)[:, to]
     high_end = pairs.mean[:, to] - (lower * pairs.error)[:, to]
     differences = pairs.mean[:, to]

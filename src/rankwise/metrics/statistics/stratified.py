@@ -17,6 +17,8 @@ from scipy.special import stdtr, stdtrit
 
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
+# Degrees of freedom per term below which few terms decide, see spread_freedom.
+FEW = 0.25
 # Digits, of the largest value, to which equal values agree however they were summed.
 _SAME_DIGITS = 10
 # Ratio of the sizes of two strata above which each has a variance of its own.
@@ -172,7 +174,7 @@ def stratified_mean(values: Float64Array, strata: ArrayLike | None = None) -> fl
     return float(stratified_means(column, strata).mean[0])
 
 
-def adjusted_means(values: Float64Array, strata: ArrayLike | None = None) -> Float64Array:
+def adjust_means(values: Float64Array, strata: ArrayLike | None = None) -> Float64Array:
     """Means that systems would have on the queries of all, if some lack values.
 
     Least squares of value = query + system over the cells with a value, in which each stratum
@@ -256,7 +258,7 @@ def t_statistics(estimate: StratifiedMeans) -> Float64Array:
     return np.where((estimate.mean == 0) & (estimate.error == 0), 0.0, t)
 
 
-def corrected_t(estimate: StratifiedMeans) -> Float64Array:
+def correct_t(estimate: StratifiedMeans) -> Float64Array:
     """Sizes of t statistics; of skewed values, the smaller one after Hall's transformation.
 
     Few values in the long tail decide the mean of skewed values and its error, so that Student's t
@@ -272,10 +274,10 @@ def corrected_t(estimate: StratifiedMeans) -> Float64Array:
     return np.where(r == 0, size, np.minimum(size, np.maximum(transformed, 0.0)))
 
 
-def corrected_ends(
+def correct_ends(
     critical: Float64Array | float, skewness: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Values of t between which :func:`corrected_t` does not exceed ``critical``."""
+    """Values of t between which :func:`correct_t` does not exceed ``critical``."""
     r = np.where(skewness == 0, 1.0, skewness)
     ends = []
     for side in (-1.0, 1.0):
@@ -289,9 +291,9 @@ def corrected_ends(
 def t_p_values(estimate: StratifiedMeans) -> Float64Array:
     """Two-sided p-values of the hypothesis that a mean is 0; NaN if it cannot be tested.
 
-    Of Student's t, with the correction of :func:`corrected_t` for skewed values.
+    Of Student's t, with the correction of :func:`correct_t` for skewed values.
     """
-    t = corrected_t(estimate)
+    t = correct_t(estimate)
     p = 2.0 * stdtr(np.where(estimate.freedom > 0, estimate.freedom, math.nan), -t)
     return np.asarray(np.where(np.isinf(t), 0.0, p), dtype=np.float64)
 
@@ -301,6 +303,19 @@ def t_quantile(freedom: Float64Array, level: float) -> Float64Array:
     return np.asarray(
         stdtrit(np.where(freedom > 0, freedom, math.nan), 0.5 + level / 2), dtype=np.float64
     )
+
+
+def spread_freedom(terms: Float64Array) -> float:
+    """Degrees of freedom of the sum of the squares of independent terms, from their kurtosis.
+
+    One fewer than there are terms if these are normal or have light tails, fewer if few terms
+    decide. O(n).
+    """
+    squares = np.square(terms - terms.mean())
+    if not squares.any():
+        return float(len(terms) - 1)
+    kurtosis = float(np.square(squares).mean() / squares.mean() ** 2)
+    return max(1.0, min(2.0 * len(terms) / max(kurtosis - 1.0, 1e-9), len(terms) - 1.0))
 
 
 def stratum_codes(strata: ArrayLike | None, n_queries: int) -> Int64Array:

@@ -372,14 +372,12 @@ def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
 def _summarise(spec: str, measure: Any, values: Any, unjudged: float | None) -> _Found:
     import numpy as np
 
-    from rankwise.metrics.significance import t_intervals
+    from rankwise.metrics.significance import mean_intervals
 
     known = values[~np.isnan(values)]
     interval = None
     if len(known) > 1:
-        low, high = t_intervals(known[:, None])[0]
-        lowest, highest = measure.bounds  # a mean cannot lie beyond them
-        interval = max(float(low), lowest), min(float(high), highest)
+        interval = tuple(mean_intervals(known[:, None], bounds=measure.bounds)[0].tolist())
     mean = measure.aggregate(values)
     return _Found(spec, str(measure), mean, interval, len(known), values, unjudged)
 

@@ -4,10 +4,10 @@
 rankers against the best of them, and accounts for all pairs and for the selection of the best.
 :func:`compare_to_baseline` tests them against a ranker that was named beforehand. :func:`holm`,
 :func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. :func:`average_ranks`
-compares rankers over several data sets by Friedman's and Nemenyi's tests. :func:`t_intervals` and
-:func:`bootstrap_intervals` are intervals of means. Queries that do not count for a measure (NaN)
-are dropped. :func:`prediction_powered_mean` estimates a mean from few human and many machine
-values.
+compares rankers over several data sets by Friedman's and Nemenyi's tests. :func:`mean_intervals`
+are intervals of means of bounded values, :func:`t_intervals` and :func:`bootstrap_intervals` of
+any. Queries that do not count for a measure (NaN) are dropped. :func:`prediction_powered_mean`
+estimates a mean from few human and many machine values.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rankwise.metrics.statistics.intervals import (
     Interval,
     bootstrap_interval,
     bootstrap_intervals,
+    mean_intervals,
 )
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import PairedTest, paired_test
@@ -61,6 +62,7 @@ __all__ = [
     "compare_to_best",
     "detectable_difference",
     "holm",
+    "mean_intervals",
     "paired_test",
     "pool_run_errors",
     "prediction_powered_mean",

@@ -120,7 +120,10 @@ def evaluate_with_machine(
 def estimate_mean(
     spec: str, values: Sequence[Float64Array], confidence: float = 0.95
 ) -> PoweredMean:
-    """Mean from human, machine and further machine values; errors name the measure."""
+    """Mean, or mean difference, from human, machine and further machine values.
+
+    Errors name the measure.
+    """
     human, machine, machine_only = values
     try:
         return prediction_powered_mean(human, machine, machine_only, confidence=confidence)

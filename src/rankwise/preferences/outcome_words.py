@@ -14,8 +14,8 @@ from rankwise.typing import Int64Array
 
 # In any case. Judges that find both answers bad prefer neither.
 WORDS = {
-    **dict.fromkeys(("first", "a", "left", "item_a", "model_a", "home"), FIRST),
-    **dict.fromkeys(("second", "b", "right", "item_b", "model_b", "away"), SECOND),
+    **dict.fromkeys(("first", "a", "left", "item_a", "model_a", "home", "true"), FIRST),
+    **dict.fromkeys(("second", "b", "right", "item_b", "model_b", "away", "false"), SECOND),
     **dict.fromkeys(
         (
             "tie", "draw", "equal", "both", "neither", "none", "tie (bothbad)", "both_bad",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from rankwise.checks.frames import collect_frame
 from rankwise.datasets.column_names import PREFERENCE_WEIGHT_NAMES
@@ -22,12 +24,15 @@ from rankwise.datasets.readers.tables import (
     suffix_of,
 )
 from rankwise.datasets.readers.text_columns import TextColumns, read_cells
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, open_text
 from rankwise.datasets.table_columns import list_names
 from rankwise.preferences.item_codes import AT_ROW, Where
 from rankwise.runtime.column_values import convert_to_array, convert_to_values
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
+
+
+_JSON_LINES = (".jsonl", ".ndjson")
 
 
 @contextmanager
@@ -65,7 +70,7 @@ class PreferenceTable:
         sep: str | None = None,
         max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
     ) -> PreferenceTable:
-        """Table of a frame, or of a file: CSV, TSV or Parquet by its suffix, or text with ``sep``.
+        """Table of a frame, or of a file by its suffix: CSV, TSV, Parquet, JSON lines or ``sep``.
 
         Raises
         ------
@@ -85,9 +90,13 @@ class PreferenceTable:
             table = read_parquet(path, max_decompressed_bytes)
             frame = nw.from_native(table, eager_only=True)
             return cls(frame.columns, frame, f"{path}, row {{}}".format)
+        if sep is None and suffix_of(path) in _JSON_LINES:
+            frame = nw.from_native(_read_json_lines(path, max_decompressed_bytes), eager_only=True)
+            return cls(frame.columns, frame, f"{path}, line {{}}".format)
         if sep is None and suffix_of(path) not in DELIMITERS:
+            known = (*DELIMITERS, *_JSON_LINES, ".parquet", ".pq")
             raise ValueError(
-                f"path must end in one of {', '.join((*DELIMITERS, '.parquet', '.pq'))}, got "
+                f"path must end in one of {', '.join(known)}, got "
                 f"{path.name!r}. Pass {setting('sep')} if it is delimited text."
             )
         file = DelimitedFile.of(path, delimiter_of(path, sep), max_decompressed_bytes)
@@ -160,3 +169,33 @@ class PreferenceTable:
                 "Drop or fill such rows."
             )
         return values
+
+
+def _read_json_lines(path: Path, max_decompressed_bytes: int) -> pa.Table:
+    """Columns of the texts, numbers and truth values of one object per line; others are left out.
+
+    A column of numbers and texts becomes texts, and a missing value is null.
+    """
+    text = open_text(path, max_decompressed_bytes)
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(text.read(text.start, text.stop).splitlines(), start=1):
+        if not line.strip():
+            raise ValueError(f"{path}, line {number}: an empty line. Remove it.")
+        try:
+            row = json.loads(line)
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: not a JSON object: {error}.") from None
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}, line {number}: must be a JSON object, as {{...}}.")
+        rows.append({k: v for k, v in row.items() if v is None or isinstance(v, str | int | float)})
+    if not rows:
+        raise ValueError(f"{path} is empty. It must have one JSON object per line.")
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # numbers and texts
+            columns[name] = pa.array([None if v is None else str(v) for v in values])
+    return pa.table(columns)

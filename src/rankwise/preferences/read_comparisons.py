@@ -39,7 +39,8 @@ def read_comparisons(
     Parameters
     ----------
     source : path or frame
-        CSV, TSV or Parquet file, plain or compressed, or a frame of pandas, Polars or Arrow.
+        CSV, TSV, Parquet or JSON-lines file (FastChat's votes), plain or compressed, or a frame of
+        pandas, Polars or Arrow.
     item_a, item_b : str, optional
         Columns of the first and the second item (default: item_a, model_a, a, first, left, home,
         player1 and the like; and item_b and so on).
@@ -47,7 +48,8 @@ def read_comparisons(
         Column of outcomes (default: winner, preferred, preference, outcome or result). A value is
         the name of an item of the row, "first" or "second" (also "a", "b", "left", "right",
         "model_a", "model_b" or the names of the two columns), "tie" (also "draw", "both",
-        "neither", "tie (bothbad)"), or a number: 1 if the first item won, 0.5 or 0.
+        "neither", "tie (bothbad)"), "True" if the first item won or "False", or a number: 1 if the
+        first item won, 0.5 or 0.
     covariates : sequence of str or (str, str), optional
         Columns of advantages of the first item, or pairs of columns whose difference, first minus
         second, is one: ("length_a", "length_b").

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.report.number_format import format_signed, number
 from rankwise.report.series import differences
 from rankwise.selection.leaderboard_text import (
-    columns_read,
+    describe_columns,
     has_rank_intervals,
     how_adjusted,
     how_tested,
@@ -67,7 +67,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
             *(("all", line) for line in shares_of_unjudged(board)),
             *(("all", line) for line in rows_left_out(board)),
             *([("all", how_adjusted(board))] if is_adjusted(rows) else []),
-            *(("all", line) for line in columns_read(board.settings)),
+            *(("all", line) for line in describe_columns(board.settings)),
             *merge_notes(rows, board.settings.contestant),
         ],
     }

@@ -63,7 +63,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
-    text += columns_read(settings)
+    text += describe_columns(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)
     text += rows_left_out(board)
@@ -146,7 +146,7 @@ def rows_left_out(board: Leaderboard) -> list[str]:
     ]
 
 
-def columns_read(settings: Settings) -> list[str]:
+def describe_columns(settings: Settings) -> list[str]:
     """Lines on the columns of a table that are not features, and on features that are rankers."""
     lines = []
     if settings.shared:

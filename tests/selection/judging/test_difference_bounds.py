@@ -11,13 +11,27 @@ from rankwise.datasets import judge
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.metrics import evaluate, parse
+from rankwise.metrics._table import MEASURES
 from rankwise.selection import difference_bounds
 from rankwise.selection.judging.completions import Completions
+from rankwise.selection.judging.difference_bounds import is_completable
 from rankwise.selection.judging.judged_pool import pool_runs
 
 EXACT = ["P@2", "P", "R@2", "DCG@3", "RBP", "RBP(p=0.5)@2", "nDCG@3", "nDCG(gain=linear)@2",
-         "P(ties=stable)@2", "nDCG(empty=0)@3"]  # fmt: skip
-ATTAINED = ["AP", "AP@3", "RR", "ERR@3", "Success@1", "Rprec"]
+         "P(ties=stable)@2", "nDCG(empty=0)@3", "P(ties=mean)@2", "nDCG(ties=mean)@2",
+         "DCG(ties=mean)"]  # fmt: skip
+ENCLOSED = ["AP", "AP@3", "RR", "RR@2", "ERR", "ERR@3", "Success@1", "Success@3", "Rprec",
+            "OneError", "AP(rel=2)@3", "RR(ties=mean)"]  # fmt: skip
+
+
+def test_every_measure_with_bounds_is_among_them():
+    for name in MEASURES:
+        try:
+            measure = parse(name)
+        except ValueError:
+            continue
+        if is_completable(measure):
+            assert any(parse(spec).name == measure.name for spec in [*EXACT, *ENCLOSED]), name
 
 
 def case(rng, n_queries=2, levels=None):
@@ -61,9 +75,12 @@ def all_differences(runs, judgements, spec, preset):
     return found
 
 
+@pytest.mark.parametrize("most", [10, 0])
 @pytest.mark.parametrize("preset", [None, "trec_eval"])
-@pytest.mark.parametrize("spec", [*EXACT, *ATTAINED])
-def test_extremes_are_those_of_all_completions(rng, spec, preset):
+@pytest.mark.parametrize("spec", [*EXACT, *ENCLOSED])
+def test_extremes_are_those_of_all_completions(rng, monkeypatch, spec, preset, most):
+    """Of every measure; also of many documents, of which not every set is tried."""
+    monkeypatch.setattr("rankwise.selection.judging.completions._MOST_ENUMERATED", most)
     n_open = n_wide = 0
     for levels in (None, 2) if preset else (None,):
         for _ in range(4):
@@ -75,11 +92,10 @@ def test_extremes_are_those_of_all_completions(rng, spec, preset):
             for number, query in enumerate(pool.qids.tolist()):
                 low, high = ends[0][number], ends[1][number]
                 differences = found[query]
-                if spec in EXACT:
-                    wanted = (min(differences), max(differences))
+                wanted = (min(differences), max(differences))
+                if most or spec in EXACT:
                     assert (low, high) == pytest.approx(wanted, abs=1e-12)
-                for end in (low, high):
-                    assert np.abs(np.array(differences) - end).min() < 1e-12  # attained
+                assert low <= wanted[0] + 1e-12 and wanted[1] <= high + 1e-12
                 now = np.nan_to_num(completions.differences()[number])
                 assert low - 1e-12 <= now <= high + 1e-12
                 n_wide += high - low > 1e-9
@@ -116,7 +132,7 @@ def test_neighbours_come_in_the_order_of_the_means(rng):
 
 
 def test_many_unjudged_documents_give_bounds_that_enclose_the_current_difference(rng):
-    """Not every number of relevant documents is tried; the sums of gains are still exact."""
+    """Not every set of relevant documents is tried; the sums of gains are still exact."""
     runs = {
         name: {f"q{q}": {f"d{d}": s for d, s in enumerate(rng.random(900))} for q in range(20)}
         for name in "ab"
@@ -124,7 +140,6 @@ def test_many_unjudged_documents_give_bounds_that_enclose_the_current_difference
     judgements = {f"q{q}": {f"d{d}": 1 for d in range(q, q + 30)} for q in range(20)}
     for spec in ("DCG", "RBP(p=0.99)"):
         completions = Completions(pool_of(runs, judgements), parse(spec), "a", "b")
-        assert len(completions._favour(1.0)[1]) < 100
         low, high = completions.extremes()
         gains = completions.advantage * completions.is_open
         query = completions.pool.query
@@ -132,6 +147,17 @@ def test_many_unjudged_documents_give_bounds_that_enclose_the_current_difference
             added = np.bincount(query, np.maximum(sign * gains, 0))
             wanted = completions.differences() + sign * added
             np.testing.assert_allclose(end, wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["AP", "nDCG", "RR"])
+def test_long_lists_have_the_bounds_of_the_measure(rng, monkeypatch, spec):
+    monkeypatch.setattr("rankwise.selection.judging.completions._MOST_ROWS", 10)
+    runs, judgements = case(rng)
+    completions = Completions(pool_of(runs, judgements), parse(spec), "a", "b")
+    low, high = completions.extremes()
+    is_open = np.bincount(completions.pool.query, completions.is_open) > 0
+    assert is_open.any()
+    assert (high[is_open] == 1).all() and (low[is_open] == -1).all()
 
 
 def test_without_unjudged_documents_everything_is_settled():

@@ -7,7 +7,8 @@ B = Σ d_ij p_i. p_.j. A row of classes (i, j) moves it by
 
 whose variance over rows is that of Fleiss, Cohen and Everitt [1]_. Sums over clusters replace rows
 that are not independent, such as the documents of a query. The interval is symmetric in
-atanh(kappa), with Student's t: near 1, kappa itself is skewed.
+atanh(kappa), with Student's t: near 1, kappa itself is skewed. If few rows or clusters decide, the
+spread of their terms shows few degrees of freedom.
 
 References
 ----------
@@ -25,6 +26,7 @@ from scipy.special import stdtrit
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics.ordinal.confusion_matrix import Confusion, confusion, encode_classes
+from rankwise.metrics.statistics.stratified import spread_freedom
 from rankwise.runtime.column_values import convert_to_values
 from rankwise.typing import Float64Array
 
@@ -117,7 +119,7 @@ def kappa_interval(
     influence = _influences(found, weights)[codes[0], codes[1]]
     sums = influence if groups is None else np.bincount(groups.codes(), influence)
     error = math.sqrt(float((sums**2).sum()) * n_clusters / (n_clusters - 1)) / n_rows
-    quantile = float(stdtrit(n_clusters - 1, 0.5 + confidence / 2))
+    quantile = float(stdtrit(spread_freedom(sums), 0.5 + confidence / 2))
     if kappa == 1:
         share = 1 - ((1 - confidence) / 2) ** (1 / n_clusters)
         low, high = max(1 - share / _chance_distance(found, weights), -1.0), 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.metrics.statistics.effects import cohens_d
-from rankwise.metrics.statistics.intervals import bootstrap_intervals
+from rankwise.metrics.statistics.intervals import bootstrap_intervals, widen_near_bounds
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
 from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.statistics.paired import METHODS, check_choice, paired_test
@@ -139,7 +139,7 @@ def compare_to_best(
     level : float in (0, 1)
         Level of the intervals.
     interval : {"t", "bca", "percentile"}
-        Interval of a mean: :func:`t_intervals`, or :func:`bootstrap_interval` with this method.
+        Interval of a mean: :func:`mean_intervals`, or :func:`bootstrap_interval` with this method.
     n_resamples : int >= 1
         Number of draws of signs and of bootstrap samples.
     random_state : int
@@ -274,6 +274,8 @@ def _table(
         if interval == "t"
         else bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
     )
+    if interval == "t":
+        ends = widen_near_bounds(columns, ends, None, strata, level)
     pairs = pair_differences(columns, strata, runs)
     reference = None if baseline is None else names.index(baseline)
     if correction == "max-t":

@@ -11,6 +11,12 @@ interval covers too seldom for few queries: the residuals y − w f have n − 2
 the error of the estimated w adds (f̄_all − f̄_n)² / Σ (f − f̄_n)² to 1 / n, as in double sampling
 with regression [2]_.
 
+Residuals that are mostly alike, as of a machine that errs for few queries or of shares near 0 or 1,
+have too little spread for Student's t. If a bound is nearer to the human mean than the width of its
+interval, or few residuals decide, the interval is the union of t with that of the residuals as
+values between their bounds, :func:`dirichlet_bounds`, and of the machine's mean; distances of both
+ends from the estimate are added in quadrature (MOVER).
+
 References
 ----------
 .. [1] Angelopoulos, Duchi and Zrnic 2023, PPI++: efficient prediction-powered inference.
@@ -25,6 +31,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from rankwise.metrics.statistics.intervals import (
+    dirichlet_bounds,
+    mean_intervals,
+    value_bounds,
+)
+from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -35,14 +47,16 @@ class PoweredMean:
     Attributes
     ----------
     mean, low, high : float
-        Prediction-powered estimate and its interval.
+        Prediction-powered estimate and its interval; NaN ends if all values are equal and nothing
+        is known of their bounds.
     human_mean, human_low, human_high : float
-        Mean of the human values alone, with Student's t interval.
+        Mean of the human values alone, with the interval of :func:`mean_intervals`.
     machine_mean : float
         Mean of all machine values, which may be wrong by any amount.
     bias, bias_low, bias_high, bias_p : float
-        Mean of machine less human value, with Student's t interval and p-value. For values that are
-        differences of two systems: whether the machine favours one of them.
+        Mean of machine minus human value, with the interval of :func:`mean_intervals` and the
+        p-value of Student's t, or ``2 ** (1 - n)`` if all differences are equal and not 0. For
+        values that are differences of two systems: whether the machine favours one of them.
     correlation : float
         Pearson's r of human and machine values; NaN if either is constant.
     weight : float
@@ -80,6 +94,7 @@ def prediction_powered_mean(
     machine_only: ArrayLike,
     *,
     weight: float | None = None,
+    bounds: tuple[float, float] | None = None,
     confidence: float = 0.95,
 ) -> PoweredMean:
     """Estimate a mean over queries from few human and many machine values.
@@ -94,6 +109,9 @@ def prediction_powered_mean(
         labels must be a random sample of all.
     weight : float from 0 to 1, optional
         Weight of the machine; None: the one that minimises the estimated variance.
+    bounds : (float, float), optional
+        Lowest and highest possible value. None: 0 and 1 or -1 and 1 if all values lie between
+        them, else unknown. Infinite bounds leave Student's t as it is.
     confidence : float in (0, 1)
         Level of all intervals.
 
@@ -104,9 +122,9 @@ def prediction_powered_mean(
     Raises
     ------
     ValueError
-        If lengths differ, there are fewer than three human values, or a value is not finite. A
-        query that does not count (NaN) has no value of the machine to compare: use a measure with
-        ``empty=0``.
+        If lengths differ, there are fewer than three human values, or a value is not finite or
+        beyond the bounds. A query that does not count (NaN) has no value of the machine to compare:
+        use a measure with ``empty=0``.
 
     Notes
     -----
@@ -140,19 +158,24 @@ def prediction_powered_mean(
         weight = min(max(tuned, 0.0), 1.0)
     shift = (float(g.mean()) - float(f.mean())) if len(g) else 0.0
     mean = float(y.mean()) + weight * shift
-    low, high = _interval(y, f, weight, shift, len(g), spread, is_tuned, confidence, mean)
+    lowest, highest, is_known = value_bounds(np.concatenate([y, every]), bounds)
+    given = (lowest, highest) if is_known else None
+    low, high = _interval(y, f, weight, shift, len(g), spread, is_tuned, confidence, given)
     difference = f - y
-    bias, bias_low, bias_high = _t_interval(difference, confidence)
-    human_mean, human_low, human_high = _t_interval(y, confidence)
+    width = highest - lowest
+    bias_low, bias_high = mean_intervals(
+        difference[:, None], bounds=(-width, width) if is_known else None, level=confidence
+    )[0].tolist()
+    human_low, human_high = mean_intervals(y[:, None], bounds=given, level=confidence)[0].tolist()
     return PoweredMean(
         mean=mean,
-        low=low,
-        high=high,
-        human_mean=human_mean,
+        low=mean - low,
+        high=mean + high,
+        human_mean=float(y.mean()),
         human_low=human_low,
         human_high=human_high,
         machine_mean=float(every.mean()),
-        bias=bias,
+        bias=float(difference.mean()),
         bias_low=bias_low,
         bias_high=bias_high,
         bias_p=_t_p_value(difference),
@@ -172,9 +195,9 @@ def _interval(
     spread: float,
     is_tuned: bool,
     confidence: float,
-    mean: float,
+    bounds: tuple[float, float] | None,
 ) -> tuple[float, float]:
-    """Interval of the estimate; degrees of freedom by Satterthwaite."""
+    """Distances of both ends from the estimate; degrees of freedom by Satterthwaite."""
     n = len(y)
     residual = y - weight * f
     free = n - 2 if is_tuned else n - 1
@@ -185,23 +208,42 @@ def _interval(
         share += (shift * n_machine / (n + n_machine)) ** 2 / squares
     own = variance * share
     other = weight**2 * spread / n_machine if n_machine else 0.0
-    if own + other == 0:
-        return mean, mean
-    degrees = (own + other) ** 2 / (own**2 / free + other**2 / max(n_machine - 1, 1))
-    half = float(stdtrit(degrees, 0.5 + confidence / 2)) * math.sqrt(own + other)
-    return mean - half, mean + half
-
-
-def _t_interval(values: Float64Array, confidence: float) -> tuple[float, float, float]:
-    mean, n = float(values.mean()), len(values)
-    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / math.sqrt(n)
-    return mean, mean - half, mean + half
+    half = 0.0
+    if own + other > 0:
+        degrees = (own + other) ** 2 / (own**2 / free + other**2 / max(n_machine - 1, 1))
+        half = float(stdtrit(degrees, 0.5 + confidence / 2)) * math.sqrt(own + other)
+    low, high = bounds or (-math.inf, math.inf)
+    span, mean = high - low, float(y.mean()) + weight * shift
+    if math.isinf(span):
+        return (half, half) if half > 0 else (math.nan, math.nan)
+    width = 2 * float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(y.std(ddof=1)) / math.sqrt(n)
+    is_near = min(float(y.mean()) - low, high - float(y.mean())) < width
+    are_few = np.ptp(residual) == 0 or spread_freedom(residual) < FEW * n
+    if not (is_near or are_few):
+        return min(half, max(mean - low, 0.0)), min(half, max(high - mean, 0.0))
+    seen = float(f.mean()) + shift
+    of_machine = 0.0
+    if other > 0:
+        of_machine = float(stdtrit(n_machine - 1, 0.5 + confidence / 2)) * math.sqrt(other)
+    scale = math.sqrt(share * n * (n - 1) / free) if weight else 1.0
+    ends = []
+    # An unseen query may have a value at a bound; the machine's value of it is taken to lie one
+    # standard deviation off its mean.
+    of_f = min(seen + math.sqrt(spread), high), max(seen - math.sqrt(spread), low)
+    for sign, bound in ((-1.0, weight * of_f[0] - low), (1.0, high - weight * of_f[1])):
+        column = sign * residual[:, None]
+        upper = dirichlet_bounds(column, np.ones((n, 1)), bound, (1.0 - confidence) / 2)
+        of_residuals = scale * (float(upper[0]) - float(column.mean()))
+        end = max(half, math.hypot(of_residuals, of_machine))
+        room = high - mean if sign > 0 else mean - low
+        ends.append(min(end, max(room, 0.0)))
+    return ends[0], ends[1]
 
 
 def _t_p_value(values: Float64Array) -> float:
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
-    if error == 0:
-        return 1.0 if mean == 0 else 0.0
+    if np.ptp(values) == 0:
+        return 1.0 if mean == 0 else 2.0 ** (1 - len(values))
     return 2.0 * float(stdtr(len(values) - 1, -abs(mean / error)))
 
 

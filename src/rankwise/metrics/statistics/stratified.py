@@ -17,6 +17,8 @@ from scipy.special import stdtr, stdtrit
 
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
+# Degrees of freedom per term below which few terms decide, see spread_freedom.
+FEW = 0.25
 # Digits, of the largest value, to which equal values agree however they were summed.
 _SAME_DIGITS = 10
 # Ratio of the sizes of two strata above which each has a variance of its own.
@@ -301,6 +303,19 @@ def t_quantile(freedom: Float64Array, level: float) -> Float64Array:
     return np.asarray(
         stdtrit(np.where(freedom > 0, freedom, math.nan), 0.5 + level / 2), dtype=np.float64
     )
+
+
+def spread_freedom(terms: Float64Array) -> float:
+    """Degrees of freedom of the sum of the squares of independent terms, from their kurtosis.
+
+    One fewer than there are terms if these are normal or have light tails, fewer if few terms
+    decide. O(n).
+    """
+    squares = np.square(terms - terms.mean())
+    if not squares.any():
+        return float(len(terms) - 1)
+    kurtosis = float(np.square(squares).mean() / squares.mean() ** 2)
+    return max(1.0, min(2.0 * len(terms) / max(kurtosis - 1.0, 1e-9), len(terms) - 1.0))
 
 
 def stratum_codes(strata: ArrayLike | None, n_queries: int) -> Int64Array:

@@ -20,8 +20,13 @@ from rankwise.typing import Float64Array, Int64Array
 
 # Ranks below the first _DEEPEST of a run weigh as much as that rank.
 _DEEPEST = 1000
-# Rows of all completions that are evaluated at once, at least two completions.
-_ROWS_AT_ONCE = 500_000
+# Rows of all completions that are evaluated at once, and in total.
+_ROWS_AT_ONCE, _MOST_ROWS = 500_000, 20_000_000
+# Unjudged documents of a query up to which every set of relevant ones is tried.
+_MOST_ENUMERATED = 10
+# Measures that add up gains of ranks, and those that divide such a sum by an ideal that only
+# depends on the number of relevant documents.
+_SUMS, _SHARES = ("DCG", "P", "RBP"), ("nDCG", "R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +57,12 @@ class Completions:
 
     @cached_property
     def is_read(self) -> NDArray[np.bool_]:
-        """Documents to which one of the systems gives weight."""
-        return (self._weights(self.first) > 0) | (self._weights(self.second) > 0)
+        """Documents that one of the systems ranks within the cut-off."""
+        return self._reads(self.first) | self._reads(self.second)
 
     @cached_property
     def is_open(self) -> NDArray[np.bool_]:
-        """Unjudged documents to which one of the systems gives weight."""
+        """Unjudged documents that one of the systems ranks within the cut-off."""
         return ~self.pool.judged & self.is_read
 
     @cached_property
@@ -72,65 +77,100 @@ class Completions:
 
         NaN if the query does not count for the measure.
         """
-        none = np.full(len(self.pool.query), -1)
-        return self._differences(none, np.zeros((1, self.pool.n_queries), dtype=np.int64))[0]
+        place = np.full(len(self.pool.query), -1)
+        none = np.zeros((1, self.pool.n_queries), dtype=np.int64)
+        first, second = (self._values(name, place, none) for name in (self.first, self.second))
+        return (first - second)[0]
 
     def extremes(self) -> tuple[Float64Array, Float64Array]:
-        """Lowest and highest difference per query over the completions.
+        """Bounds of the difference per query over the completions; 0 if a query does not count.
 
-        For every number of relevant documents, those of the highest advantage for either system are
-        relevant; some numbers are left out if there are many. A query that does not count has the
-        difference 0.
+        They are attained if a query has few open documents, or if the measure adds up gains of
+        ranks. Otherwise each system gets the completion that is best or worst for itself, with the
+        same number of relevant documents; beyond a limit of rows, the bounds of the measure count.
         """
-        ends = [np.nan_to_num(self._differences(*self._favour(sign))) for sign in (-1.0, 1.0)]
-        tried = np.concatenate(ends)
-        return tried.min(axis=0), tried.max(axis=0)
+        n_open = np.bincount(self.pool.query[self.is_open], minlength=self.pool.n_queries)
+        most = int(n_open.max(initial=0))
+        n_rows = sum(len(rows) for rows, _ in self._rows.values())
+        if most <= _MOST_ENUMERATED and n_rows << most <= _MOST_ROWS:
+            place, sets = self._places(np.zeros(len(self.pool.query))), np.arange(1 << most)
+            codes = np.minimum(sets[:, None], (1 << n_open) - 1)
+            found = self._extremes(place, place, codes, are_sets=True)
+            return found[1], found[0]
+        if self.measure.name in _SUMS:
+            ends = [self._sum_extreme(sign) for sign in (-1.0, 1.0)]
+            return ends[0], ends[1]
+        if n_rows * (most + 1) > _MOST_ROWS:
+            low, high = self.measure.bounds
+            end = np.where((n_open > 0), high - low, 0.0)
+            now = np.where(n_open > 0, 0.0, np.nan_to_num(self.differences()))
+            return now - end, now + end
+        counts = np.minimum(np.arange(most + 1)[:, None], n_open)
+        if self.measure.name in _SHARES:
+            orders = [(self._places(sign * self.advantage),) * 2 for sign in (1.0, -1.0)]
+        else:
+            ranks = [self.pool.ranks(name).astype(np.float64) for name in (self.first, self.second)]
+            depths = [np.where(rank > 0, rank, np.inf) for rank in ranks]
+            first, second = ([self._places(-d), self._places(d)] for d in depths)
+            orders = [(first[0], second[1]), (first[1], second[0])]
+            if not self.measure.greater_is_better:
+                orders.reverse()
+        highest = self._extremes(*orders[0], counts)[0]
+        return self._extremes(*orders[1], counts)[1], highest
 
-    def _favour(self, sign: float) -> tuple[Int64Array, Int64Array]:
-        """Order of the open documents that favours a system, and numbers of relevant ones to try.
-
-        Returns
-        -------
-        place : ndarray of shape (n_documents,), int64
-            Place of an open document among those of its query; -1 for others.
-        counts : ndarray of shape (n_completions, n_queries), int64
-        """
-        gain, n_queries = sign * self.advantage, self.pool.n_queries
+    def _places(self, gain: Float64Array) -> Int64Array:
+        """Position of each open document among those of its query by descending gain; else -1."""
         chosen = np.flatnonzero(self.is_open)
         chosen = chosen[np.lexsort((-gain[chosen], self.pool.query[chosen]))]
         query = self.pool.query[chosen]
-        n_open = np.bincount(query, minlength=n_queries)
+        n_open = np.bincount(query, minlength=self.pool.n_queries)
         place = np.full(len(self.pool.query), -1)
         place[chosen] = np.arange(len(chosen)) - (np.cumsum(n_open) - n_open)[query]
-        most = int(n_open.max(initial=0))
-        rows = len(self._rows[self.first][0]) + len(self._rows[self.second][0])
-        n_levels = min(max(_ROWS_AT_ONCE // max(rows, 1), 2), most + 1)
-        # Not shares of n_open if there is a level for each number: every number occurs.
-        levels = np.rint(np.linspace(0, most, n_levels)).astype(np.int64)[:, None]
-        counts = np.minimum(levels, n_open)
-        # The extreme of a measure that adds up the gains of documents.
-        n_gains = np.bincount(query[gain[chosen] > 0], minlength=n_queries)
-        return place, np.concatenate([counts, n_gains[None]])
+        return place
 
-    def _differences(self, place: Int64Array, counts: Int64Array) -> Float64Array:
-        """Differences of shape (n_completions, n_queries)."""
-        values = [self._values(name, place, counts) for name in (self.first, self.second)]
-        return values[0] - values[1]
+    def _sum_extreme(self, sign: float) -> Float64Array:
+        """Extreme of a measure that adds up gains: the documents that gain are relevant."""
+        gain = sign * self.advantage
+        place = self._places(gain)
+        counts = np.bincount(self.pool.query, self.is_open & (gain > 0), self.pool.n_queries)
+        return self._extremes(place, place, counts.astype(np.int64)[None])[0]
 
-    def _values(self, system: str, place: Int64Array, counts: Int64Array) -> Float64Array:
+    def _extremes(
+        self, first: Int64Array, second: Int64Array, codes: Int64Array, are_sets: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Highest and lowest difference per query over completions, with a place order each.
+
+        ``codes`` of shape (n_completions, n_queries) are numbers of relevant open documents, or
+        sets of them as bits.
+        """
+        n_rows = max(map(len, (self._rows[name][0] for name in (self.first, self.second))))
+        step = max(_ROWS_AT_ONCE // max(n_rows, 1), 1)
+        high, low = np.full(self.pool.n_queries, -np.inf), np.full(self.pool.n_queries, np.inf)
+        for start in range(0, len(codes), step):
+            part = codes[start : start + step]
+            found = self._values(self.first, first, part, are_sets)
+            found = np.nan_to_num(found - self._values(self.second, second, part, are_sets))
+            high, low = np.maximum(high, found.max(axis=0)), np.minimum(low, found.min(axis=0))
+        return high, low
+
+    def _values(
+        self, system: str, place: Int64Array, codes: Int64Array, are_sets: bool = False
+    ) -> Float64Array:
         documents, scores = self._rows[system]
         query, place = self.pool.query[documents], place[documents]
-        grades = np.tile(self.pool.grades[documents], (len(counts), 1))
-        grades[(place >= 0) & (place < counts[:, query])] = self._top_grade
-        sizes = np.tile(np.bincount(query, minlength=self.pool.n_queries), len(counts))
+        grades = np.tile(self.pool.grades[documents], (len(codes), 1))
+        codes = codes[:, query]
+        is_relevant = (codes >> np.maximum(place, 0)) & 1 > 0 if are_sets else place < codes
+        grades[is_relevant & (place >= 0)] = self._top_grade
+        sizes = np.tile(np.bincount(query, minlength=self.pool.n_queries), len(codes))
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         groups = QueryGroups(indptr, None, np.arange(len(sizes)))
-        scores = np.tile(scores, len(counts))
+        scores = np.tile(scores, len(codes))
         rows = ScoredRows(grades.ravel(), scores, groups, may_miss=True)
         # Rows are in trec_eval's order already.
         ordered = tie_rule(self.measure) == "docid"
         measure = replace(self.measure, **{"ties": "stable"}) if ordered else self.measure
-        return rows.values([measure])[0].reshape(len(counts), -1)
+        return rows.values([measure])[0].reshape(len(codes), -1)
 
     @cached_property
     def _rows(self) -> dict[str, tuple[Int64Array, Float64Array]]:
@@ -165,10 +205,20 @@ class Completions:
 
     def _weights(self, system: str) -> Float64Array:
         """Weight of the rank of every document; 0 if the measure does not read it."""
-        ranks, cutoff = self.pool.ranks(system), getattr(self.measure, "cutoff", None)
+        ranks = self.pool.ranks(system)
         weights = self._rank_weights[np.clip(ranks, 1, len(self._rank_weights)) - 1]
-        is_read = (ranks > 0) & (cutoff is None or ranks <= cutoff)
-        return np.where(is_read, weights, 0.0)
+        weights = np.where(self._reads(system), weights, 0.0)
+        if tie_rule(self.measure) != "mean":
+            return weights
+        rows, scores = self.pool.rows[system], self.pool.scores[system]
+        is_first = (scores[1:] != scores[:-1]) | (np.diff(self.pool.query[rows]) > 0)
+        tied = np.cumsum(np.append(0, is_first))[: len(rows)]
+        weights[rows] = (np.bincount(tied, weights[rows]) / np.bincount(tied))[tied]
+        return weights
+
+    def _reads(self, system: str) -> NDArray[np.bool_]:
+        ranks, cutoff = self.pool.ranks(system), getattr(self.measure, "cutoff", None)
+        return (ranks > 0) & (cutoff is None or ranks <= cutoff)
 
     @cached_property
     def _rank_weights(self) -> Float64Array:

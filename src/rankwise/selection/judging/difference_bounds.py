@@ -105,12 +105,11 @@ def difference_bounds(
 
     Notes
     -----
-    The bounds are attained: a completion exists for each of them. They are the extremes over all
-    completions for DCG, P and RBP, and for nDCG and R if every number of relevant documents is
-    tried, as with a cut-off of 10. For other measures (AP, RR, ERR), completions that favour one
-    system by the weights of its ranks are tried, and the extremes may lie further out. Documents
-    count by their rank in trec_eval's order, also where ties are averaged. Queries are independent,
-    so their extremes add up.
+    No completion leads outside the bounds. They are attained if no query has more than ten
+    unjudged documents; with more of them for DCG, P, RBP, nDCG and R. For other measures (AP, RR,
+    ERR), each system gets the completion that is best or worst for itself, so that the bounds may
+    lie further out. Whole long lists (more than about 20 million rows times unjudged documents)
+    have the bounds of the measure itself. Queries are independent, so their bounds add up.
 
     ``certainty`` supposes that documents are relevant independently, given the share of their
     query, and that a judgement moves the difference by a fixed amount. ``python -m

@@ -15,6 +15,8 @@ from rankwise.datasets.readers.judged_run import grades_of, judge
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.metrics.statistics.intervals import dirichlet_bounds
+from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -30,7 +32,8 @@ class RankBias:
     human, machine : float
         Shares of relevant documents.
     bias, low, high : float
-        Machine less human share, with Student's t interval over queries; NaN ends for one query.
+        Machine minus human share, with its interval over queries: Student's t, or wider if few
+        verdicts differ (see ``mean_intervals``); NaN ends for one query.
     """
 
     rank: int
@@ -137,11 +140,23 @@ def compare_verdicts(
     -------
     people, model, bias, low, high : float
     """
-    n, n_queries = len(query), len(np.unique(query))
-    bias = float((model - people).mean())
-    half = math.nan
-    if n_queries > 1:
-        sums = np.bincount(query, model - people - bias)
-        error = math.sqrt(float((sums**2).sum()) * n_queries / (n_queries - 1)) / n
-        half = float(stdtrit(n_queries - 1, 0.5 + confidence / 2)) * error
-    return float(people.mean()), float(model.mean()), bias, bias - half, bias + half
+    error = model - people
+    bias, n = float(error.mean()), np.bincount(query)
+    low = high = math.nan
+    if np.count_nonzero(n) > 1:
+        n, sums = n[n > 0], np.bincount(query, error)[n > 0]
+        n_queries = len(n)
+        spread = math.sqrt(float(((sums - n * bias) ** 2).sum()) * n_queries / (n_queries - 1))
+        half = float(stdtrit(n_queries - 1, 0.5 + confidence / 2)) * spread / len(query)
+        low = high = half
+        # Few errors, or none, have too little spread for Student's t.
+        terms = sums - n * bias
+        if half == 0 or 1 - abs(bias) < 2 * half or spread_freedom(terms) < FEW * n_queries:
+            weights, means = n[:, None] * n_queries / len(query), (sums / n)[:, None]
+            upper = [
+                float(dirichlet_bounds(side * means, weights, 1.0, (1.0 - confidence) / 2)[0])
+                for side in (-1.0, 1.0)
+            ]
+            low, high = max(half, upper[0] + bias), max(half, upper[1] - bias)
+        low, high = max(bias - low, -1.0), min(bias + high, 1.0)
+    return float(people.mean()), float(model.mean()), bias, low, high

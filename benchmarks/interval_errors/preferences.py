@@ -84,7 +84,10 @@ def strengths_outside(
         return None
     model, named = fitted
     critical = stats.t.isf(0.025, model.degrees_of_freedom_)
-    wrong = np.abs(model.strengths_ - truth) > critical * model.standard_errors_
+    # As the page says: the larger error of the two covariances.
+    by_model = np.sqrt(model.model_covariance_.diagonal())
+    errors = np.maximum(model.standard_errors_, by_model)
+    wrong = np.abs(model.strengths_ - truth) > critical * errors
     return Outcome(float(wrong.mean()), named)
 
 

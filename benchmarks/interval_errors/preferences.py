@@ -75,13 +75,19 @@ def strengths_outside(
 ) -> Outcome | None:
     """Share of Student's intervals of strengths, with the fit's degrees of freedom, that miss."""
     truth = np.array(strengths) - np.mean(strengths)
+    if alpha > 0:  # errors include the bias of strengths that are normal with variance 1 / alpha
+        truth = rng.standard_normal(len(truth)) / np.sqrt(alpha)
+        truth -= truth.mean()
     data = order_data(rng, truth, n) if kind == "orders" else pair_data(rng, truth, n, **more)
     fitted = _fit((PlackettLuce if kind == "orders" else PairwisePreferences)(alpha=alpha), *data)
     if fitted is None or len(fitted[0].items_) < len(truth):
         return None
     model, named = fitted
     critical = stats.t.isf(0.025, model.degrees_of_freedom_)
-    wrong = np.abs(model.strengths_ - truth) > critical * model.standard_errors_
+    # As the page says: the larger error of the two covariances.
+    by_model = np.sqrt(model.model_covariance_.diagonal())
+    errors = np.maximum(model.standard_errors_, by_model)
+    wrong = np.abs(model.strengths_ - truth) > critical * errors
     return Outcome(float(wrong.mean()), named)
 
 
@@ -108,6 +114,14 @@ CELLS = [
         )
         for name, draw in (("preference ranks", ranks), ("preference strengths", strengths_outside))
         for kind, what, strengths, n, alpha, more in _SETS
+        if draw is ranks or alpha == 0.0
+    ),
+    *(
+        Cell(
+            "preference strengths", f"{kind}, 5 of variance {1 / alpha:g}, {n} votes", 0.05,
+            partial(strengths_outside, kind=kind, strengths=_EQUAL, n=n, alpha=alpha),
+        )
+        for kind, n, alpha in (("pairs", 20, 1.0), ("pairs", 60, 0.1), ("orders", 5, 1.0))
     ),
     *(
         Cell(

@@ -118,7 +118,7 @@ def _kappa(rng: Generator, n: int, rate: float, accuracy: float, size: int = 1) 
 
 def _certainty(rng: Generator, n_queries: int, measure: str) -> Outcome | None:
     """How much more often the sign is wrong than the certainty says."""
-    truth, said = _judges(rng, 0.3, n_queries, n_queries, n_documents=8)
+    truth, _ = _judges(rng, 0.3, n_queries, n_queries, n_documents=8)
     runs = {name: _run(rng, n_queries, 8) for name in "ab"}
     known = {q: {d: g for d, g in docs.items() if rng.random() < 0.5} for q, docs in truth.items()}
     known = {q: docs or {"d0": truth[q]["d0"]} for q, docs in known.items()}

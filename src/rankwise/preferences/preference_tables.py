@@ -31,7 +31,6 @@ from rankwise.runtime.column_values import convert_to_array, convert_to_values
 from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
-
 _JSON_LINES = (".jsonl", ".ndjson")
 
 

@@ -1,12 +1,11 @@
-"""Whether planned numbers of queries give the planned power, and always-valid intervals hold.
+"""Whether planned numbers of queries give the planned power.
 
     python -m benchmarks.planning [repetitions]
 
-First table: differences between systems are normal or skewed (with an atom at 0); from one pilot,
+Differences between systems are normal or skewed (with an atom at 0); from one pilot,
 ``queries_needed`` plans for power .8; the share of fresh samples of that size on which the test
-over all pairs finds the difference of one pair. Second table: queries are judged one after the
-other up to 1,000 and the interval is looked at after each batch; the share of sequences on which
-it ever excludes the true mean, and for comparison that of Student's t interval.
+over all pairs finds the difference of one pair. ``python -m benchmarks.interval_errors detectable``
+does so for strata of unequal size, and for pilots of 20 queries.
 """
 
 from __future__ import annotations
@@ -14,17 +13,11 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from scipy import stats
 
-from rankwise.metrics.significance import (
-    always_valid_interval,
-    compare_to_best,
-    queries_needed,
-)
+from rankwise.metrics.significance import compare_to_best, queries_needed
 
 KINDS = ("normal", "skewed")
 DIFFERENCE = 0.1
-N_LAST, BATCH = 1000, 10
 
 
 def noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -58,24 +51,8 @@ def power(kind: str, n_systems: int, repetitions: int) -> tuple[float, float]:
     return float(np.mean(planned)), found / repetitions
 
 
-def ever_wrong(kind: str, repetitions: int, first_look: int) -> tuple[float, float]:
-    """Share of sequences on which an interval ever excludes the mean: always-valid, Student's."""
-    rng = np.random.default_rng(4)
-    wrong = np.zeros(2)
-    for _ in range(repetitions):
-        values = noise(kind, (N_LAST,), rng) - noise(kind, (N_LAST,), rng)
-        missed = [False, False]
-        for n in range(first_look, N_LAST + 1, BATCH):
-            low, high = always_valid_interval(values[:n], n_expected=200)
-            missed[0] |= not low <= 0 <= high
-            half = stats.t.ppf(0.975, n - 1) * values[:n].std(ddof=1) / np.sqrt(n)
-            missed[1] |= abs(values[:n].mean()) > half
-        wrong += missed
-    return float(wrong[0] / repetitions), float(wrong[1] / repetitions)
-
-
 def main() -> None:
-    """Print both tables."""
+    """Print the table."""
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     print(f"{repetitions} repetitions. Planned for a difference of {DIFFERENCE} and power .8:")
     print("differences  systems  queries  found")
@@ -83,12 +60,6 @@ def main() -> None:
         for n_systems in (2, 5, 15):
             n, found = power(kind, n_systems, repetitions)
             print(f"{kind:11}  {n_systems:7}  {n:7.0f}  {found:5.3f}", flush=True)
-    print("Looked at after every 10 queries up to 1,000; ever wrong, wanted at most .05:")
-    print("differences  first look  always valid  Student's t")
-    for kind in KINDS:
-        for first_look in (10, 30):
-            ours, theirs = ever_wrong(kind, repetitions, first_look)
-            print(f"{kind:11}  {first_look:10}  {ours:12.3f}  {theirs:11.3f}", flush=True)
 
 
 if __name__ == "__main__":

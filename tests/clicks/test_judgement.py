@@ -245,6 +245,11 @@ def test_pairs_that_do_not_differ_are_reported():
     assert spread < 0.3 * np.ptp(judgements(alike, shrinkage=0.0).grade)
     even = ClickLog.from_columns(["q"] * n, np.arange(n) // 1000, [1] * n, np.arange(n) % 4 < 1)
     assert "no difference between pairs beyond chance" in judgements(even).notes[0]
+    # A strength anywhere on the plateau of the likelihood, not only at its bound.
+    click = rng.random(n) < 0.1
+    thin = ClickLog.from_columns(["q"] * n, np.arange(n) % 9000, [1] * n, click)
+    judged = judgements(thin, "coec", grades=5)
+    assert (judged.weight.max() < 0.01) == ("no difference" in " ".join(judged.notes))
 
 
 @pytest.mark.parametrize("method", ["ctr", "coec", "harvest", "ips"])

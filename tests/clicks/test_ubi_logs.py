@@ -165,7 +165,7 @@ def test_damaged_json_is_named_by_line(tmp_path):
     with pytest.raises(ValueError, match=r"a.ndjson, line 2: not JSON"):
         read_ubi(tmp_path / "a.ndjson")
     (tmp_path / "a.ndjson").write_text('{"query_id": "s"}\n{"_id": "x", "_source": null}\n')
-    with pytest.raises(ValueError, match=r"a.ndjson: line 2: _source must be an object"):
+    with pytest.raises(ValueError, match=r"a.ndjson, line 2: _source must be an object"):
         read_ubi(tmp_path / "a.ndjson")
 
 

@@ -32,8 +32,8 @@ def scored(model, X, y, qid):
 @pytest.mark.parametrize("key", [*RANKERS, *ORDINAL])
 def test_score_is_the_measure_that_it_names(key, judged, tmp_path):
     X, y, qid = judged
-    measures = [None]
-    if "measure" in small(key).get_params():
+    measures, model = [None], small(key)
+    if "measure" in model.get_params():
         measures = ["AP", "ZeroOne"] if key in ORDINAL else ["AP", "nDCG@3"]
     for measure in measures:
         model = small(key, **({} if measure is None else {"measure": measure}))
@@ -117,14 +117,12 @@ def test_cross_validation_leaves_out_nothing_in_silence(folds):
 def test_a_label_of_another_kind_fails_its_fold(folds):
     X, y, qid = folds
     y[0] = 1.5
-    params = {"qid": qid, "groups": qid}
+    words: dict = {"params": {"qid": qid, "groups": qid}, "error_score": "raise"}
     with (
         sklearn.config_context(enable_metadata_routing=True),
         pytest.raises(ValueError, match="y must hold whole grades"),
     ):
-        cross_validate(
-            RidgeRanker(), X, y, cv=LeaveOneGroupOut(), params=params, error_score="raise"
-        )
+        cross_validate(RidgeRanker(), X, y, cv=LeaveOneGroupOut(), **words)
 
 
 def test_a_search_tunes_by_the_measure_of_the_ranker(folds):

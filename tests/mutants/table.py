@@ -20,8 +20,8 @@ TABLE = [
     ),
     Mutation(
         "base.py",
-        "return default_score(y, scores, groups, weight)",
-        "return default_score(y, scores, groups, None)",
+        "return mean_score(self._measure_of_score(y), y, scores, groups, weight)",
+        "return mean_score(self._measure_of_score(y), y, scores, groups, None)",
         "rankers/test_closed_form.py",
     ),
     Mutation(

@@ -79,6 +79,6 @@ def test_pairs_shown_most_are_chosen(log, monkeypatch, tmp_path):
 def test_without_linked_places_the_page_says_why(tmp_path):
     log = ClickLog.from_columns(["q"] * 4, list("aabb"), [1, 1, 2, 2], [0, 1, 0, 1])
     text = Page(write_click_report(log, tmp_path / "c.html").read_text("utf-8")).text
-    assert "No examination: clicked pairs must link all places" in text
+    assert "No examination: clicks must go both ways between all places" in text
     assert "None was found." in text
     assert "Judgements" not in text

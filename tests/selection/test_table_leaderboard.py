@@ -11,6 +11,7 @@ import pytest
 
 from rankwise import leaderboard
 from rankwise.metrics.significance import compare_to_best, pool_run_errors, run_error
+from rankwise.metrics.statistics import against_best, sample_size
 from rankwise.report import write_report
 from rankwise.selection import Leaderboard, evaluate_systems, find_regressions
 
@@ -223,6 +224,8 @@ def test_units_that_a_system_lacks_make_it_no_better(tmp_path):
         text = board.to_table(form)
         assert text.index("veteran") < text.index("new")
         assert "adjusted" in text
+    report = write_report(board, tmp_path / "report.html").read_text("utf-8")
+    assert "adjusted: mean of score over the units of all systems" in report
     assert "adjusted" not in str(leaderboard(scores, missing="drop"))
     worse = leaderboard({n: 1 - v for n, v in scores.items()}, missing="pairs",
                         greater_is_better=False)  # fmt: skip
@@ -238,6 +241,44 @@ def test_hard_units_of_a_cluster_that_a_system_lacks_make_it_no_better():
     ]
     board = leaderboard(pd.DataFrame(rows), cluster="user", missing="pairs")
     assert [row["ranker"] for row in board.rows()] == ["veteran", "new", "old"]
+
+
+def test_all_pairs_are_tested_once(monkeypatch):
+    calls = {"tests": 0, "plans": 0}
+    for module, name in ((against_best, "tests"), (sample_size, "plans")):
+
+        def counted(*args, _name=name, _pairs=module.pair_differences, **words):
+            calls[_name] += 1
+            return _pairs(*args, **words)
+
+        monkeypatch.setattr(module, "pair_differences", counted)
+    board = leaderboard({f"s{i}": np.random.default_rng(i).random(12) for i in range(4)})
+    for _ in range(2):
+        board.rows()
+        str(board)
+        board.to_dict()
+        board.to_table("markdown")
+        board.detectable_difference()
+    assert calls == {"tests": 1, "plans": 1}
+
+
+@pytest.mark.parametrize(
+    ("test", "draw", "said"),
+    [
+        ("t", lambda rng: np.exp(2.0 * rng.standard_normal(40)), True),
+        ("t", lambda rng: rng.random(40), False),
+        ("wilcoxon", lambda rng: np.where(rng.random(40) < 0.1, 0.9, -0.1), True),
+        ("randomisation", lambda rng: rng.random(40), False),
+    ],
+)
+def test_boards_of_skewed_values_say_so(test, draw, said):
+    rng = np.random.default_rng(2)
+    base = rng.random(40)
+    board = leaderboard({"a": base, "b": base + draw(rng)}, test=test)
+    note = "cannot be relied on"
+    for text in (str(board), board.to_table("markdown"), board.to_table("latex")):
+        assert (note in text) == said
+    assert all(row["skewness"] >= 0 for row in board.rows())
 
 
 def test_tests_that_contradict_each_other_rank_nothing():

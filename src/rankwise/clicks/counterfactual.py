@@ -36,8 +36,8 @@ HEAVY_LIST = 0.05
 MEANING = {
     "propensity": "with which the logging system shows the document of a row at its place, "
     "whatever it shows above",
-    "list_propensity": "with which the logging system shows a list, the same in all its rows, or "
-    "each row given the rows above it",
+    "list_propensity": "with which the logging system shows a list, the same in all its rows; or "
+    "each row given the rows above it, if that differs between the rows of some list",
 }
 # Rate of false alarms of the test that weights have mean 1, and deviation that rounding may cause.
 WEIGHT_LEVEL, MEAN_TOLERANCE = 1e-4, 0.01

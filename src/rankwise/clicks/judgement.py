@@ -26,7 +26,6 @@ from rankwise.clicks.judgement_files import BODIES, TABLE, read_ratings, write_t
 from rankwise.clicks.place_propensities import examination_of
 from rankwise.clicks.shrinkage import (
     MOST_PAIRS,
-    MOST_STRENGTH,
     BetaPosterior,
     GammaPosterior,
     NormalPosterior,
@@ -55,6 +54,7 @@ HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage 
 MOST_CERTAIN = 0.9  # share of the variance of Poisson clicks that clicks may lack
 # Intervals have priors for so many groups of pairs at most, of so many clicks at least.
 MOST_STRATA, LEAST_CLICKS = 16, 20
+LEAST_WEIGHT = 0.01  # below, pairs do not differ beyond chance
 MODELS = ("pbm", "ubm", "sdbn", "dbn")
 METHODS = ("ctr", "coec", "harvest", "ips", *MODELS)
 FORMATS = ("csv", "trec", "opensearch", "elasticsearch", "ranklib")
@@ -315,7 +315,8 @@ def judgements(
     notes: list[str] = []
     posterior = _fit_posterior(log, cells, n, clicks, method, propensities, shrinkage, notes)
     notes += _note_heavy_users(log)
-    if method in ("ctr", "coec", "harvest") and posterior.trust >= 0.99 * MOST_STRENGTH:
+    # Where the likelihood is flat, the fitted strength is any large number.
+    if method in ("ctr", "coec", "harvest") and posterior.weight.max() < LEAST_WEIGHT:
         notes.append("the log shows no difference between pairs beyond chance")
     seen = n > 0
     if not seen.all():

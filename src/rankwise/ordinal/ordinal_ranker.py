@@ -191,7 +191,8 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
             check_same_kind(labels, self.score_name_)
         return mean_score(self.score_name_, labels, np.asarray(read, float), groups, weight)
 
-    def _set_score_name(self) -> None:
+    def _set_score_name(self, y: Float64Array | None = None) -> None:
+        """Choose the measure of ``score``, which no labels of the fit decide."""
         self.score_name_ = default_score_name(np.zeros(1), getattr(self, "measure", "MAE"))
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:

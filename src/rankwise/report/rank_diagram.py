@@ -127,7 +127,7 @@ def rank_diagram(
                 f"{where}: {', '.join(board.measures)}."
             )
     finished = {
-        name: {row["ranker"]: row["mean"] for row in board.rows(measure) if row["rank"]}
+        name: {row["ranker"]: row["adjusted_mean"] for row in board.rows(measure) if row["rank"]}
         for name, board in named.items()
     }
     everywhere = [r for r in first.rankers if all(r in means for means in finished.values())]

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from rankwise.report.number_format import format_signed, number
 from rankwise.report.series import differences
 from rankwise.selection.leaderboard_text import (
-    columns_read,
+    describe_columns,
     has_rank_intervals,
+    how_adjusted,
     how_tested,
     how_tested_against_baseline,
+    is_adjusted,
     joint_interval,
     merge_notes,
     ranks_text,
@@ -64,7 +66,8 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "notes": [
             *(("all", line) for line in shares_of_unjudged(board)),
             *(("all", line) for line in rows_left_out(board)),
-            *(("all", line) for line in columns_read(board.settings)),
+            *([("all", how_adjusted(board))] if is_adjusted(rows) else []),
+            *(("all", line) for line in describe_columns(board.settings)),
             *merge_notes(rows, board.settings.contestant),
         ],
     }

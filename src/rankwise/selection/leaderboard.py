@@ -256,10 +256,11 @@ class Leaderboard:
         list of dict
             ``rank`` (1-based; None if a fold is missing), ``ranker``, ``status``, ``message``;
             ``measures``: by name a dict of ``counted`` (queries that count), ``undefined`` (why
-            none counts), ``unjudged`` (see :meth:`unjudged`), ``mean``, ``low``, ``high``,
+            none counts), ``unjudged`` (see :meth:`unjudged`), ``rank`` by this measure, ``mean``,
+            ``adjusted_mean`` (orders the rows if values are missing), ``low``, ``high``,
             ``folds`` (mean of every fold), ``diff`` (to this measure's best), ``diff_low``,
             ``diff_high``, ``p``, ``p_corrected``, ``separable``, ``effect``, ``wins``, ``ties``,
-            ``losses``, ``rank_low``, ``rank_high``, ``letters``, all as in
+            ``losses``, ``skewness``, ``rank_low``, ``rank_high``, ``letters``, all as in
             ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
             ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
             empty if no baseline finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``

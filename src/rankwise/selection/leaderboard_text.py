@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import parse
-from rankwise.metrics.statistics.sample_size import spread_is_rough
+from rankwise.metrics.statistics.sample_size import FEW, spread_is_rough
 from rankwise.runtime.shown_text import join_lines, visible
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE
@@ -63,7 +63,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
-    text += columns_read(settings)
+    text += describe_columns(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)
     text += rows_left_out(board)
@@ -146,7 +146,7 @@ def rows_left_out(board: Leaderboard) -> list[str]:
     ]
 
 
-def columns_read(settings: Settings) -> list[str]:
+def describe_columns(settings: Settings) -> list[str]:
     """Lines on the columns of a table that are not features, and on features that are rankers."""
     lines = []
     if settings.shared:
@@ -254,15 +254,21 @@ def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
 
 def what_can_be_seen(board: Leaderboard) -> list[str]:
     """Line with the difference that the queries suffice to find; empty if it is unknown."""
-    if board.run_errors:
-        return []  # further queries would not help against runs that differ
-    found = board.detectable_difference()
+    n, unit = len(board.qids), board.settings.unit
+    few = [
+        f"Few {unit}: what happens in one of ten may be missing among {n}; p, ranks and intervals "
+        "cannot be relied on if such a case would decide."
+    ]
+    few = few if n < FEW and len(board.rankers) > 1 else []
+    # Further queries would not help against runs that differ.
+    found = None if board.run_errors else board.detectable_difference()
     if found is None:
-        return []
+        return few
     return [
+        *few,
         f"With these {len(board.qids)} {board.settings.unit}, a difference of {found:.2g} is found "
         f"with probability 0.8 (median pair of {board.settings.contestant}s"
-        f"{spread_is_rough(len(board.qids))})."
+        f"{spread_is_rough(len(board.qids))}).",
     ]
 
 

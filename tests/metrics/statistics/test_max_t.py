@@ -12,7 +12,7 @@ from scipy import stats
 
 from rankwise.metrics.significance import compare_to_baseline, compare_to_best, holm
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
-from rankwise.metrics.statistics.stratified import corrected_t, t_statistics
+from rankwise.metrics.statistics.stratified import correct_t, t_statistics
 from rankwise.runtime.threads import available_threads
 
 
@@ -35,7 +35,7 @@ def test_p_values_are_those_of_all_flips(rng, missing, folds):
         values[1, 2] = values[3, 0] = np.nan
     pairs = pair_differences(values, folds)
     maxima = np.array([largest_t(v, folds) for v in all_flips(values)])
-    expected = np.mean(maxima[:, None, None] >= corrected_t(pairs) * (1 - 1e-9), axis=0)
+    expected = np.mean(maxima[:, None, None] >= correct_t(pairs) * (1 - 1e-9), axis=0)
     found = max_t(values, pairs, strata=folds, n_resamples=40_000, random_state=3)
     off = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(
@@ -64,7 +64,7 @@ def test_intervals_exclude_zero_exactly_where_p_is_below_the_level(rng, level):
     pairs = pair_differences(values, strata)
     found = max_t(values, pairs, strata=strata, level=level, n_resamples=999)
     off = ~np.eye(8, dtype=bool)
-    t, p = corrected_t(pairs)[off], found.p_values[off]
+    t, p = correct_t(pairs)[off], found.p_values[off]
     assert ((t > found.critical) == (p < round(1 - level, 12))).all()
     assert 0 < (p < 1 - level).sum() < len(p)
     coarse = max_t(values, pairs, strata=strata, level=level, n_resamples=1)
@@ -134,7 +134,7 @@ def test_error_rates(n_rankers, n):
 def test_p_values_of_a_baseline_are_those_of_all_flips_of_its_pairs(rng, folds):
     values = np.round(rng.random((6, 4)) + np.array([0.0, 0.2, 0.6, 0.1]), 2)
     values[1, 2] = math.nan
-    t = corrected_t(pair_differences(values, folds))[1, [0, 2, 3]]
+    t = correct_t(pair_differences(values, folds))[1, [0, 2, 3]]
     maxima = np.array(
         [np.abs(t_statistics(pair_differences(v, folds))[1, [0, 2, 3]]).max()
          for v in all_flips(values)]

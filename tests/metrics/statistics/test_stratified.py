@@ -11,8 +11,8 @@ from scipy import stats
 
 from rankwise.metrics.significance import stratified_mean, t_intervals
 from rankwise.metrics.statistics.stratified import (
-    corrected_ends,
-    corrected_t,
+    correct_ends,
+    correct_t,
     error_scales,
     stratified_means,
     t_p_values,
@@ -89,15 +89,15 @@ def test_skewed_values_are_corrected_for_on_the_side_of_their_tail(rng):
     np.testing.assert_allclose(
         stratified_means(-1e-90 * values).skewness, -found.skewness, atol=1e-12
     )
-    lower, upper = corrected_ends(2.5, found.skewness)
+    lower, upper = correct_ends(2.5, found.skewness)
     assert (upper == 2.5).all()
     assert (lower[found.skewness > 0] < -2.5).all()
     for end in (lower, upper):  # the ends are where the corrected t reaches the critical value
         at_end = found._replace(mean=end, error=np.ones(30))
-        np.testing.assert_allclose(corrected_t(at_end), 2.5, rtol=1e-12)
-    size, t = corrected_t(found._replace(mean=found.mean - 1.0)), t_statistics(found)
+        np.testing.assert_allclose(correct_t(at_end), 2.5, rtol=1e-12)
+    size, t = correct_t(found._replace(mean=found.mean - 1.0)), t_statistics(found)
     assert (size <= np.abs(t_statistics(found._replace(mean=found.mean - 1.0))) + 1e-12).all()
-    assert (corrected_t(found)[t > 0] == t[t > 0]).all()
+    assert (correct_t(found)[t > 0] == t[t > 0]).all()
     symmetric = np.concatenate([values, -values])
     assert not stratified_means(symmetric).skewness.any()
 

@@ -24,10 +24,10 @@ from rankwise.metrics.statistics.rank_intervals import (
 from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
-    adjusted_means,
+    adjust_means,
     check_columns,
     check_level,
-    corrected_ends,
+    correct_ends,
     order_by_values,
     stratified_means,
     t_p_values,
@@ -262,7 +262,7 @@ def _table(
         )
     values, strata = _sort_by_content(values, strata)
     given = check_columns(np.column_stack(list(values.values())))
-    means = dict(zip(values, adjusted_means(given, strata).tolist(), strict=True))
+    means = dict(zip(values, adjust_means(given, strata).tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
     columns = np.column_stack([values[name] for name in names])
@@ -303,7 +303,7 @@ def _table(
     if reference is None and correction != "benjamini-hochberg":
         ranks = _ranks(is_better, order, int(np.isfinite(estimate.mean).sum()))
     plain, corrected = plain[to], adjusted[to].copy()
-    lower, upper = corrected_ends(critical, pairs.skewness)
+    lower, upper = correct_ends(critical, pairs.skewness)
     low_end = pairs.mean[:, to] - (upper * pairs.error)[:, to]
     high_end = pairs.mean[:, to] - (lower * pairs.error)[:, to]
     differences = pairs.mean[:, to]

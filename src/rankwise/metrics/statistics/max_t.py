@@ -19,7 +19,7 @@ from rankwise.kernels.max_t import SMALLEST_ERROR, largest_pair_t
 from rankwise.metrics.statistics.runs import RunErrors, add_errors
 from rankwise.metrics.statistics.stratified import (
     StratifiedMeans,
-    corrected_t,
+    correct_t,
     error_scales,
     stratified_means,
     stratum_codes,
@@ -43,7 +43,7 @@ class MaxT(NamedTuple):
     critical : float
         Value of \\|t\\| above which the p-value of a pair is below ``1 - level``. The differences
         plus or minus ``critical`` standard errors (more on the side of a long tail, see
-        :func:`corrected_ends`) are joint intervals for all pairs.
+        :func:`correct_ends`) are joint intervals for all pairs.
     """
 
     p_values: Float64Array
@@ -136,7 +136,7 @@ def max_t(
     .. [3] Romano & Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing",
        JASA 100(469), 2005.
     """
-    squared_t = np.minimum(corrected_t(pairs) ** 2, 1.0 / SMALLEST_ERROR)
+    squared_t = np.minimum(correct_t(pairs) ** 2, 1.0 / SMALLEST_ERROR)
     untested = np.eye(len(squared_t), dtype=bool)
     if reference is not None:
         untested |= ~_pairs_of(reference, len(squared_t))

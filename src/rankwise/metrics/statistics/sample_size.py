@@ -18,7 +18,7 @@ from rankwise.metrics.statistics.stratified import (
     MOST_SKEWED,
     check_columns,
     check_level,
-    corrected_ends,
+    correct_ends,
     order_by_values,
     stratified_means,
     stratum_codes,
@@ -29,8 +29,9 @@ from rankwise.typing import ArrayLike, Float64Array
 _MOST_QUERIES = 10_000_000
 # Draws for the critical value of several systems: its error is then about 1 %.
 _DRAWS = 1999
-# Queries of a pilot below which power .8 may be .65 if differences are skewed.
-_FEW = 30
+# Queries below which a gain of one query in ten may not have occurred, and power .8 may be .65 if
+# differences are skewed.
+FEW = 30
 # Number of values for an unknown spread.
 _DRAWS_OF_SPREAD = 20
 # Critical values and noncentralities beyond which the noncentral t is not computed.
@@ -176,7 +177,7 @@ def detectable_difference(
 
 def spread_is_rough(n: int) -> str:
     """Words to add to a planned number if the spread of few queries in the pilot is rough."""
-    return "; rough, since so few show how much differences spread" if n < _FEW else ""
+    return "; rough, since so few show how much differences spread" if n < FEW else ""
 
 
 def always_valid_interval(
@@ -251,7 +252,7 @@ def always_valid_interval(
             stacklevel=callers_level(),
         )
     critical = time_uniform_half_width(n, level, n_expected) * math.sqrt(n)
-    lower, upper = corrected_ends(critical, found.skewness)
+    lower, upper = correct_ends(critical, found.skewness)
     low, high = (found.mean - end * found.error for end in (upper, lower))
     return float(low[0]), float(high[0])
 

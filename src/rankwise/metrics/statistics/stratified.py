@@ -174,7 +174,7 @@ def stratified_mean(values: Float64Array, strata: ArrayLike | None = None) -> fl
     return float(stratified_means(column, strata).mean[0])
 
 
-def adjusted_means(values: Float64Array, strata: ArrayLike | None = None) -> Float64Array:
+def adjust_means(values: Float64Array, strata: ArrayLike | None = None) -> Float64Array:
     """Means that systems would have on the queries of all, if some lack values.
 
     Least squares of value = query + system over the cells with a value, in which each stratum
@@ -258,7 +258,7 @@ def t_statistics(estimate: StratifiedMeans) -> Float64Array:
     return np.where((estimate.mean == 0) & (estimate.error == 0), 0.0, t)
 
 
-def corrected_t(estimate: StratifiedMeans) -> Float64Array:
+def correct_t(estimate: StratifiedMeans) -> Float64Array:
     """Sizes of t statistics; of skewed values, the smaller one after Hall's transformation.
 
     Few values in the long tail decide the mean of skewed values and its error, so that Student's t
@@ -274,10 +274,10 @@ def corrected_t(estimate: StratifiedMeans) -> Float64Array:
     return np.where(r == 0, size, np.minimum(size, np.maximum(transformed, 0.0)))
 
 
-def corrected_ends(
+def correct_ends(
     critical: Float64Array | float, skewness: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Values of t between which :func:`corrected_t` does not exceed ``critical``."""
+    """Values of t between which :func:`correct_t` does not exceed ``critical``."""
     r = np.where(skewness == 0, 1.0, skewness)
     ends = []
     for side in (-1.0, 1.0):
@@ -291,9 +291,9 @@ def corrected_ends(
 def t_p_values(estimate: StratifiedMeans) -> Float64Array:
     """Two-sided p-values of the hypothesis that a mean is 0; NaN if it cannot be tested.
 
-    Of Student's t, with the correction of :func:`corrected_t` for skewed values.
+    Of Student's t, with the correction of :func:`correct_t` for skewed values.
     """
-    t = corrected_t(estimate)
+    t = correct_t(estimate)
     p = 2.0 * stdtr(np.where(estimate.freedom > 0, estimate.freedom, math.nan), -t)
     return np.asarray(np.where(np.isinf(t), 0.0, p), dtype=np.float64)
 

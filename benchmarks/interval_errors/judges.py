@@ -96,7 +96,7 @@ def _slope(rng: Generator, rate: float, n_queries: int) -> Outcome | None:
     human, machine = ({q: {q + d: g for d, g in docs.items()} for q, docs in by.items()}
                       for by in (human, machine))  # fmt: skip
     found = bias_by_length(human, machine, lengths)
-    if np.isnan(found.slope):
+    if np.isnan(found.low):
         return None
     return Outcome(float(not found.low <= 0.0 <= found.high))
 

@@ -21,7 +21,12 @@ from rankwise.explain import FeatureImportances
 from rankwise.metrics.statistics.average_ranks import average_ranks
 from rankwise.preferences import read_comparisons
 from rankwise.report import plot_rank_intervals, write_report
-from rankwise.runtime.shown_text import in_figure, in_spreadsheet, in_table, visible
+from rankwise.runtime.shown_text import (
+    escape_figure,
+    escape_hidden,
+    escape_spreadsheet,
+    escape_table,
+)
 
 HOSTILE = {
     "escape": "a\x1b[31mred\x1b[0m",
@@ -101,7 +106,7 @@ def test_text_of_boards(board):
     assert {row["ranker"] for row in json.loads(json.dumps(board.to_dict()))["rows"]} == {*NAMES}
     for text in (str(board), board.to_text(60)):
         check_terminal(text)
-        assert all(visible(name) in text for name in NAMES)
+        assert all(escape_hidden(name) in text for name in NAMES)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +164,14 @@ def test_html(tmp_path, board):
     assert page.tags.count("script") == other.tags.count("script")
     assert all(link.startswith("#") for link in page.links)
     shown = "".join(page.text)
-    assert all(visible(name, keep="\n\t") in shown for name in NAMES)
+    assert all(escape_hidden(name, keep="\n\t") in shown for name in NAMES)
 
 
 def test_markdown_and_latex(board):
     for form in ("markdown", "latex"):
         text = board.to_table(form)
         check_terminal(text)
-        assert all(in_table(name, form) in text for name in NAMES)
+        assert all(escape_table(name, form) in text for name in NAMES)
         if form == "latex":
             assert {*re.findall(r"\\[A-Za-z]+", text)} <= {f"\\{w}" for w in _COMMANDS.split()}
             continue
@@ -199,8 +204,8 @@ def test_spreadsheets(folder, board, tmp_path):
 
 def test_numbers_in_spreadsheets_stay():
     for cell in (-1.5, -3, None, True, "-1.5", "+2", "-1e-5", "b", ""):
-        assert in_spreadsheet(cell) == cell
-    assert in_spreadsheet("-b") == "'-b" and in_spreadsheet("--1") == "'--1"
+        assert escape_spreadsheet(cell) == cell
+    assert escape_spreadsheet("-b") == "'-b" and escape_spreadsheet("--1") == "'--1"
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
@@ -208,7 +213,7 @@ def test_figures(board):
     figure = plot_rank_intervals(board)
     figure.savefig(io.BytesIO(), format="svg")  # a formula would raise, or be drawn as one
     shown = [text.get_text() for text in figure.findobj(Text)]
-    assert {*map(in_figure, NAMES)} <= {*shown}
+    assert {*map(escape_figure, NAMES)} <= {*shown}
     assert not any(map(_HIDDEN.search, shown))
     assert not any(text._preprocess_math(text.get_text())[1] for text in figure.findobj(Text))
 
@@ -219,7 +224,7 @@ def test_texts_of_results():
         average_ranks({name: [1.0, 2.0, k] for k, name in enumerate(NAMES)}),
     ):
         check_terminal(str(found))
-        assert all(visible(name) in str(found) for name in NAMES)
+        assert all(escape_hidden(name) in str(found) for name in NAMES)
 
 
 def test_texts_of_people_stay():
@@ -231,6 +236,6 @@ def test_texts_of_people_stay():
         "👩\u200d🔬",
         "a_b",
     ):
-        assert visible(text) == in_figure(text) == in_spreadsheet(text) == text
-        assert in_table(text, "markdown") == text
-    assert visible("\ud800") == r"\ud800"
+        assert escape_hidden(text) == escape_figure(text) == escape_spreadsheet(text) == text
+        assert escape_table(text, "markdown") == text
+    assert escape_hidden("\ud800") == r"\ud800"

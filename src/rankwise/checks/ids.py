@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -11,7 +13,42 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT
+from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import check_one_type, convert_to_array, first_merged
+
+# What pandas, R and databases write for missing values, and pandas reads as such.
+_WORDS = {
+    "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "NULL", "null", "None",
+    "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+}  # fmt: skip
+
+
+class MissingWordsWarning(UserWarning):
+    """Warning that ids are spelled as missing values are, such as NaN or NULL."""
+
+
+def warn_of_missing_words(
+    ids: Sequence[str], what: str, counts: Sequence[int] | None = None
+) -> None:
+    """Warn about ids spelled as missing values are, which are kept: NA may be an id.
+
+    ``counts`` are the rows of each id; None: one row each.
+    """
+    if _WORDS.isdisjoint(ids):
+        return
+    if counts is None:
+        found = Counter(text for text in ids if text in _WORDS)
+    else:
+        pairs = zip(ids, counts, strict=True)
+        found = Counter({text: int(n) for text, n in pairs if text in _WORDS})
+    listed = ", ".join(f"{word!r} ({n})" for word, n in found.most_common())
+    warnings.warn(
+        f"{what}: {found.total()} ids are spelled as programs write missing values, {listed}, and "
+        "are kept as ids of these names. Drop their rows, or leave the cells empty, if the ids are "
+        "missing.",
+        MissingWordsWarning,
+        stacklevel=callers_level(),
+    )
 
 
 def id_texts(

@@ -20,14 +20,14 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from rankwise.runtime.shown_text import visible
+from rankwise.runtime.shown_text import escape_hidden
 from rankwise.runtime.vocabulary import LISTS, settings_written
 
 OK, FAILED, USAGE, REGRESSED = 0, 1, 2, 3
 INTERRUPTED, TERMINATED = 130, 143
 DEBUG_FLAG = "--debug"
 # Warnings shown as notes, because they report what was done rather than a problem.
-_NOTES = ("IgnoredColumnsWarning",)
+_NOTES = ("IgnoredColumnsWarning", "MissingWordsWarning")
 _OF_PYDANTIC = ": Value error, "  # added by pydantic, after typer's own "Invalid value"
 
 
@@ -90,12 +90,12 @@ class OneLineGroup(TyperGroup):
 
 def say(line: str) -> None:
     """Print one line on stderr."""
-    typer.echo(visible(line), err=True)
+    typer.echo(escape_hidden(line), err=True)
 
 
 def echo(text: str) -> None:
     """Print lines on stdout; names in them cannot control the terminal."""
-    typer.echo(visible(text, keep="\n\t"))
+    typer.echo(escape_hidden(text, keep="\n\t"))
 
 
 @contextmanager

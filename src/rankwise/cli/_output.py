@@ -15,7 +15,7 @@ from typing import Any
 
 from rankwise.cli._errors import UsageError
 from rankwise.runtime.json_values import convert_to_json
-from rankwise.runtime.shown_text import visible
+from rankwise.runtime.shown_text import escape_hidden
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -99,16 +99,16 @@ def print_table(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         table.add_column(
-            Text(visible(column)),
+            Text(escape_hidden(column)),
             justify="right" if column in right else "left",
             no_wrap=column in right or column == columns[0],
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
+        table.add_row(*(Text(escape_hidden(cell)) for cell in row))
     console = _console()
     if title:
-        console.print(Text(visible(title), style="bold"), soft_wrap=True)
+        console.print(Text(escape_hidden(title), style="bold"), soft_wrap=True)
     console.print(table)
     console.print()
 

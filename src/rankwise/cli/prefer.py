@@ -254,11 +254,11 @@ def _verdict(board: dict[str, Any]) -> str:
 
 def _write(out: Path, board: dict[str, Any]) -> None:
     from rankwise.runtime.output import write_file
-    from rankwise.runtime.shown_text import in_spreadsheet
+    from rankwise.runtime.shown_text import escape_spreadsheet
 
     make_folder(out)
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, list(board), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({k: in_spreadsheet(v) for k, v in row.items()} for row in _rows(board))
+    writer.writerows({k: escape_spreadsheet(v) for k, v in row.items()} for row in _rows(board))
     write_file(out, stream.getvalue().encode())

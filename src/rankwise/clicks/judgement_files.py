@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.checks.ids import warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_errors
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, read_text
@@ -42,6 +43,8 @@ def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], dict[str, Floa
         raise ValueError(f"{path} holds no judgement.")
     qid = id_array([row[0] for row in rows], f"{path}: query")
     doc_ids = id_array([row[1] for row in rows], f"{path}: document")
+    for ids in (qid, doc_ids):
+        warn_of_missing_words(ids.tolist(), str(path))
     check_distinct(qid, doc_ids, f"{path}, judgement {{}}".format)
     numbers = {
         name: np.array([_rating(path, i, name, row[k]) for i, row in enumerate(rows)])

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from rankwise.checks.ids import id_texts
+from rankwise.checks.ids import id_texts, warn_of_missing_words
 from rankwise.checks.row_errors import RowError
 from rankwise.clicks.log_rows import MANY_ROWS, arrange_rows, encode_numbers
 from rankwise.kernels.click_codes import encode_keys
@@ -411,6 +411,9 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
     if empty >= 0 and not may_be_empty:
         row = int(np.argmax(codes == empty))
         raise RowError(f"{name} must not be missing, got ''", row, ". Drop such rows.")
+    if _is_text(distinct.type):
+        counts = np.bincount(codes, minlength=len(distinct)).tolist()
+        warn_of_missing_words(distinct.to_pylist(), name, counts)
     return Ids(codes, distinct)
 
 

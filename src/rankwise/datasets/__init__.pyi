@@ -48,5 +48,6 @@ from .readers.trec import Qrels as Qrels
 from .readers.trec import Run as Run
 from .readers.trec import write_qrels as write_qrels
 from .readers.trec import write_run as write_run
+from .role_values import MissingWordsWarning as MissingWordsWarning
 from .table_columns import IgnoredColumnsWarning as IgnoredColumnsWarning
 from .writers.write import write_letor as write_letor

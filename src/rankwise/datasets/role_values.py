@@ -11,7 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
 from rankwise.checks.frames import TIMES, kind_of, numbers_of
-from rankwise.checks.ids import id_texts
+from rankwise.checks.ids import MissingWordsWarning as MissingWordsWarning  # exported by datasets
+from rankwise.checks.ids import id_texts, warn_of_missing_words
 from rankwise.checks.row_errors import RowError
 from rankwise.runtime.callers import callers_level
 from rankwise.runtime.column_values import (
@@ -147,6 +148,9 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
     if missing.any():
         row = int(missing.argmax())
         raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
+    if ids.dtype.kind in "OU":
+        texts = [value for value in ids.tolist() if isinstance(value, str)]
+        warn_of_missing_words(texts, f"column {name!r}")
     if ids.dtype.kind == "O":
         check_one_type(ids, map(str, ids), f"{what} (column {name!r})", "row {}".format)
     numbers = convert_to_values(ids)

@@ -21,7 +21,7 @@ from rankwise.report.colours import MARKERS, N_SERIES, light, series
 from rankwise.report.page import render
 from rankwise.report.svg import inline
 from rankwise.runtime.output import write_file
-from rankwise.runtime.shown_text import in_spreadsheet
+from rankwise.runtime.shown_text import escape_spreadsheet
 
 _KINDS = {
     Verdict.MET: "met",
@@ -80,7 +80,7 @@ def write_csv(reproduction: Reproduction, path: str | Path) -> Path:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
-    rows = ({k: in_spreadsheet(v) for k, v in row.items()} for row in reproduction.rows())
+    rows = ({k: escape_spreadsheet(v) for k, v in row.items()} for row in reproduction.rows())
     writer.writerows(rows)
     write_file(path, text.getvalue().encode())
     return path

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rankwise.checks.ids import id_texts
+from rankwise.checks.ids import id_texts, warn_of_missing_words
 from rankwise.runtime.column_values import (
     convert_to_array,
     convert_to_values,
@@ -42,7 +42,9 @@ def code_ids(values: Any, name: str, where: Where = AT_ROW) -> tuple[Int64Array,
         # All ids one by one: a message then names the row.
         encoded = pa.array(id_texts(array, name, where), pa.string()).dictionary_encode()
         texts = encoded.dictionary.to_pylist()
-    return encoded.indices.to_numpy().astype(np.int64), texts
+    codes = encoded.indices.to_numpy().astype(np.int64)
+    warn_of_missing_words(texts, name, np.bincount(codes, minlength=len(texts)).tolist())
+    return codes, texts
 
 
 def code_items(

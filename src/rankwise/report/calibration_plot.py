@@ -12,7 +12,7 @@ from rankwise.metrics.ordinal.calibration import calibration_line
 from rankwise.prediction import innermost, probabilities_of
 from rankwise.report.axes import FONT, panels, style
 from rankwise.report.colours import MARKERS, N_SERIES, light, series
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.typing import ArrayLike, FrameLike
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def plot_calibration(
     figure, grid = panels(len(shown), height=2.75)
     for axes, (name, curve) in zip(grid, shown.items(), strict=False):
         _draw(axes, curve)
-        axes.set_title(in_figure(name), fontsize=FONT, loc="left", color=light("ink"))
+        axes.set_title(escape_figure(name), fontsize=FONT, loc="left", color=light("ink"))
     return figure
 
 
@@ -143,7 +143,7 @@ def _draw(axes: Axes, found: Calibration) -> None:
         axes.plot(
             line.predicted, line.observed, color=colour, linewidth=1.4, markersize=4,
             marker=MARKERS[number] if number < N_SERIES else "",
-            label=in_figure(f"label > {f'{label:g}' if isinstance(label, float) else label}"),
+            label=escape_figure(f"label > {f'{label:g}' if isinstance(label, float) else label}"),
         )  # fmt: skip
     axes.set_xlim(-0.03, 1.03)
     axes.set_ylim(-0.03, 1.03)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from rankwise.explain import PairExplanation, RankingExplanation, ScoreExplanation
 from rankwise.report.axes import FONT, panels, style
 from rankwise.report.colours import light
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.typing import Float64Array
 
 _BAR = 0.26  # inches
@@ -61,6 +61,6 @@ def _bars(
     axes.grid(False, axis="y")
     axes.grid(True, axis="x", color=light("rule"), linewidth=0.8)
     axes.axvline(0.0, color=light("ink"), linewidth=0.8)
-    axes.set_yticks(places, [in_figure(name) for name in names], fontsize=FONT - 1)
-    axes.set_xlabel(in_figure(label))
+    axes.set_yticks(places, [escape_figure(name) for name in names], fontsize=FONT - 1)
+    axes.set_xlabel(escape_figure(label))
     return figure

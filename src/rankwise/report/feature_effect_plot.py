@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from rankwise.explain import FeatureEffect
 from rankwise.report.axes import FONT, panels, style
 from rankwise.report.colours import light, series
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,8 +80,8 @@ def _draw(axes: Axes, effect: FeatureEffect) -> None:
         x = np.arange(len(effect.grid), dtype=np.float64)
         axes.vlines(x, low, high, color=colour, alpha=0.3, linewidth=6)
         axes.plot(x, effect.mean, "o", color=colour, markersize=5)
-        axes.set_xticks(x, [in_figure(str(value)) for value in effect.grid])
+        axes.set_xticks(x, [escape_figure(str(value)) for value in effect.grid])
     axes.axhline(0.5, color=light("muted"), linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set_ylim(-0.02, 1.02)
-    axes.set_title(in_figure(effect.name), fontsize=FONT, loc="left", color=light("ink"))
+    axes.set_title(escape_figure(effect.name), fontsize=FONT, loc="left", color=light("ink"))
     style(axes)

@@ -11,7 +11,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from rankwise import fusion
 from rankwise.report.axes import WIDTH, style
 from rankwise.report.line_plots import chart_height, draw_lines, name_ends
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.selection import LearningCurve
 from rankwise.typing import Float64Array, Int64Array
 
@@ -114,7 +114,7 @@ def draw_growth(found: Growth) -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("training queries")
-    axes.set_ylabel(in_figure(found.measure))
+    axes.set_ylabel(escape_figure(found.measure))
     style(axes)
     name_ends(axes, sizes, found.means, drawn)
     return figure

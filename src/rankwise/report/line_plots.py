@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwise.report.axes import FONT
 from rankwise.report.colours import MARKERS, N_SERIES, light, series
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.typing import ArrayLike, Float64Array
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def draw_lines(
             linewidth=1.8 if look.is_strong else 0.9,
             alpha=1.0 if look.is_strong else 0.6,
             zorder=3 + look.is_strong * (len(lines) - number),
-            label=in_figure(name),
+            label=escape_figure(name),
         )
     return found
 
@@ -119,7 +119,7 @@ def name_ends(
             "relpos": (0.0, 0.5),
         }  # fmt: skip
         axes.annotate(
-            in_figure(name),
+            escape_figure(name),
             xy=(x[-1], end),
             xytext=(1.035, place),
             textcoords=axes.get_yaxis_transform(),

@@ -12,14 +12,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from rankwise._version import __version__
 from rankwise.report.colours import css_variables
 from rankwise.report.number_format import FILTERS
-from rankwise.runtime.shown_text import visible
+from rankwise.runtime.shown_text import escape_hidden
 
 
 def _without_hidden(value: Any) -> Any:
     """Values of expressions; texts, also those that are markup, without what no one would see."""
     if not isinstance(value, str):
         return value
-    text = visible(value, keep="\n\t")
+    text = escape_hidden(value, keep="\n\t")
     return type(value)(text) if hasattr(value, "__html__") else text
 
 

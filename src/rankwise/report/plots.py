@@ -23,7 +23,7 @@ from rankwise.report.series import (
     differences,
     paths,
 )
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _draw_curves(found: Curves) -> Figure:
     drawn = draw_lines(axes, found.cutoffs, found.means, found.highlighted)
     axes.set_xticks(found.cutoffs)
     axes.set_xlabel("cut-off k")
-    axes.set_ylabel(in_figure(f"{found.name}@k"))
+    axes.set_ylabel(escape_figure(f"{found.name}@k"))
     style(axes)
     name_ends(axes, found.cutoffs, found.means, drawn)
     return figure
@@ -91,7 +91,9 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
                 inside = (edges >= ends[0]) & (edges <= ends[1])
                 axes.stairs(values[kept], edges[inside], fill=True, color=light(what), linewidth=0)
         axes.axhline(0, color=light("ink"), linewidth=0.8)
-        axes.set_title(in_figure(difference.ranker), fontsize=FONT, loc="left", color=light("ink"))
+        axes.set_title(
+            escape_figure(difference.ranker), fontsize=FONT, loc="left", color=light("ink")
+        )
         axes.set_ylim(-1.05 * limit, 1.05 * limit)
         axes.set_xlim(0, max(len(difference.values), 1))
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -104,7 +106,9 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
             va="bottom", fontsize=FONT - 1, color=light("worse"),
         )  # fmt: skip
         style(axes)
-    figure.supylabel(in_figure(f"{measure} minus the best's"), fontsize=FONT, color=light("ink"))
+    figure.supylabel(
+        escape_figure(f"{measure} minus the best's"), fontsize=FONT, color=light("ink")
+    )
     figure.supxlabel("queries, sorted", fontsize=FONT, color=light("ink"))
     return figure
 
@@ -131,8 +135,8 @@ def _draw_paths(found: list[RegularisationPath]) -> Figure:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_title(in_figure(path.ranker), fontsize=FONT, loc="left", color=light("ink"))
-        axes.set_xlabel(in_figure(path.parameter))
+        axes.set_title(escape_figure(path.ranker), fontsize=FONT, loc="left", color=light("ink"))
+        axes.set_xlabel(escape_figure(path.parameter))
         style(axes)
     figure.supylabel("validation score", fontsize=FONT, color=light("ink"))
     return figure

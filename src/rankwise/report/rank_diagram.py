@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from rankwise.metrics.significance import AverageRanks, average_ranks
 from rankwise.report.axes import FONT, WIDTH
 from rankwise.report.colours import light
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.selection import Leaderboard
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _draw_names(axes: Axes, found: AverageRanks, n_left: int, depth: float, inch
         )  # fmt: skip
         axes.text(
             end + (-0.05 if is_left else 0.05) * inch, y,
-            in_figure(f"{name}\u2002{rank:.2f}" if is_left else f"{rank:.2f}\u2002{name}"),
+            escape_figure(f"{name}\u2002{rank:.2f}" if is_left else f"{rank:.2f}\u2002{name}"),
             ha="right" if is_left else "left", va="center", fontsize=FONT,
             color=light("ink" if is_close[place] else "muted"),
             weight="bold" if place == 0 else "normal",

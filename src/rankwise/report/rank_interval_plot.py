@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rankwise.report.axes import FONT, WIDTH, style
 from rankwise.report.colours import light
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.selection.leaderboard_text import has_rank_intervals
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _draw(rows: list[dict[str, Any]]) -> Figure:
         color=light("ink"),
     )  # fmt: skip
     size = min(FONT, 72 * row_height * 0.8)
-    axes.set_yticks(at, [in_figure(row["ranker"]) for row in rows], fontsize=size)
+    axes.set_yticks(at, [escape_figure(row["ranker"]) for row in rows], fontsize=size)
     axes.set_ylim(n - 0.4, -0.6)
     axes.set_xlim(0.5, n + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))

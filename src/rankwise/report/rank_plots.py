@@ -16,7 +16,7 @@ from rankwise.metrics import Confusion
 from rankwise.report.axes import FONT, panels, style
 from rankwise.report.colours import light
 from rankwise.report.rank_densities import Densities, density
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.typing import ArrayLike, FrameLike
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
     figure, grid = panels(len(shown), height=2.75)
     for axes, (name, confusion) in zip(grid, shown, strict=False):
         _draw_confusion(axes, confusion)
-        axes.set_title(in_figure(name), fontsize=FONT, loc="left", color=light("ink"))
+        axes.set_title(escape_figure(name), fontsize=FONT, loc="left", color=light("ink"))
     return figure
 
 
@@ -118,7 +118,7 @@ def draw_thresholds(found: Sequence[Densities]) -> Figure:
     figure, grid = panels(len(shown), height=0.75 + _ROW * (rows + 1))
     for axes, ranker in zip(grid, shown, strict=False):
         _draw_thresholds(axes, ranker)
-        axes.set_title(in_figure(ranker.name), fontsize=FONT, loc="left", color=light("ink"))
+        axes.set_title(escape_figure(ranker.name), fontsize=FONT, loc="left", color=light("ink"))
     return figure
 
 
@@ -193,4 +193,4 @@ def _name_classes(axes: Axes, classes: Any, *, on_x: bool) -> None:
 
 
 def _short(label: Any) -> str:
-    return f"{label:g}" if isinstance(label, float) else in_figure(str(label))
+    return f"{label:g}" if isinstance(label, float) else escape_figure(str(label))

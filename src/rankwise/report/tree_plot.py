@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from rankwise.report.axes import FONT
 from rankwise.report.colours import light
-from rankwise.runtime.shown_text import in_figure
+from rankwise.runtime.shown_text import escape_figure
 from rankwise.trees.tree_text import TreeReader, check_no_classes, has_scores
 from rankwise.typing import Float64Array
 
@@ -121,7 +121,7 @@ class _ClassNodes:
         """Name the colours below the drawing."""
         handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in self._colours]
         figure.legend(
-            handles, [in_figure(name) for name in self._reader.classes],
+            handles, [escape_figure(name) for name in self._reader.classes],
             loc="outside lower center", ncols=len(handles), frameon=False, fontsize=FONT - 1,
             handlelength=1.0,
         )  # fmt: skip
@@ -196,7 +196,7 @@ def _draw(reader: TreeReader, max_depth: int | None, nodes: _ClassNodes | _Score
             bbox={"facecolor": light("paper"), "edgecolor": "none", "pad": 0.5},
         )  # fmt: skip
         axes.text(
-            x, y - 0.04, in_figure(text, keep="\n"), ha="center", va="top", fontsize=FONT - 2,
+            x, y - 0.04, escape_figure(text, keep="\n"), ha="center", va="top", fontsize=FONT - 2,
             color=light("ink"),
             weight="bold" if tree.feature[node] < 0 else "normal",
             bbox={"facecolor": light("paper"), "edgecolor": "none", "pad": 1},

@@ -32,7 +32,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def visible(text: str, keep: str = "") -> str:
+def escape_hidden(text: str, keep: str = "") -> str:
     r"""Text with escapes, such as ``\x1b``, for what a terminal would obey or not show.
 
     ``keep`` are characters that stay, such as line ends between lines.
@@ -49,18 +49,18 @@ def _escape(character: str, keep: str) -> str:
 
 def join_lines(lines: Iterable[str]) -> str:
     """Lines of text for a terminal; what would end a line earlier is escaped."""
-    return "\n".join(map(visible, lines))
+    return "\n".join(map(escape_hidden, lines))
 
 
-def in_table(text: str, form: str) -> str:
+def escape_table(text: str, form: str) -> str:
     """Text in a cell or a sentence of "markdown" or "latex"."""
-    text = visible(text)
+    text = escape_hidden(text)
     if form == "markdown":
         return _MARKDOWN.sub(r"\\\g<0>", text)
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def in_spreadsheet(cell: Any) -> Any:
+def escape_spreadsheet(cell: Any) -> Any:
     """Cell of a CSV table for people: an apostrophe precedes text that would be a formula."""
     if not isinstance(cell, str):
         return cell
@@ -68,6 +68,6 @@ def in_spreadsheet(cell: Any) -> Any:
     return "'" * bool(is_formula) + cell.replace("\r", r"\r")  # which Python's csv does not quote
 
 
-def in_figure(text: str, keep: str = "") -> str:
-    """Text of Matplotlib, in which dollar signs would start formulas; see :func:`visible`."""
-    return visible(text, keep).replace("$", r"\$")
+def escape_figure(text: str, keep: str = "") -> str:
+    """Text of Matplotlib, in which dollar signs would start formulas; see :func:`escape_hidden`."""
+    return escape_hidden(text, keep).replace("$", r"\$")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.frames import check_unique, wrap_frame
-from rankwise.checks.ids import id_texts
+from rankwise.checks.ids import id_texts, warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.file_formats import is_json
 from rankwise.datasets.readers.tables import PARQUET, read_parquet
@@ -48,7 +48,9 @@ class CellTable:
     decimal: str = "."
 
     def ids(self, name: str) -> list[str]:
-        return id_texts(self.columns[name], f"column {name!r}", self.where)
+        ids = id_texts(self.columns[name], f"column {name!r}", self.where)
+        warn_of_missing_words(ids, f"column {name!r}")
+        return ids
 
     def is_text(self, name: str) -> bool:
         """Whether the first cell with a value is not a number."""

@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
-from rankwise.runtime.shown_text import in_spreadsheet, in_table
+from rankwise.runtime.shown_text import escape_spreadsheet, escape_table
 from rankwise.selection.leaderboard_text import (
     has_rank_intervals,
     how_adjusted,
@@ -69,7 +69,7 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
 
 
 def _line(row: dict[str, Any], measures: list[str], form: str, digits: int) -> list[str]:
-    cells = [str(row["rank"]), in_table(row["ranker"], form)]
+    cells = [str(row["rank"]), escape_table(row["ranker"], form)]
     for name in measures:
         found = row["measures"][name]
         cell = "–" if found["mean"] is None else f"{found['mean']:.{digits}f}"
@@ -92,7 +92,7 @@ def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits
 def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     settings = board.settings
     level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
-    counted = in_table(queries_that_count(board), form)
+    counted = escape_table(queries_that_count(board), form)
     said = [f"Means over {len(board.qids)} {settings.unit}{counted}"]
     if any(found["separable"] for row in rows for found in row["measures"].values()):
         said.append(
@@ -101,18 +101,19 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
         )
     if has_rank_intervals(rows):
         said.append(
-            f"Ranks by {in_table(board.measures[0], form)}: {level} intervals, which hold jointly"
+            f"Ranks by {escape_table(board.measures[0], form)}: {level} intervals, which hold "
+            "jointly"
         )
     if is_adjusted(rows):
-        said.append(in_table(how_adjusted(board), form))
+        said.append(escape_table(how_adjusted(board), form))
     if settings.baseline is not None:
         said.append(
-            f"To {in_table(settings.baseline, form)}: difference in "
-            f"{in_table(board.measures[0], form)} ({_BETTER[form].strip()}, "
+            f"To {escape_table(settings.baseline, form)}: difference in "
+            f"{escape_table(board.measures[0], form)} ({_BETTER[form].strip()}, "
             f"{_WORSE[form].strip()}: significantly better, worse; "
             f"{how_tested_against_baseline(settings)})"
         )
-    notes = [f"{in_table(who, form)}: {in_table(note, form)}"
+    notes = [f"{escape_table(who, form)}: {escape_table(note, form)}"
              for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
     return ". ".join([*said, *notes]) + "."
 
@@ -126,7 +127,7 @@ def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
             rf"\caption{{{caption}}}",
             rf"\begin{{tabular}}{{rl{'r' * (len(header) - 2)}}}",
             r"\toprule",
-            " & ".join(in_table(name, "latex") for name in header) + r" \\",
+            " & ".join(escape_table(name, "latex") for name in header) + r" \\",
             r"\midrule",
             *texts,
             r"\bottomrule",
@@ -138,7 +139,7 @@ def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
 
 
 def _markdown(header: list[str], lines: list[list[str]], caption: str) -> str:
-    names = [in_table(name, "markdown") for name in header]
+    names = [escape_table(name, "markdown") for name in header]
     rule = ["---:", "---", *["---:"] * (len(header) - 2)]
     table = [f"| {' | '.join(cells)} |" for cells in [names, rule, *lines]]
     return "\n".join([*table, "", caption, ""])
@@ -160,12 +161,16 @@ def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
         *(f"{m} {k}" for m in board.measures for k in kept),
         *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
     ]
-    writer.writerow(map(in_spreadsheet, header))
+    writer.writerow(map(escape_spreadsheet, header))
     for row in rows:
-        cells: list[Any] = [row["rank"], in_spreadsheet(row["ranker"])]
+        cells: list[Any] = [row["rank"], escape_spreadsheet(row["ranker"])]
         cells += [row["measures"][name][what] for name in board.measures for what in kept]
         cells += [row["against_baseline"].get(m, {}).get(k) for m in against for k in kept_against]
         writer.writerow(
-            [row["rank"], in_spreadsheet(row["ranker"]), *("" if c is None else c for c in cells)]
+            [
+                row["rank"],
+                escape_spreadsheet(row["ranker"]),
+                *("" if c is None else c for c in cells),
+            ]
         )
     return out.getvalue()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import parse
 from rankwise.metrics.statistics.sample_size import FEW, spread_is_rough
-from rankwise.runtime.shown_text import join_lines, visible
+from rankwise.runtime.shown_text import escape_hidden, join_lines
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE
 from rankwise.selection.provenance import Settings
@@ -361,7 +361,7 @@ def _fit_width(
 ) -> tuple[list[str], list[str]]:
     """Aligned lines that fit the width, and the names of the columns left out."""
     hidden: list[str] = []
-    lines = [[visible(cell) for cell in line] for line in lines]
+    lines = [[escape_hidden(cell) for cell in line] for line in lines]
     while True:
         kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
         table = _align_columns([[line[place] for place in kept] for line in lines])

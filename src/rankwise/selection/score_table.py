@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.frames import wrap_frame
-from rankwise.checks.ids import id_texts
+from rankwise.checks.ids import id_texts, warn_of_missing_words
 from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
 from rankwise.runtime.column_values import convert_to_values
 from rankwise.runtime.vocabulary import setting
@@ -120,6 +120,7 @@ def _read_table(table: CellTable, names: ScoreColumns) -> ScoreTable:
         As :func:`read_score_table`.
     """
     table = _drop_ignored(table, names.ignore)
+    warn_of_missing_words(list(table.columns), "names of columns")
     given = [names.system, names.stratum, names.cluster, *(names.unit or ()), *(names.score or ())]
     given += [names.run] if isinstance(names.run, str) else []
     for name in given:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import json
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from rankwise import leaderboard, stream
+from rankwise.cli.main import app
 from rankwise.clicks import read_clicks, read_judgements
 from rankwise.clicks.credits import _read as read_credits
-from rankwise.datasets import read_qrels, read_run, read_table
+from rankwise.datasets import (
+    MissingWordsWarning,
+    RankingData,
+    read_qrels,
+    read_run,
+    read_table,
+)
+from rankwise.fusion import as_run
 from rankwise.preferences import read_comparisons, read_orders
+from rankwise.text import read_judgements as as_qrels
 
 # Rows of a table for each reader, and what it makes of them.
 DOORS = {
@@ -180,3 +192,51 @@ def test_product_texts(tmp_path):
                 features=["variance"],
             )  # fmt: skip
             assert data.doc_ids.tolist() == [str(i) for i in range(200)]
+
+
+# Columns of ids of each reader.
+IDS = {
+    "table": ["qid", "doc_id"], "stream": ["qid", "doc_id"], "qrels": ["qid", "doc_id"],
+    "run": ["qid", "doc_id"], "votes": ["model_a", "model_b"], "orders": ["race", "team"],
+    "board": ["system", "task"], "clicks": ["qid", "doc_id"], "judgements": ["query", "docid"],
+}  # fmt: skip
+# The same for frames.
+FRAMES = {
+    "table": RankingData.from_frame, "qrels": as_qrels, "run": as_run, "votes": read_comparisons,
+    "orders": read_orders, "board": leaderboard, "clicks": read_clicks,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "door, column", [(door, name) for door in IDS for name in IDS[door]], ids=str
+)
+def test_ids_spelled_as_missing_values(tmp_path, door, column):
+    read, columns = DOORS[door]
+    for word in ("NaN", "NA", "NULL", "null", "None", "<NA>"):
+        frame = pd.DataFrame(columns).astype({column: object})
+        frame.loc[1, column] = word
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        doors = [lambda: read(tmp_path / "a.csv")]
+        if door in FRAMES:
+            doors.append(lambda frame=frame: FRAMES[door](frame.astype({column: str})))
+        for call in doors:
+            said = rf"1 ids are spelled.*'{word}' \(1\)"
+            # An order of one item, and a missing score of a board, are other errors.
+            with pytest.warns(MissingWordsWarning, match=said), contextlib.suppress(ValueError):
+                call()
+    frame.loc[1, column] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(ValueError, match=r"missing|empty"):
+        read(tmp_path / "a.csv")
+
+
+@pytest.mark.filterwarnings("default:.+ ids are spelled")
+def test_the_note_of_the_command_line(tmp_path):
+    columns = {"system": ["NA", "NA", "x", "x", "NULL", "NULL"], "task": list("ababab"),
+               "score": [0.1, 0.2, 0.3, 0.5, 0.4, 0.1]}  # fmt: skip
+    pd.DataFrame(columns).to_csv(tmp_path / "a.csv", index=False)
+    found = CliRunner().invoke(app, ["board", str(tmp_path / "a.csv"), "--json"])
+    assert found.exit_code == 0
+    assert "note: column 'system': 4 ids are spelled as programs write missing" in found.stderr
+    assert "'NA' (2), 'NULL' (2)" in found.stderr
+    assert {row["ranker"] for row in json.loads(found.stdout)["rows"]} == {"NA", "NULL", "x"}

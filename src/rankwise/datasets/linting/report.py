@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from rankwise.runtime.shown_text import join_lines, visible
+from rankwise.runtime.shown_text import escape_hidden, join_lines
 
 LEVELS = ("error", "warning", "info")
 LIKE_FINDINGS = 3  # number of findings of one kind in the text
@@ -97,7 +97,7 @@ class LintReport:
 
     def __str__(self) -> str:
         counts = [_format_count(self.count(level), level) for level in LEVELS]
-        title = visible(f"Lint of {self.name or 'data'}: {', '.join(counts)}")
+        title = escape_hidden(f"Lint of {self.name or 'data'}: {', '.join(counts)}")
         parts = _table(
             ("part", "rows", "queries", "features", "rows a query", "labels"),
             [

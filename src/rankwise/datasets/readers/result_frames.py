@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import exact_float64
+from rankwise.checks.ids import warn_of_missing_words
 from rankwise.datasets.column_names import (
     ALL_DOCUMENT_NAMES,
     ALL_QUERY_NAMES,
@@ -90,6 +91,7 @@ def make_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = ""
     """
     where = _where(source)
     queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
+    _warn_of_missing_words(queries, documents, source)
     relevance = _grades(grades, queries, documents, where)
     check_distinct(queries, documents, where)
     return Qrels(queries, documents, relevance)
@@ -106,10 +108,16 @@ def make_run(qid: list[Any], doc_ids: list[Any], scores: Any, source: str = "") 
     """
     where = _where(source)
     queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
+    _warn_of_missing_words(queries, documents, source)
     values = exact_float64(scores, "scores", where)
     check_finite(queries, documents, values)
     check_distinct(queries, documents, where)
     return Run(queries, documents, values, "")
+
+
+def _warn_of_missing_words(queries: NDArray[Any], documents: NDArray[Any], source: str) -> None:
+    for what, ids in (("query ids", queries), ("document ids", documents)):
+        warn_of_missing_words(ids.tolist(), f"{source}, {what}" if source else what)
 
 
 def check_finite(qid: NDArray[Any], doc_ids: NDArray[Any], scores: Float64Array) -> None:

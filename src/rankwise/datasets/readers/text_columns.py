@@ -17,6 +17,7 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_numbers import token_changes
+from rankwise.checks.ids import warn_of_missing_words
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.quotes import check_not_enclosed, unquote
@@ -43,9 +44,11 @@ class TextColumns:
         if b"" in tokens:
             self._fail(field, _filled, "is not an id. Ids must not be missing")
         try:
-            return text_array([token.decode() for token in tokens])
+            texts = [token.decode() for token in tokens]
         except UnicodeDecodeError:
             self._fail(field, bytes.decode, "is not UTF-8 text")
+        warn_of_missing_words(texts, str(self.path))
+        return text_array(texts)
 
     def integers(self, field: int, fix: str = "") -> Int64Array:
         """Column of a field as int64; whole numbers may have a point, as in 2.0.

@@ -114,6 +114,8 @@ CELLS = [
     Cell("find_drift", "200 equal categories, 4,000 rows", 0.05, partial(
         _alarm, source=partial(_categories, n_categories=200), before=400, now=400,
         reads_queries=False)),
-    Cell("find_drift, scores by rank", "12 queries", 0.05, partial(_false_ranks, before=60, now=12)),
-    Cell("find_drift, scores by rank", "80 queries", 0.05, partial(_false_ranks, before=60, now=80)),
+    Cell("find_drift, scores by rank", "12 queries", 0.05, partial(
+        _false_ranks, before=60, now=12)),
+    Cell("find_drift, scores by rank", "80 queries", 0.05, partial(
+        _false_ranks, before=60, now=80)),
 ]  # fmt: skip

@@ -96,7 +96,7 @@ def _slope(rng: Generator, rate: float, n_queries: int) -> Outcome | None:
     human, machine = ({q: {q + d: g for d, g in docs.items()} for q, docs in by.items()}
                       for by in (human, machine))  # fmt: skip
     found = bias_by_length(human, machine, lengths)
-    if np.isnan(found.slope):
+    if np.isnan(found.low):
         return None
     return Outcome(float(not found.low <= 0.0 <= found.high))
 
@@ -118,7 +118,7 @@ def _kappa(rng: Generator, n: int, rate: float, accuracy: float, size: int = 1) 
 
 def _certainty(rng: Generator, n_queries: int, measure: str) -> Outcome | None:
     """How much more often the sign is wrong than the certainty says."""
-    truth, said = _judges(rng, 0.3, n_queries, n_queries, n_documents=8)
+    truth, _ = _judges(rng, 0.3, n_queries, n_queries, n_documents=8)
     runs = {name: _run(rng, n_queries, 8) for name in "ab"}
     known = {q: {d: g for d, g in docs.items() if rng.random() < 0.5} for q, docs in truth.items()}
     known = {q: docs or {"d0": truth[q]["d0"]} for q, docs in known.items()}

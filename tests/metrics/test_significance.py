@@ -175,10 +175,10 @@ def test_equal_systems_have_p_one(rng, method):
 def test_constant_difference(rng, n):
     a = np.arange(n) / 8
     result = paired_test(a + 0.5, a, "t")
-    assert (result.statistic, result.p_value) == (math.inf, 0.0)
+    assert (result.statistic, result.p_value) == (math.inf, 2.0 ** (1 - n))
     assert paired_test(a, a + 0.5, "t").statistic == -math.inf
     assert paired_test(a, a + 0.5, "t", alternative="greater").p_value == 1.0
-    assert paired_test(a, a + 0.5, "t", alternative="less").p_value == 0.0
+    assert paired_test(a, a + 0.5, "t", alternative="less").p_value == 2.0**-n
     for method in METHODS[1:]:
         p = paired_test(a + 0.5, a, method).p_value
         assert 0 < p <= (0.25 if n == 3 else 1e-3)

@@ -97,7 +97,7 @@ def mean_intervals(
     --------
     >>> solved = np.ones((20, 1))
     >>> mean_intervals(solved, bounds=(0, 1)).round(3).tolist()
-    [[0.831, 1.0]]
+    [[0.832, 1.0]]
     >>> values = np.array([[0.1], [0.4], [0.3], [0.9], [0.5], [0.2], [0.6]])
     >>> mean_intervals(values).round(3).tolist()
     [[0.18, 0.708]]

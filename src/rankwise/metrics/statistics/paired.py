@@ -73,9 +73,9 @@ def paired_test(
     Returns
     -------
     PairedTest
-        If all differences are 0, p is 1. If they are equal but not 0, t is ±inf and its p is 0 (or
-        1 in the other direction). "t" needs two pairs and the others one; with fewer pairs, the
-        results are NaN.
+        If all differences are 0, p is 1. If they are equal but not 0, t is ±inf, and its p is that
+        of "randomisation", ``2 ** (1 - n)``, since equal differences have no spread to judge by.
+        "t" needs two pairs and the others one; with fewer pairs, the results are NaN.
 
     Raises
     ------
@@ -84,9 +84,9 @@ def paired_test(
 
     Notes
     -----
-    Equal to ``scipy.stats.ttest_rel``, ``wilcoxon`` (of the non-zero differences) and
-    ``permutation_test``. On IR data, the three tests agree in nearly all cases (Smucker, Allan &
-    Carterette 2007, CIKM).
+    Equal to ``scipy.stats.ttest_rel`` (but for equal differences), ``wilcoxon`` (of the non-zero
+    differences) and ``permutation_test``. On IR data, the three tests agree in nearly all cases
+    (Smucker, Allan & Carterette 2007, CIKM).
 
     Examples
     --------
@@ -129,6 +129,9 @@ def _student(differences: Float64Array, alternative: str) -> tuple[float, float]
     if not differences.any():
         return 0.0, 1.0
     t = cohens_d(differences, np.zeros(n)) * math.sqrt(n)
+    if math.isinf(t):
+        of_signs = 2.0 ** (1 - n if alternative == "two-sided" else -n)
+        return t, of_signs if alternative in ("two-sided", "greater" if t > 0 else "less") else 1.0
     p_less = float(stdtr(n - 1, -abs(t)))  # the smaller tail
     if alternative == "two-sided":
         return t, 2 * p_less

@@ -111,12 +111,13 @@ class Completions:
         else:
             ranks = [self.pool.ranks(name).astype(np.float64) for name in (self.first, self.second)]
             depths = [np.where(rank > 0, rank, np.inf) for rank in ranks]
-            first, second = ([self._places(-d), self._places(d)] for d in depths)
-            orders = [(first[0], second[1]), (first[1], second[0])]
+            best, worst = ([self._places(sign * d) for d in depths] for sign in (-1.0, 1.0))
+            orders = [(best[0], worst[1]), (worst[0], best[1])]
             if not self.measure.greater_is_better:
                 orders.reverse()
-        highest = self._extremes(*orders[0], counts)[0]
-        return self._extremes(*orders[1], counts)[1], highest
+        (first, second), (other, opposite) = orders
+        highest = self._extremes(first, second, counts)[0]
+        return self._extremes(other, opposite, counts)[1], highest
 
     def _places(self, gain: Float64Array) -> Int64Array:
         """Position of each open document among those of its query by descending gain; else -1."""

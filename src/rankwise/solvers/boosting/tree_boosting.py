@@ -67,7 +67,7 @@ class TreeBoosting:
 
     n_estimators: int  # total number of rounds, including those to continue from
     learning_rate: float
-    # number of trees without a better measure after which training stops; the best model is kept
+    # Number of trees without a better measure after which training stops; the best model is kept
     early_stopping_rounds: int | None
     sampling: QuerySampling | GradientSampling  # rows that a tree follows
     colsample: float  # share of the columns that a tree may split, in (0, 1]

@@ -74,10 +74,10 @@ def path_coef(
 ) -> Float64Array:
     """Solutions of ``(matrix + I/C) b = rhs`` for every C, shape (n_C, p); O(p^3).
 
-    ``overwrite`` says whether the matrix may be overwritten. With ``checked``, the smallest
-    eigenvalue is checked even if one Cholesky factorisation would suffice. ``noise`` is the size of
-    eigenvalues that may be rounding errors of larger numbers that cancelled. Raises
-    NotSemidefiniteError if an eigenvalue is negative beyond rounding.
+    With ``overwrite``, the matrix may be overwritten. With ``checked``, the smallest eigenvalue is
+    checked even if one Cholesky factorisation would suffice. ``noise`` is the size of eigenvalues
+    that may be rounding errors of larger numbers that cancelled. An eigenvalue that is negative
+    beyond rounding raises NotSemidefiniteError.
     """
     p = len(equations.rhs)
     alpha = 1.0 / np.asarray(C, dtype=np.float64)

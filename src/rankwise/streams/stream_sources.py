@@ -41,7 +41,7 @@ Roles = Callable[..., Columns]
 class Chunk:
     """Some rows of a stream, not yet checked.
 
-    X has shape (n_rows, n_features), and the other arrays (n_rows,).
+    X has shape (n_rows, n_features); y, qid, sample_weight and doc_ids are array-likes (n_rows,).
     """
 
     X: FrameLike

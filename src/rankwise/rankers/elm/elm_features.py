@@ -44,8 +44,8 @@ ELM_CONSTRAINTS: dict[str, Any] = {
 class NodeFeatures(StreamedFeatures):
     """Hidden nodes before the rows are known; linear nodes are reduced to the space they span.
 
-    The fields are parameters of the ranker. ``gamma`` and ``kernel_params`` belong to a kernel and
-    must be None.
+    The fields are parameters of the ranker. ``gamma`` and ``kernel_params`` belong to a kernel:
+    ``gamma`` is ignored with a warning, and ``kernel_params`` must be empty.
     """
 
     n_nodes: int

@@ -20,10 +20,10 @@ _VALUES_PER_BLOCK = 2**22
 def first_layers(sizes: Sequence[int], rng: np.random.RandomState) -> list[Float64Array]:
     """Initial weights, uniform within ``+-sqrt(6 / (n_in + n_out))``; intercepts are 0.
 
-    ``sizes`` are the numbers of nodes of the layers, from the inputs to the outputs. Returns
-    weights (n_in, n_out) and intercepts (n_out,) of each layer in turn. The limit is equation 16 of
-    Glorot & Bengio, "Understanding the difficulty of training deep feedforward neural networks",
-    AISTATS 2010.
+    ``sizes`` are the numbers of nodes of the layers, from the inputs to the outputs. The list
+    holds weights (n_in, n_out) and intercepts (n_out,) of each layer in turn. The limit is equation
+    16 of Glorot & Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", AISTATS 2010.
     """
     weights = []
     for n_in, n_out in pairwise(sizes):

@@ -63,12 +63,8 @@ def has_ranker(folder: Path) -> bool:
 def write_index(folder: Path, stored: StoredIndex) -> None:
     """Write an index into a folder, in place of the one that is there.
 
-    A ranker that is in the folder stays if ``stored`` has none.
-
-    Warns
-    -----
-    UserWarning
-        If that ranker is damaged, and so is lost.
+    A ranker that is in the folder stays if ``stored`` has none; if it is damaged, it is lost with a
+    warning.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file. Pass a folder to write the index into.")

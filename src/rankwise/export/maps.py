@@ -49,7 +49,10 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class HiddenNodes:
-    """Hidden nodes with weights (n_in, n_out), see :mod:`rankwise.features.random_nodes`."""
+    """Hidden nodes, see :mod:`rankwise.features.random_nodes`.
+
+    Weights are (n_in, n_out) and biases (n_out,).
+    """
 
     weights: Float64Array
     biases: Float64Array

@@ -25,7 +25,8 @@ class DataFile:
     name: str
     queries: int
     rows: int = 0  # 0 if unknown
-    # Hash of the text with LF line ends. If "", loaders check queries, rows and features.
+    # Hash of the text with LF line ends; "" if unknown. The loaders then check the numbers of
+    # queries, rows and features.
     sha256: str = ""
     # Hash of the gzip file on mirrors; a file without this hash is not downloaded
     sha256_gz: str = ""

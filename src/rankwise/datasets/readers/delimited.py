@@ -510,12 +510,12 @@ def refine_by_cells(
     with_text: bool = False,
     most_batches: int | None = None,
 ) -> list[Columns]:
-    """Columns of each file, refined by their cells; only the flags (true or false) may differ.
+    """Columns of each file, refined by their cells.
 
-    Text is not a feature; with ``with_text``, it is a category. ``may_ignore`` leaves out features
-    in which most cells are not numbers. ``most_batches`` of each file are inspected (default: all).
-    A label that is not a number, or decimal commas in a column that must hold numbers, raise
-    ValueError.
+    Flags are true or false; only they may differ between files. Text is not a feature; with
+    ``with_text``, it is a category. ``may_ignore`` leaves out features in which most cells are not
+    numbers. ``most_batches`` of each file are inspected (default: all). A label that is not a
+    number, or decimal commas in a column that must hold numbers, raise ValueError.
     """
     label = columns.label
     numbers = [name for name in columns.features if name not in columns.categories]

@@ -39,15 +39,10 @@ atexit.register(_at_exit.close)
 
 
 class CompiledFunction:
-    """A function that Numba compiles at its first call.
+    """A function that Numba compiles at its first call; ``py_func`` is the uncompiled one.
 
-    Attributes
-    ----------
-    py_func : callable
-        The uncompiled Python function.
-    dispatcher : numba.core.dispatcher.Dispatcher or callable
-        Dispatcher that compiles the function and caches the results. Other kernels that call this
-        one use its type.
+    ``dispatcher`` compiles the function and caches the results. Other kernels that call this one
+    use its type.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -34,6 +35,11 @@ def _skewed(rng: Generator, n: int, rate: float) -> tuple[np.ndarray, float]:
     return rng.beta(0.2 * rate / (1 - rate), 0.2, n), rate
 
 
+def _rare(rng: Generator, n: int, rate: float) -> tuple[np.ndarray, float]:
+    """Low values, and rarely a 1 far from them."""
+    return np.where(rng.random(n) < rate, 1.0, rng.choice([0.0, 0.1], n)), rate + (1 - rate) * 0.05
+
+
 def _of_evaluate(rng: Generator, values: Values, n: int) -> Outcome | None:
     drawn, truth = values(rng, n)
     found = _summarise("P@1", parse("P@1"), drawn, None).interval
@@ -51,15 +57,17 @@ def _of_comparison(rng: Generator, values: Values, n: int) -> Outcome:
 
 def _of_bootstrap(rng: Generator, values: Values, n: int) -> Outcome:
     drawn, truth = values(rng, n)
-    low, high = bootstrap_interval(drawn, n_resamples=999)
-    return Outcome(float(not low <= truth <= high))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        low, high = bootstrap_interval(drawn, n_resamples=999)
+    return Outcome(float(not low <= truth <= high), named=bool(caught))
 
 
 def _paired(rng: Generator, draw: Callable[[Generator, int], np.ndarray], n: int,
             method: str) -> Outcome:  # fmt: skip
     differences = draw(rng, n)
     found = paired_test(differences, np.zeros(n), method, n_resamples=999)
-    return Outcome(float(found.p_value < 0.05))
+    return Outcome(float(found.p_value < 0.05), named=bool(found.notes))
 
 
 def _signs(rng: Generator, n: int) -> np.ndarray:
@@ -75,6 +83,7 @@ KINDS: list[tuple[str, Values]] = [
     *((f"share {rate}", partial(_share, rate=rate)) for rate in (0.01, 0.05, 0.2, 0.5, 0.97)),
     *((f"reciprocal ranks, {rate} first", partial(_reciprocal, rate=rate)) for rate in (0.5, 0.95)),
     *((f"beta law of mean {rate}", partial(_skewed, rate=rate)) for rate in (0.05, 0.5)),
+    ("0 and .1, rarely 1", partial(_rare, rate=0.01)),
 ]
 SYMMETRIC = [
     ("differences -1, 0, 1", _signs),
@@ -95,10 +104,9 @@ CELLS = [
          partial(_paired, draw=draw, n=n, method=method))
     for method in ("t", "wilcoxon", "randomisation")
     for kind, draw in (
-        SYMMETRIC
-        if method != "t"
-        else [*SYMMETRIC, ("one query in ten gains", generators.one_unit_in_ten),
-              ("lognormal", partial(generators.lognormal_of_mean, sigma=1.0))]
+        *SYMMETRIC,
+        ("one query in ten gains", generators.one_unit_in_ten),
+        ("lognormal", partial(generators.lognormal_of_mean, sigma=1.0)),
     )
     for n in (2, 5, 20, 100)
 ]  # fmt: skip

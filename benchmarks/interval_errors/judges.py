@@ -17,6 +17,7 @@ from rankwise.selection import (
 
 Generator = np.random.Generator
 N_MACHINE = 200
+CERTAIN = 0.8
 Qrels = dict[str, dict[str, int]]
 
 
@@ -113,11 +114,11 @@ def _kappa(rng: Generator, n: int, rate: float, accuracy: float, size: int = 1) 
     found = kappa_interval(labels.astype(int), says.astype(int), qid=qid, classes=[0, 1])
     if np.isnan(found.low):
         return None
-    return Outcome(float(not found.low <= truth <= found.high))
+    return Outcome(float(not found.low <= truth <= found.high), named=bool(found.notes))
 
 
 def _certainty(rng: Generator, n_queries: int, measure: str) -> Outcome | None:
-    """How much more often the sign is wrong than the certainty says."""
+    """Whether a sign of certainty .8 or more is wrong, or a bound; a lesser certainty is none."""
     truth, _ = _judges(rng, 0.3, n_queries, n_queries, n_documents=8)
     runs = {name: _run(rng, n_queries, 8) for name in "ab"}
     known = {q: {d: g for d, g in docs.items() if rng.random() < 0.5} for q, docs in truth.items()}
@@ -127,10 +128,9 @@ def _certainty(rng: Generator, n_queries: int, measure: str) -> Outcome | None:
     (complete,) = difference_bounds(runs, truth, measure, pairs=pair)
     if not found.low <= complete.difference <= found.high:
         return Outcome(1.0)
-    if complete.difference == 0:
+    if complete.difference == 0 or found.certainty < CERTAIN:
         return None
-    wrong = float(np.sign(found.expected) != np.sign(complete.difference))
-    return Outcome(wrong - (1.0 - found.certainty))
+    return Outcome(float(np.sign(found.expected) != np.sign(complete.difference)))
 
 
 CELLS = (
@@ -162,7 +162,7 @@ CELLS = (
         for accuracy in (0.6, 0.9, 0.99)
     ]
     + [
-        Cell("difference_bounds, certainty", f"{measure}, {n} queries", 0.0,
+        Cell("difference_bounds, certainty", f"{measure}, {n} queries", 1.0 - CERTAIN,
              partial(_certainty, n_queries=n, measure=measure), draws=300)
         for measure in ("P@3", "nDCG@5", "AP@8", "RR@5")
         for n in (3, 20)

@@ -278,7 +278,7 @@ def test_a_penalty_connects_but_warns_of_groups():
     assert model.strengths_[2] > 0.5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PairwisePreferences(alpha=1.0).fit([("a1", "b1"), ("b1", "c1")], [1, 1])
+        PairwisePreferences(alpha=1.0).fit([("a1", "b1"), ("b1", "c1"), ("c1", "a1")], [1, 1, 1])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from unittest import mock
 
 import numpy as np
@@ -98,3 +99,12 @@ def test_ties_have_an_estimate_if_a_circle_has_more_wins_than_ties(ties):
         ):
             model.fit(pairs, outcomes)
     assert min(found.values()) >= 8
+
+
+def test_a_penalty_warns_of_items_that_only_won_or_lost():
+    pairs = [["a", "b"], ["b", "c"], ["c", "b"], ["c", "d"]]
+    with pytest.warns(UserWarning, match=r"\{a\} won all comparisons and \{d\} lost all"):
+        PairwisePreferences(alpha=0.1).fit(pairs, [1, 1, 1, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PairwisePreferences(alpha=0.1).fit([*pairs, ["d", "a"]], [1, 1, 1, 1, 1])

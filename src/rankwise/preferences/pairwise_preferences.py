@@ -94,8 +94,9 @@ class PairwisePreferences(StrengthModel):
     -----
     UserWarning
         If groups of items were never compared with one another and ``alpha`` > 0: only the penalty
-        relates them. If clusters are so few, or so unequal, for so many items that rank intervals
-        are wide: names the variable, its effective number of levels, and how many would do.
+        relates them; likewise if items won or lost all comparisons. If clusters are so few, or so
+        unequal, for so many items that rank intervals are wide: names the variable, its effective
+        number of levels, and how many would do.
 
     Notes
     -----

@@ -82,7 +82,8 @@ class PlackettLuce(StrengthModel):
     Warns
     -----
     UserWarning
-        If only the penalty relates groups of items; if the penalty puts an item that no order
+        If only the penalty relates groups of items, or bounds items that are always first or
+        last; if the penalty puts an item that no order
         lists behind another below an item that it beat; if clusters are so few, or so unequal, for
         so many items that rank intervals are wide.
 

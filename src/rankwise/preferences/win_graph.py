@@ -46,7 +46,8 @@ def check_connected(
     Warns
     -----
     UserWarning
-        If groups of items were never compared with one another, and there is a penalty.
+        If there is a penalty, and groups of items were never compared with one another, or items
+        won or lost all their comparisons.
     """
     m = len(items)
     wins = coo_array((np.ones(len(winners)), (winners, losers)), shape=(m, m)).tocsr()
@@ -64,6 +65,19 @@ def check_connected(
             stacklevel=callers_level(),
         )
     if penalised:
+        places = np.arange(m)
+        one_sided = [
+            f"{_list(np.where(np.isin(places, other), -1, places), items)} {did} all comparisons"
+            for did, other in (("won", losers), ("lost", winners))
+            if not np.isin(places, other).all()
+        ]
+        if one_sided:
+            warnings.warn(
+                f"{' and '.join(one_sided)}: only the penalty bounds their strengths, and with few "
+                "comparisons intervals from standard errors are too short. Add comparisons.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
         return
     n_strong, strong = connected_components(wins, connection="strong")
     if n_strong > 1:

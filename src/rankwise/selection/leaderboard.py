@@ -16,7 +16,7 @@ import numpy as np
 from rankwise.metrics import parse
 from rankwise.metrics.ranking.judged import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
-from rankwise.metrics.statistics.stratified import MOST_SKEWED
+from rankwise.metrics.statistics.paired import most_skewed
 from rankwise.metrics.undefined_means import why_undefined
 from rankwise.runtime.json_values import convert_to_json
 from rankwise.runtime.output import write_file
@@ -29,10 +29,6 @@ from rankwise.selection.standing import OF_DIFFERENCE, Standing, standings
 from rankwise.typing import Float64Array
 
 FORMAT = 1
-# Skewness of a mean difference beyond which tests err too often: the t test is corrected for less
-# of it, and Wilcoxon's errs more often the more queries there are.
-_MOST_SKEWED = {"t": MOST_SKEWED, "randomisation": MOST_SKEWED / 2}
-_OF_SIGNED_RANKS = 4.0
 _DOUBT = (
     "{0}: values are so skewed that few {1} decide; p, ranks and intervals cannot be relied on "
     "(skewness of a mean difference up to {2:.2g})"
@@ -467,8 +463,7 @@ class Leaderboard:
         for name in self.measures:
             known = [row.skewness for row in self._standings[name].values()]
             largest = max((value for value in known if value is not None), default=0.0)
-            most = _MOST_SKEWED.get(method, _OF_SIGNED_RANKS / max(1, self.n_counted(name)))
-            if largest > most:
+            if largest > most_skewed(method, self.n_counted(name)):
                 found.append(_DOUBTS.get(method, _DOUBT).format(name, self.settings.unit, largest))
         return found
 

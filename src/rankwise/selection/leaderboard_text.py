@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import parse
-from rankwise.metrics.statistics.sample_size import FEW, spread_is_rough
+from rankwise.metrics.statistics.sample_size import spread_is_rough
+from rankwise.metrics.statistics.stratified import FEW_QUERIES
 from rankwise.runtime.shown_text import escape_hidden, join_lines
 from rankwise.runtime.vocabulary import setting
 from rankwise.selection.fold_result import DONE
@@ -259,7 +260,7 @@ def what_can_be_seen(board: Leaderboard) -> list[str]:
         f"Few {unit}: what happens in one of ten may be missing among {n}; p, ranks and intervals "
         "cannot be relied on if such a case would decide."
     ]
-    few = few if n < FEW and len(board.rankers) > 1 else []
+    few = few if n < FEW_QUERIES and len(board.rankers) > 1 else []
     # Further queries would not help against runs that differ.
     found = None if board.run_errors else board.detectable_difference()
     if found is None:

@@ -122,3 +122,13 @@ def test_bad_arguments_are_named():
         kappa_interval([0, 1], [0, 1], qid=[3, 3])
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
         kappa_interval([0, 1], [0, 1], confidence=2)
+
+
+def test_kappa_notes_that_few_rows_decide():
+    y, predicted = np.repeat([0, 1, 0, 1], [90, 2, 1, 1]), np.repeat([0, 1, 1, 0], [90, 2, 1, 1])
+    (note,) = kappa_interval(y, predicted).notes
+    assert "few rows decide" in note
+    (note,) = kappa_interval(y, predicted, qid=np.arange(94) // 2).notes
+    assert "few clusters decide" in note
+    even = np.tile([0, 0, 1, 1], 20), np.tile([0, 1, 1, 0], 20)
+    assert kappa_interval(*even).notes == ()

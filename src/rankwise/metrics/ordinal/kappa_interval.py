@@ -26,9 +26,12 @@ from scipy.special import stdtrit
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics.ordinal.confusion_matrix import Confusion, confusion, encode_classes
-from rankwise.metrics.statistics.stratified import spread_freedom
+from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.column_values import convert_to_values
 from rankwise.typing import Float64Array
+
+# Degrees of freedom below which a note doubts the interval.
+_FEWEST = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,8 @@ class KappaInterval:
     n_rows, n_clusters : int
     confusion : Confusion
         Counts of rows by the classes of both judges, in rank order.
+    notes : tuple of str
+        Reasons why the interval cannot be relied on: few rows or clusters decide.
     """
 
     kappa: float
@@ -52,6 +57,7 @@ class KappaInterval:
     n_rows: int
     n_clusters: int
     confusion: Confusion
+    notes: tuple[str, ...] = ()
 
 
 def kappa_interval(
@@ -119,7 +125,15 @@ def kappa_interval(
     influence = _influences(found, weights)[codes[0], codes[1]]
     sums = influence if groups is None else np.bincount(groups.codes(), influence)
     error = math.sqrt(float((sums**2).sum()) * n_clusters / (n_clusters - 1)) / n_rows
-    quantile = float(stdtrit(spread_freedom(sums), 0.5 + confidence / 2))
+    freedom = spread_freedom(sums)
+    quantile = float(stdtrit(freedom, 0.5 + confidence / 2))
+    notes = ()
+    if freedom < max(FEW * n_clusters, _FEWEST):
+        unit = "rows" if groups is None else "clusters"
+        notes = (
+            f"few {unit} decide (they count as {freedom + 1:.1f} of {n_clusters}); the interval "
+            "cannot be relied on",
+        )
     if kappa == 1:
         share = 1 - ((1 - confidence) / 2) ** (1 / n_clusters)
         low, high = max(1 - share / _chance_distance(found, weights), -1.0), 1.0
@@ -128,7 +142,7 @@ def kappa_interval(
     else:
         half = quantile * error / (1 - kappa**2)
         low, high = (math.tanh(math.atanh(kappa) + side * half) for side in (-1, 1))
-    return KappaInterval(kappa, low, high, error, n_rows, n_clusters, found)
+    return KappaInterval(kappa, low, high, error, n_rows, n_clusters, found, notes)
 
 
 def _distances(n_classes: int, weights: str) -> Float64Array:

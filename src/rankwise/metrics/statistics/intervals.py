@@ -20,18 +20,24 @@ References
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtr, ndtri
+from scipy.special import betaincinv, ndtr, ndtri, stdtr
 
 from rankwise.metrics.statistics.stratified import (
+    FEW_QUERIES,
+    MOST_SKEWED,
     check_columns,
     check_level,
+    stratified_means,
     stratum_codes,
     t_intervals,
+    t_quantile,
 )
+from rankwise.runtime.callers import callers_level
 from rankwise.typing import ArrayLike, Float64Array
 
 # Means of the same values in another order count as ties.
@@ -40,7 +46,12 @@ TIE = 1e-12
 CHUNK = 1 << 16
 # Widths of t within which a bound makes values too skewed for it: then 5 % of errors were 11.
 _NEAR = 1.5
+# Share of the width of t by which one value at a bound moves the mean. Beyond it, a rare value
+# there that did not occur makes t too short.
+_FAR = 0.2
 _ROUNDS = 60
+# Errors of normal values per promised one at which the bootstrap warns.
+_MORE_ERRORS = 1.6
 
 
 class Interval(NamedTuple):
@@ -60,7 +71,8 @@ def mean_intervals(
     """Intervals of the mean over queries of bounded values, one per system.
 
     Student's t, widened where values near a bound make it too short: if a bound is nearer to the
-    mean than 1.5 widths of t, and if all values are equal.
+    mean than 1.5 widths of t, if all values are equal, and if one more value at the farther bound
+    would move the mean by more than a fifth of the width (rare values far from the others).
 
     Parameters
     ----------
@@ -121,7 +133,9 @@ def widen_near_bounds(
     counted = ~np.isnan(values)
     n_values = counted.sum(axis=0)
     span = high - low
-    is_near = (np.minimum(mean - low, high - mean) < _NEAR * width) & is_known
+    is_near = np.minimum(mean - low, high - mean) < _NEAR * width
+    is_near |= _may_lack_rare(mean, width * n_values, low, high)
+    is_near &= is_known
     chosen = np.flatnonzero((n_values > 0) & (is_near | (width == 0)))
     if len(chosen) and 0 < span < math.inf:
         counted, values = counted[:, chosen], values[:, chosen]
@@ -141,6 +155,13 @@ def widen_near_bounds(
     elif is_known and math.isinf(span):
         ends[width == 0] = math.nan
     return np.clip(ends, low, high) if is_known else ends
+
+
+def _may_lack_rare(
+    mean: Float64Array, weight: Float64Array, low: float, high: float
+) -> NDArray[np.bool_]:
+    """Whether a rare value at a bound would decide; ``weight``: width times number of values."""
+    return np.maximum(mean - low, high - mean) > _FAR * weight
 
 
 def value_bounds(
@@ -276,16 +297,21 @@ def bootstrap_interval(
     ValueError
         If lengths differ, values are infinite, or a parameter is out of range.
 
+    Warns
+    -----
+    UserWarning
+        If the interval is too short: fewer than 30 values, equal or skewed values, or small strata.
+
     Notes
     -----
     O(n_resamples · n_queries) time. Equal to ``scipy.stats.bootstrap`` with the same generator.
     Intervals are too short for few queries, above all within folds
-    (``python -m benchmarks.coverage``). Prefer
-    :func:`rankwise.metrics.significance.t_intervals` for means and differences of means.
+    (``python -m benchmarks.coverage``, ``python -m benchmarks.interval_errors bootstrap``). Prefer
+    :func:`rankwise.metrics.significance.mean_intervals` for means.
 
     Examples
     --------
-    >>> low, high = bootstrap_interval([0.1, 0.4, 0.3, 0.9, 0.5, 0.2, 0.6])
+    >>> low, high = bootstrap_interval([0.1, 0.4, 0.3, 0.9, 0.5, 0.2, 0.6] * 5)
     >>> bool(low < 0.4286 < high)
     True
     """
@@ -328,6 +354,7 @@ def bootstrap_intervals(
         raise ValueError(f"method must be 'bca' or 'percentile', got {method!r}.")
     if n_resamples < 1:
         raise ValueError(f"n_resamples must be >= 1, got {n_resamples}.")
+    _warn_of_short(values, strata, level)
     seed = random_state
     if not isinstance(seed, int | np.integer):
         seed = int(np.random.default_rng(seed).integers(1 << 62))
@@ -346,6 +373,33 @@ def bootstrap_intervals(
             else math.nan
         )
     return intervals
+
+
+def _warn_of_short(values: Float64Array, strata: ArrayLike | None, level: float) -> None:
+    """Warn of values for which the bootstrap errs too often."""
+    found, n = stratified_means(values, strata), (~np.isnan(values)).sum(axis=0)
+    has = found.freedom > 0
+    # Resampled means lack a share of the variance: that of the degrees of freedom lost to means.
+    share = np.sqrt(np.maximum(found.freedom, 0.0) / np.maximum(n, 1))
+    errors = 2.0 * stdtr(np.maximum(found.freedom, 1.0), share * ndtri((1.0 - level) / 2.0))
+    low, high, is_known = value_bounds(values, None)
+    width = 2.0 * t_quantile(found.freedom, level) * found.error
+    is_rare = _may_lack_rare(found.mean, width * n, low, high) & is_known
+    reasons = {
+        f"fewer than {FEW_QUERIES} values": n < FEW_QUERIES,
+        "equal values": found.error == 0,
+        f"a skewness of the mean beyond {MOST_SKEWED:g}": np.abs(found.skewness) > MOST_SKEWED,
+        "a bound far from all values": is_rare,
+        "small strata": errors > _MORE_ERRORS * (1.0 - level),
+    }
+    given = [reason for reason, applies in reasons.items() if (applies & has).any()]
+    if given:
+        warnings.warn(
+            f"bootstrap intervals of such values are too short ({', '.join(given)}). Use "
+            "mean_intervals for bounded values, t_intervals for others.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def _intervals(

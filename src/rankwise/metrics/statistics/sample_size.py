@@ -15,6 +15,7 @@ from scipy.stats import chi2, nct, t
 from rankwise.checks.frames import numbers_of, wrap_frame
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
 from rankwise.metrics.statistics.stratified import (
+    FEW_QUERIES,
     MOST_SKEWED,
     check_columns,
     check_level,
@@ -29,9 +30,6 @@ from rankwise.typing import ArrayLike, Float64Array
 _MOST_QUERIES = 10_000_000
 # Draws for the critical value of several systems: its error is then about 1 %.
 _DRAWS = 1999
-# Queries below which a gain of one query in ten may not have occurred, and power .8 may be .65 if
-# differences are skewed.
-FEW = 30
 # Number of values for an unknown spread.
 _DRAWS_OF_SPREAD = 20
 # Critical values and noncentralities beyond which the noncentral t is not computed.
@@ -177,7 +175,7 @@ def detectable_difference(
 
 def spread_is_rough(n: int) -> str:
     """Words to add to a planned number if the spread of few queries in the pilot is rough."""
-    return "; rough, since so few show how much differences spread" if n < FEW else ""
+    return "; rough, since so few show how much differences spread" if n < FEW_QUERIES else ""
 
 
 def always_valid_interval(

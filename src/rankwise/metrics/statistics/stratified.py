@@ -26,6 +26,9 @@ MOST_UNEQUAL = 1.25
 # Skewness of a mean beyond which its corrected t errs in more than 8 % of the cases instead of 5,
 # found with gamma, Weibull, Pareto and beta values and rare gains in 20 to 200 queries.
 MOST_SKEWED = 0.3
+# Queries below which a gain of one query in ten may not have occurred, and power .8 may be .65 if
+# differences are skewed.
+FEW_QUERIES = 30
 
 
 class StratifiedMeans(NamedTuple):

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import judge
+from rankwise.datasets.readers.judged_run import judge, refuse_both_ways
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
@@ -154,7 +154,9 @@ def evaluate_systems(
     if isinstance(data, str | Path | Mapping | Run) or (
         are_runs and unnamed and (is_frame(data) or isinstance(data, list))
     ):
-        data = read_judgements(data)
+        given, data = data, read_judgements(data)
+        for system in systems.values() if data.relevance.dtype.kind == "f" else ():
+            refuse_both_ways(system, given, "Pass read_judgements(qrels) of rankwise.text.")
     if not isinstance(data, Qrels):
         columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]
         with warnings.catch_warnings():

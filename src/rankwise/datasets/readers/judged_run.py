@@ -94,23 +94,33 @@ def find_missed_documents(
 def refuse_both_ways(first: Any, second: Any, fix: str) -> None:
     """Raise ValueError if a run and its judgements could be judgements and a run.
 
-    pytrec_eval, ranx and ir_measures take the judgements first. Types, names of columns and
-    fractions tell the two apart; whole numbers in two mappings do not.
+    pytrec_eval, ranx and ir_measures take the judgements first. Types and names of columns tell the
+    two apart, and so do fractions in the first alone: scores have them more often than grades.
     """
-    if not (_is_plain(first) and _is_plain(second) and _could_be_judgements(first)):
+    if not (_is_plain(first) and _is_plain(second) and _may_be_swapped(first, second)):
         return
     try:
+        as_run(second)  # first, since names of columns soon say that it is no run
         judgements, other = read_judgements(first), read_judgements(second)
         as_run(first)
-        as_run(second)
     except (TypeError, ValueError, OSError):
         return  # can be read one way only
     share_queries = np.isin(judgements.qid, other.qid).any()
-    if share_queries and (judgements.relevance <= LARGEST_GRADE).all():
-        raise ValueError(
-            "the run and the judgements can be read both ways, since the first of them has whole "
-            f"numbers only. The run comes first here, unlike in pytrec_eval and ranx. {fix}"
+    only_first = _has_fractions(judgements) and not _has_fractions(other)
+    if share_queries and not only_first and (judgements.relevance <= LARGEST_GRADE).all():
+        what = (
+            "both have fractions"
+            if _has_fractions(judgements)
+            else ("the first of them has whole numbers only")
         )
+        raise ValueError(
+            f"the run and the judgements can be read both ways, since {what}. The run comes first "
+            f"here, unlike in pytrec_eval and ranx. {fix}"
+        )
+
+
+def _has_fractions(qrels: Qrels) -> bool:
+    return qrels.relevance.dtype.kind == "f"
 
 
 def refuses_both_ways(fix: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -137,20 +147,34 @@ def _is_plain(source: Any) -> bool:
     return isinstance(source, Mapping) or (is_frame(source) and len(source.columns) > 1)
 
 
-def _could_be_judgements(source: Any) -> bool:
-    """A quick look, before all of a source is read twice."""
-    if isinstance(source, list):
-        return all(map(_could_be_judgements, source))
-    if isinstance(source, str | Path):
-        return file_format(source).kind not in (FormatName.run, FormatName.qrels)
-    if not isinstance(source, Mapping):
-        return True
-    values = (
-        value
-        for answer in source.values()
-        if isinstance(answer, Mapping)
-        for value in answer.values()
-    )
+def _may_be_swapped(first: Any, second: Any) -> bool:
+    """A quick look, before all of both sources is read twice."""
+    if any(
+        file_format(part).kind in (FormatName.run, FormatName.qrels)
+        for part in _list_parts(first)
+        if isinstance(part, str | Path)
+    ):
+        return False
+    values = _list_values(second)
+    return _are_whole(_list_values(first)) or not (values and _are_whole(values))
+
+
+def _list_parts(source: Any) -> list[Any]:
+    return source if isinstance(source, list) else [source]
+
+
+def _list_values(source: Any) -> list[Any]:
+    """Values of mappings of mappings; nothing of frames and files."""
+    answers = [
+        answer
+        for part in _list_parts(source)
+        if isinstance(part, Mapping)
+        for answer in part.values()
+    ]
+    return [v for answer in answers if isinstance(answer, Mapping) for v in answer.values()]
+
+
+def _are_whole(values: list[Any]) -> bool:
     return all(isinstance(value, Real) and value == value // 1 for value in values)
 
 

@@ -8,7 +8,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from numbers import Real
 from pathlib import Path
@@ -24,6 +24,7 @@ from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import string_codes, trec_order
 from rankwise.datasets.table_columns import is_frame
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 P = ParamSpec("P")
@@ -74,6 +75,29 @@ def grades_of(
     judged = np.append(judged_keys, -1)[entry] == keys
     grades = np.where(judged, np.maximum(np.append(qrels.relevance, 0)[entry], 0), 0)
     return grades.astype(np.float64), judged
+
+
+def drop_identical_ids(run: Run) -> Run:
+    """A run without documents that have the id of their query, as in BEIR's evaluation."""
+    kept = run.qid != run.doc_ids
+    if not kept.any():
+        raise ValueError(
+            "every document of the run has the id of its query, so none is left. Drop "
+            f"{setting('ignore_identical_ids', True)}."
+        )
+    return replace(run, qid=run.qid[kept], doc_ids=run.doc_ids[kept], scores=run.scores[kept])
+
+
+def describe_identical_ids(rows: JudgedRun) -> str | None:
+    """Note on unjudged documents that have the id of their query; None without any."""
+    n = int(((rows.qid == rows.doc_ids) & rows.retrieved & ~rows.judged).sum())
+    if not n:
+        return None
+    return (
+        f"unjudged documents of the run that have the id of their query: {n}. If queries are "
+        "documents of the collection, as in BEIR's ArguAna and Quora, leave them out with "
+        f"{setting('ignore_identical_ids', True)}"
+    )
 
 
 def find_missed_documents(
@@ -180,7 +204,12 @@ def _are_whole(values: list[Any]) -> bool:
 
 @refuses_both_ways("Pass judge(run=..., qrels=...), or as_run(run) of rankwise.fusion.")
 def judge(
-    run: Run | Any, qrels: Qrels | Any, *, all_queries: bool = False, single_precision: bool = True
+    run: Run | Any,
+    qrels: Qrels | Any,
+    *,
+    all_queries: bool = False,
+    single_precision: bool = True,
+    ignore_identical_ids: bool = False,
 ) -> JudgedRun:
     """Join a run with judgments.
 
@@ -201,6 +230,9 @@ def judge(
     single_precision : bool
         Whether to round scores to single precision, as trec_eval does before it orders documents;
         scores that differ by less are ties.
+    ignore_identical_ids : bool
+        Whether to leave documents with the id of their query out of the run, as BEIR does. In its
+        sets ArguAna and Quora, queries are documents of the collection.
 
     Raises
     ------
@@ -219,6 +251,8 @@ def judge(
     O(n log n) for n lines in both files together.
     """
     run, qrels = as_run(run), read_judgements(qrels)
+    if ignore_identical_ids:
+        run = drop_identical_ids(run)
     (judged_q, run_q), _ = string_codes(qrels.qid, run.qid)
     (judged_d, run_d), n_documents = string_codes(qrels.doc_ids, run.doc_ids)
     judged_keys, run_keys = judged_q * n_documents + judged_d, run_q * n_documents + run_d

@@ -208,9 +208,13 @@ def refuse_results(paths: Sequence[str]) -> None:
                     or not names.issuperset(name.lower() for name in found.columns)
                 ):
                     break  # not results, or with columns besides
-                read(path)
+                results = read(path)
             except (ValueError, OSError):
                 continue
+            columns = {name.lower() for name in found.columns}
+            grades = getattr(results, "relevance", None)
+            if grades is not None and grades.dtype.kind == "f" and "score" in columns:
+                continue  # scores with fractions are those of a run
             raise UsageError(f"{path} holds {what}, not judged rows. {fix}")
 
 

@@ -287,3 +287,11 @@ def _units(log: ClickLog, code: Int64Array, rate: Float64Array, level: float) ->
     return np.maximum(
         np.where(alone, independent, np.minimum(clustered, independent)), LEAST_TRIALS
     )
+
+
+def note_unit(unit: str, top: str, linked: bool = True) -> str:
+    """Sentence about the slot whose examination is 1, where that is not the topmost one."""
+    why = "is looked at significantly less, or its clicks are missing"
+    if not linked:
+        why = "has few clicks or none, and none that link it"
+    return f"examination is relative to {unit}, which has 1: {top} {why}"

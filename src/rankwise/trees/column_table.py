@@ -65,8 +65,8 @@ class ColumnTable:
 
         ``categorical_features`` lists columns that are nominal whatever their dtype, as a mask, by
         number or by name. With the default "from_dtype", and besides listed ones, text and
-        unordered categories of frames are nominal, and ordered categories (pandas ordered
-        categorical, polars Enum) are ordered. None: no column holds categories.
+        unordered categories of frames are nominal, and ordered categories
+        (pandas ordered categorical, polars Enum) are ordered. None: no column holds categories.
 
         Categories that only rows of weight 0 hold are unknown, as if these rows were left out.
         Other rules for weights are checked with the rows.

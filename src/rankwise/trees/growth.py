@@ -59,8 +59,8 @@ def prepare(
     """Sort or bin the columns once, for any number of trees over the same rows.
 
     The result is for :func:`grow_from`. ``columns`` is (n_samples, n_features), NaN where missing.
-    ``n_categories`` (n_features,) is 0 for ordered columns; a nominal column holds codes ``0 ...
-    n_categories - 1``. ``method="histogram"`` splits ordered columns between bins of
+    ``n_categories`` (n_features,) is 0 for ordered columns; a nominal column holds codes
+    ``0 ... n_categories - 1``. ``method="histogram"`` splits ordered columns between bins of
     :func:`rankwise.features.binning.find_bins`, of equal ``weight`` (n_samples,); ``max_bins`` is
     in [2, 255]. It needs at most 255 categories in a column, and its splits are exact if a column
     has at most ``max_bins`` values.

@@ -122,6 +122,8 @@ def find_bins(
     sparse column. The result does not depend on the order of the rows, and repeating a row is
     equivalent to weighting it.
 
+    Composition: sort x :func:`rankwise.kernels.binning.find_cuts`.
+
     Examples
     --------
     >>> import numpy as np

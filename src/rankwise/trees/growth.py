@@ -106,6 +106,8 @@ def grow(
     Row order and increasing transformations of ordered columns do not affect the splits, except for
     ties, thresholds (midpoints of values) and the last digits of sums of fractional weights.
 
+    Composition: criterion x splits of sorted or binned columns x order of growth.
+
     Examples
     --------
     >>> import numpy as np

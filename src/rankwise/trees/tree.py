@@ -43,6 +43,8 @@ class Tree:
     The codes that go left at node t are ``categories[category_indptr[t]:category_indptr[t + 1]]``,
     ascending. Codes that none of the node's rows holds are among them where ``missing_left``. Any
     other code goes right; a category that the whole fit has not seen is passed as NaN.
+
+    Composition: the result of :func:`rankwise.trees.growth.grow`, and of pruning it.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

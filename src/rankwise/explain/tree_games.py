@@ -79,8 +79,8 @@ class TreeGames:
         """Shapley values of every row, which add up to its score minus :meth:`expected_score`.
 
         ``rows`` are in the form that the trees read. Rows and values are (n_samples, n_features).
-        O(n_samples n_nodes D) for D distinct features on the longest path of a tree. Raises
-        ValueError if the model does not store the weights of its nodes.
+        O(n_samples n_nodes D) for D distinct features on the longest path of a tree. A
+        model that does not store the weights of its nodes raises ValueError.
         """
         trees = self._require_cover()
         n, d = rows.shape

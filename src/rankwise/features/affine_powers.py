@@ -52,8 +52,8 @@ class AffinePowers:
     def __call__(self, X: Matrix) -> Matrix:
         """Features in float64: C-contiguous, or CSR with sorted indices if X is CSR.
 
-        O(n_rows n_features_out). For degree 2, a sparse row of s entries takes O(s^2). Raises
-        ValueError if a product overflows float64.
+        O(n_rows n_features_out). For degree 2, a sparse row of s entries takes O(s^2).
+        A product that overflows float64 raises ValueError.
         """
         if X.shape[1] != self.n_features:
             raise ValueError(

@@ -29,10 +29,10 @@ SIDES = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
 
 @dataclass(frozen=True)
 class Limits:
-    """Stopping rules, and the sampling of features for each node; None: no limit.
+    """Stopping rules, and the sampling of features for each node.
 
-    Weights count repetitions. A ``min_samples_leaf`` up to 1 and a ``min_samples_split`` up to 2
-    set no limit, so that rows of weight below 1 can be separated too.
+    None sets no limit. Weights count repetitions. A ``min_samples_leaf`` up to 1 and a
+    ``min_samples_split`` up to 2 set no limit, so that rows of weight below 1 can be separated too.
     """
 
     max_depth: int | None = None
@@ -61,9 +61,9 @@ def prepare(
     The result is for :func:`grow_from`. ``columns`` is (n_samples, n_features), NaN where missing.
     ``n_categories`` (n_features,) is 0 for ordered columns; a nominal column holds codes
     ``0 ... n_categories - 1``. ``method="histogram"`` splits ordered columns between bins of
-    :func:`rankwise.features.binning.find_bins`, of equal ``weight`` (n_samples,); ``max_bins`` is
-    in [2, 255]. It needs at most 255 categories in a column, and its splits are exact if a column
-    has at most ``max_bins`` values.
+    about equal ``weight`` (n_samples,), see :func:`rankwise.features.binning.find_bins`;
+    ``max_bins`` is in [2, 255]. That method needs at most 255 categories in a column, and its
+    splits are exact if a column has at most ``max_bins`` values.
     """
     if n_categories is None:
         sizes = np.zeros(columns.shape[1], dtype=np.int64)

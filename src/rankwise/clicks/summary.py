@@ -139,44 +139,30 @@ def name_places(places: NDArray[Any]) -> str:
 class LogSummary:
     """Description of a log; ``print`` it.
 
-    Attributes
-    ----------
-    impressions, clicks : float
-        Sums of weights.
-    lists : int or None
-        Number of lists; None if there are no sessions.
-    queries, documents, pairs : int
-    place : ndarray of shape (n_places,)
-        Places that were shown.
-    place_impressions, rate, low, high : ndarray of shape (n_places,)
-        Impressions, click rate, and the interval of the rate: Wilson's, with users (or sessions) as
-        independent units.
-    moved_pairs : int
-        Pairs that were shown at two or more places.
-    components : list of ndarray
-        Groups of places between which clicks go both ways: a pair clicked at one place was shown at
-        the other, and the other way round, directly or through other places. One group: the
-        examination of its places can be compared. Places without clicks are in no group.
-    arms : dict of str to int
-        Rows of each arm.
-    problems : dict of str to int
-    level : float
+    ``impressions``, ``clicks`` and ``place_impressions`` are sums of weights.
+    ``place_impressions``, ``rate``, ``low`` and ``high`` have one value for each place in
+    ``place``. The interval of the click rate is Wilson's, with users (or sessions) as independent
+    units.
+
+    ``components`` are groups of places between which clicks go both ways: a pair clicked at one
+    place was shown at the other, and the other way round, directly or through other places. One
+    group: the examination of its places can be compared. Places without clicks are in no group.
     """
 
     impressions: float
     clicks: float
-    lists: int | None
+    lists: int | None  # None if there are no sessions
     queries: int
     documents: int
     pairs: int
-    place: Int64Array
+    place: Int64Array  # places that were shown
     place_impressions: Float64Array
     rate: Float64Array
     low: Float64Array
     high: Float64Array
-    moved_pairs: int
+    moved_pairs: int  # pairs that were shown at two or more places
     components: list[Int64Array]
-    arms: dict[str, int]
+    arms: dict[str, int]  # rows of each arm
     problems: dict[str, int]
     level: float
 

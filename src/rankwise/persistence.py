@@ -315,12 +315,20 @@ def _name(item: Any) -> str:
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the description in a model file, without creating any object from the file.
 
-    It has ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
-    ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None if X had none),
-    ``score_name``, ``rows`` (summary of the training rows, if it was saved) and ``fingerprint`` (of
-    the training data, see :mod:`rankwise.rows.training_fingerprint`; None if the estimator is not
-    fitted). A file that is not a model file, is damaged, or was written by a newer version raises
-    ModelFileError.
+    Returns
+    -------
+    dict
+        ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
+        ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None if X had none),
+        ``score_name``, ``rows`` (summary of the training rows, if it was saved) and
+        ``fingerprint`` (of the training data, see
+        :mod:`rankwise.rows.training_fingerprint`; None if the estimator is not fitted).
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is damaged, or was written by a newer version.
+    FileNotFoundError
     """
     return _read_header(_bytes_of(path), path)
 

@@ -140,9 +140,10 @@ class LogSummary:
     """Description of a log; ``print`` it.
 
     ``impressions``, ``clicks`` and ``place_impressions`` are sums of weights.
-    ``place_impressions``, ``rate``, ``low`` and ``high`` have one value for each place in
-    ``place``. The interval of the click rate is Wilson's, with users (or sessions) as independent
-    units.
+    ``place_impressions``, ``rate``, ``low`` and ``high`` have one value for each ``place`` that was
+    shown. The interval of the click rate is Wilson's, with users (or sessions) as independent
+    units. ``lists`` is None if there are no sessions. ``moved_pairs`` counts pairs that were shown
+    at two or more places, ``arms`` the rows of each arm.
 
     ``components`` are groups of places between which clicks go both ways: a pair clicked at one
     place was shown at the other, and the other way round, directly or through other places. One
@@ -151,18 +152,18 @@ class LogSummary:
 
     impressions: float
     clicks: float
-    lists: int | None  # None if there are no sessions
+    lists: int | None
     queries: int
     documents: int
     pairs: int
-    place: Int64Array  # places that were shown
+    place: Int64Array
     place_impressions: Float64Array
     rate: Float64Array
     low: Float64Array
     high: Float64Array
-    moved_pairs: int  # pairs that were shown at two or more places
+    moved_pairs: int
     components: list[Int64Array]
-    arms: dict[str, int]  # rows of each arm
+    arms: dict[str, int]
     problems: dict[str, int]
     level: float
 

@@ -40,7 +40,12 @@ class ColumnDrift:
     ``psi`` is the population stability index, minus what samples of this size show by chance.
     ``low`` and ``high`` are its 95 % interval, which accounts for rows of a query being alike.
     Common reading: below .1 little, above .25 much. NaN if nothing can be compared. ``p_value`` is
-    that of equal distributions, corrected for the number of columns (Holm).
+    that of equal distributions, corrected for the number of columns (Holm); ``has_moved`` tells
+    whether it is below ``1 - level``.
+
+    ``missing_before`` and ``missing_now`` are shares of missing values, and ``outside`` is the
+    share of the new numbers beyond the smallest and largest ones of before. ``new_categories`` are
+    those that the model has never seen.
     """
 
     name: str
@@ -48,11 +53,11 @@ class ColumnDrift:
     low: float
     high: float
     p_value: float
-    has_moved: bool  # whether ``p_value`` is below ``1 - level``
-    missing_before: float  # shares of missing values, here and in ``missing_now``
+    has_moved: bool
+    missing_before: float
     missing_now: float
-    outside: float  # share of the new numbers beyond the smallest and largest ones of before
-    new_categories: tuple[str, ...]  # those that the model has never seen
+    outside: float
+    new_categories: tuple[str, ...]
 
 
 @dataclass(frozen=True)

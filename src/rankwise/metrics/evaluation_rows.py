@@ -40,12 +40,8 @@ class Given(NamedTuple):
 def unpack_rows(given: Given) -> Given:
     """Replace objects that carry several of the arguments by their columns.
 
-    Positional arguments move up: a run comes with its queries, so the measures follow.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is missing, is passed twice, or two of them have changed places.
+    Positional arguments move up: a run comes with its queries, so the measures follow. An argument
+    that is missing, is passed twice or has changed places with another raises an error.
     """
     y, scores = given.y, given.scores
     if isinstance(y, JudgedRun):
@@ -90,10 +86,7 @@ def unpack_rows(given: Given) -> Given:
 def unpack_run(given: Given) -> tuple[Run, Any, Any]:
     """A run, its human judgements and the measures, for an evaluation with a machine judge.
 
-    Raises
-    ------
-    TypeError
-        If the arguments are rows, or one is passed twice.
+    TypeError is raised if the arguments are rows, or one is passed twice.
     """
     if isinstance(given.y, Qrels) or given.scores is None or not _is_run(given.y, given.scores):
         raise TypeError(

@@ -172,13 +172,7 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
 def read_scores(
     path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> Float64Array:
-    """Read one score per line; a blank line is an error, since lines stand for rows.
-
-    Raises
-    ------
-    ValueError
-        If the file is empty, or a line is not one finite number that float64 can hold.
-    """
+    """Read one finite score per line; a blank line is an error, since lines stand for rows."""
     file = open_text(Path(path), max_decompressed_bytes)
     columns = read_columns(file, ("score",), skip_blank=False)
     if not columns.columns[0]:

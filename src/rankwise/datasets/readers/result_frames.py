@@ -37,10 +37,7 @@ from rankwise.typing import Float64Array, Int64Array
 def find_column(columns: Sequence[str], names: Sequence[str], what: str) -> str:
     """First of the usual names that is a column, in any case.
 
-    Raises
-    ------
-    ValueError
-        If there is none, or two columns have it.
+    ValueError is raised if there is none, or two columns have it.
     """
     for name in names:
         found = [column for column in columns if column.lower() == name]
@@ -85,10 +82,7 @@ def run_of_frame(frame: Any, source: str = "") -> Run:
 def make_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = "") -> Qrels:
     """Judgements of checked columns.
 
-    Raises
-    ------
-    ValueError
-        If an id is missing, a value is no grade, or a document is judged twice.
+    ValueError is raised if an id is missing, a value is no grade, or a document is judged twice.
     """
     where = _where(source)
     queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
@@ -101,11 +95,8 @@ def make_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = ""
 def make_run(qid: list[Any], doc_ids: list[Any], scores: Any, source: str = "") -> Run:
     """Run of checked columns.
 
-    Raises
-    ------
-    ValueError
-        If an id is missing, a score is not a finite number that float64 holds, or a query has a
-        document twice.
+    ValueError is raised if an id is missing, a score is not a finite number that float64 holds, or
+    a query has a document twice.
     """
     where = _where(source)
     queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)

@@ -104,23 +104,10 @@ def read_columns(
 ) -> TextColumns:
     """Read one column per field.
 
-    Parameters
-    ----------
-    file : TextFile
-    fields : sequence of str
-        Names of the fields, for messages.
-    separator : "\t", optional
-        None: any amount of ASCII white space. LF and CRLF end lines.
-    header : bool
-        Whether to skip the first line.
-    skip_blank : bool
-        Whether blank lines are skipped rather than errors.
-
-    Raises
-    ------
-    ValueError
-        If a line has another number of fields or contains a NUL character; the message names file,
-        line number and reason.
+    The separator is a tab or, if None, any amount of ASCII white space. LF and CRLF end lines.
+    ``header`` skips the first line; blank lines are skipped, or else errors. A line with another
+    number of fields or a NUL character raises ValueError; the message names file, line number and
+    reason.
     """
     path, text = file.path, file.read(file.start, file.stop)
     file.check_unchanged()
@@ -185,11 +172,8 @@ class _LineNumbers:
 def read_cells(file: DelimitedFile) -> TextColumns:
     """Read all columns of a table with a header line.
 
-    Raises
-    ------
-    ValueError
-        If a row has another number of fields, or the text is damaged; the message names file, line
-        and reason.
+    A row with another number of fields, or damaged text, raises ValueError; the message names file,
+    line and reason.
     """
     with file.name_in_errors():
         names = file.names
@@ -228,13 +212,7 @@ def lines_of(columns: Sequence[pa.Array | str]) -> Iterator[bytes]:
 
 
 def id_column(name: str, values: NDArray[Any]) -> pa.Array:
-    """Ids converted to text and validated for writing.
-
-    Raises
-    ------
-    ValueError
-        If an id is empty or contains white space.
-    """
+    """Ids converted to text for writing; they must not be empty or contain white space."""
     ids = pa.array(values.tolist(), pa.string())
     bad = pc.match_substring_regex(ids, r"[\x00\t-\r ]|^$")
     if pc.any(bad).as_py():

@@ -19,18 +19,10 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Scores and labels of some rows.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_samples,), float64
-        Scores to rank by.
-    labels : ndarray of shape (n_samples,), float64, or None
-        Predicted classes; None if the estimator predicts no classes.
-    """
+    """Scores to rank by and predicted classes of some rows, (n_samples,)."""
 
     scores: Float64Array
-    labels: Float64Array | None = None
+    labels: Float64Array | None = None  # None if the estimator predicts no classes
 
 
 def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
@@ -98,18 +90,7 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
 
 
 def predictions(estimator: Any, X: Any, qid: Any = None) -> Predictions:
-    """Scores and, from a classifier or ordinal estimator, predicted classes.
-
-    Parameters
-    ----------
-    estimator, X, qid
-        As in :func:`scores_of`.
-
-    Raises
-    ------
-    ValueError
-        If the predictions are not one finite number per row.
-    """
+    """Scores and, from a classifier or ordinal estimator, classes, see :func:`scores_of`."""
     scores = scores_of(estimator, X, qid)
     return Predictions(scores, labels_of(estimator, X, scores, qid))
 
@@ -117,21 +98,8 @@ def predictions(estimator: Any, X: Any, qid: Any = None) -> Predictions:
 def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> Float64Array | None:
     """Predicted classes as numbers; None if the estimator predicts no classes.
 
-    Named classes are replaced by their ranks, from 0.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : matrix of shape (n_samples, n_features)
-    scores : ndarray of shape (n_samples,)
-        Result of :func:`scores_of`, which already holds the classes if there is no ``rank_score``.
-    qid : array-like of shape (n_samples,), optional
-        As in :func:`scores_of`.
-
-    Raises
-    ------
-    ValueError
-        If the predictions are not one finite number per row.
+    Named classes are replaced by their ranks, from 0. ``scores`` are those of :func:`scores_of`,
+    which already hold the classes if there is no ``rank_score``.
     """
     last = innermost(estimator)
     if not hasattr(last, "classes_"):
@@ -145,20 +113,10 @@ def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> 
 
 
 def probabilities_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array | None:
-    """Probability of every class by an ordinal estimator; None for other estimators.
+    """Probabilities (n_samples, n_classes) by an ordinal estimator; None for other estimators.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        The ordinal estimator may be the last step of a pipeline or the best of a search.
-    X : matrix of shape (n_samples, n_features)
-    qid : array-like of shape (n_samples,), optional
-        As in :func:`scores_of`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes), or None
-        None as well if the estimator, or its parameters, offer no ``predict_proba``.
+    The ordinal estimator may be the last step of a pipeline or the best of a search. None as well
+    if the estimator, or its parameters, offer no ``predict_proba``.
     """
     if not hasattr(innermost(estimator), "rank_score") or not hasattr(estimator, "predict_proba"):
         return None
@@ -168,10 +126,7 @@ def probabilities_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array | 
 def grades_of(estimator: Any, y: ArrayLike) -> ArrayLike:
     """Labels as numbers; labels of an ordinal estimator with named classes become ranks.
 
-    Raises
-    ------
-    ValueError
-        If a label is not one of the declared classes.
+    A label that is not one of the declared classes raises ValueError.
     """
     last = innermost(estimator)
     if not hasattr(last, "rank_score") or last.classes_.dtype.kind in "biuf":
@@ -182,19 +137,9 @@ def grades_of(estimator: Any, y: ArrayLike) -> ArrayLike:
 def scores_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array:
     """Scores to rank by: ``rank_score`` of ordinal estimators, else ``predict``.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        The ordinal estimator may be the last step of a pipeline or the best of a search.
-    X : matrix of shape (n_samples, n_features)
-    qid : array-like of shape (n_samples,), optional
-        Queries of the rows, passed to a ``predict`` that accepts them and to the steps of a
-        pipeline that request them. Other estimators receive only X.
-
-    Raises
-    ------
-    ValueError
-        If the predictions are not one finite number per row.
+    The ordinal estimator may be the last step of a pipeline or the best of a search. ``qid`` is
+    passed to a ``predict`` that accepts it and to the steps of a pipeline that request it; other
+    estimators receive only X. Predictions that are not one finite number per row raise ValueError.
     """
     is_ordinal = hasattr(innermost(estimator), "rank_score")
     return _column(estimator, "rank_score" if is_ordinal else "predict", X, qid)
@@ -203,11 +148,7 @@ def scores_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array:
 def reads_queries(estimator: Any, method: str | None = None) -> bool:
     """Whether scores depend on the other rows of the query.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-    method : str, optional
-        None: the method that :func:`scores_of` calls.
+    The default method is the one that :func:`scores_of` calls.
     """
     if method is None:
         method = "rank_score" if hasattr(innermost(estimator), "rank_score") else "predict"

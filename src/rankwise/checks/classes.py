@@ -21,21 +21,11 @@ MOST_FRACTIONS = 50
 
 @dataclass(frozen=True, eq=False)
 class OrderedLabels:
-    """Classes in ascending order and the class number of every row.
+    """Classes in ascending order, (n_classes,), and the class number of every row."""
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Classes of the rows. If the dtype declares an order: all categories, seen or not.
-    codes : ndarray of shape (n_samples,), int64
-        Position of every row's class in ``classes``.
-    declared : bool
-        Whether the dtype declared classes and order.
-    """
-
-    classes: NDArray[Any]
-    codes: Int64Array
-    declared: bool
+    classes: NDArray[Any]  # all categories, seen or not, if the dtype declares an order
+    codes: Int64Array  # (n_samples,), positions in ``classes``
+    declared: bool  # whether the dtype declared classes and order
 
     def take(self, rows: NDArray[Any]) -> OrderedLabels:
         """Labels of selected rows; undeclared classes without rows are dropped."""
@@ -53,24 +43,11 @@ def order_labels(
     *,
     name: str = "y",
 ) -> OrderedLabels:
-    """Classes of ``y`` in their order, from its values, its dtype or ``classes``.
+    """Classes of ``y`` in their order, from its values, its dtype or ``classes``, lowest first.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Integers, strings, booleans or whole floats, in sorted order; or a pandas ordered
-        categorical or polars Enum, in declared order.
-    n_samples : int, optional
-        Required number of labels.
-    classes : array-like of shape (n_classes,), optional
-        All classes, lowest first.
-    name : str
-        Name of ``y`` in messages.
-
-    Raises
-    ------
-    ValueError
-        If labels are missing, continuous, too few or too many, or none of ``classes``.
+    y holds n_samples integers, strings, booleans or whole floats, in sorted order; or it is a
+    pandas ordered categorical or polars Enum, in declared order. Labels that are missing,
+    continuous or none of ``classes`` raise ValueError.
     """
     declared = list_declared_classes(y)
     if classes is not None:
@@ -101,10 +78,7 @@ def ordinal_labels(
 ) -> OrderedLabels:
     """Like :func:`order_labels`, but text labels need a declared order.
 
-    Raises
-    ------
-    ValueError
-        Also if ``y`` is text without a declared order, which would be sorted alphabetically.
+    Without one they would be sorted alphabetically, so ValueError is raised.
     """
     labels = order_labels(y, n_samples, classes, name=name)
     found = labels.classes.tolist()
@@ -120,13 +94,7 @@ def ordinal_labels(
 
 
 def check_classes(classes: ArrayLike) -> NDArray[Any]:
-    """Check the classes that a user passed in ascending order.
-
-    Raises
-    ------
-    ValueError
-        If they are not one-dimensional, repeat, or are numbers that do not ascend.
-    """
+    """Check the classes that a user passed: distinct, and ascending if they are numbers."""
     named = np.asarray(classes)
     if named.ndim != 1 or len(named) == 0 or len(set(named.tolist())) < len(named):
         raise ValueError(
@@ -155,12 +123,8 @@ def class_positions(
     """Class number of every label, for rows other than the training rows.
 
     A number that is not a class is placed half-way between its neighbouring classes. A number
-    beyond all classes is placed at the nearest end.
-
-    Raises
-    ------
-    ValueError
-        If labels are missing or too few, or a label is not among the declared classes.
+    beyond all classes is placed at the nearest end. Labels that cannot be placed, such as text or
+    those of a categorical, raise ValueError unless they are classes.
     """
     labels = _present_labels(y, n_samples, name)
     position_of: dict[Any, float] = {value: code for code, value in enumerate(classes.tolist())}

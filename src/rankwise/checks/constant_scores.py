@@ -46,16 +46,9 @@ class ConstantScoresWarning(UserWarning):
 def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
     """Warn if the fitted estimator scores all training rows alike.
 
-    Parameters
-    ----------
-    estimator : fitted ranker or ordinal estimator
-        ``_limits`` maps parameters that can prevent all learning to values that cannot.
-    given : mapping of str to object
-        Arguments of its ``fit``. Streams of rows are not examined.
-
-    Notes
-    -----
-    Scores 64 rows. If they are equal, also all rows (at most 200,000).
+    ``_limits`` of the estimator maps parameters that can prevent all learning to values that
+    cannot. ``given`` holds the arguments of its ``fit``; streams of rows are not examined. Scores
+    64 rows, and if they are equal also all rows (at most 200,000).
     """
     X, y = given.get("X"), given.get("y")
     if X is None or y is None:

@@ -89,22 +89,12 @@ class RowCosts:
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """Costs of checked rows.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Classes of the columns.
-    codes : ndarray of shape (n_samples,), int64
-        Column of every row's own class.
-    by_row : ndarray of shape (n_samples, n_classes), float64
-    by_class : ndarray of shape (n_classes, n_classes), float64, or None
-        Set if the costs of a row depend only on its class: ``by_row == by_class[codes]``.
-    """
+    """Costs of checked rows, for the classes (n_classes,) of the columns."""
 
     classes: NDArray[Any]
-    codes: Int64Array
-    by_row: Float64Array
+    codes: Int64Array  # (n_samples,), column of every row's own class
+    by_row: Float64Array  # (n_samples, n_classes)
+    # (n_classes, n_classes) if costs depend on the class only: ``by_row == by_class[codes]``
     by_class: Float64Array | None
 
 
@@ -116,23 +106,11 @@ def cost_table(
 ) -> CostTable:
     """Costs of rows with known class numbers.
 
-    Parameters
-    ----------
-    costs : ClassCosts, RowCosts, array-like or None
-        An array of shape (n_rows, n_classes) holds costs by row, one of shape (n_classes,
-        n_classes) costs by class; None: 1 for every class but the row's own.
-    codes : ndarray of shape (n_samples,), int64
-        Class numbers of the rows; -1 for an unknown class, which is allowed only with costs by row.
-    classes : ndarray of shape (n_classes,)
-        Classes; replaced by the classes that the costs name.
-    kept : ndarray of bool of shape (n_rows,), optional
-        Mask of the user's rows that were kept; costs by row cover the dropped rows too.
-
-    Raises
-    ------
-    ValueError
-        If the shape fits neither kind or both, costs are negative or not finite, or a row's
-        class has no row in the costs by class.
+    An array of shape (n_rows, n_classes) holds costs by row, one of shape (n_classes, n_classes)
+    costs by class; None: 1 for every class but the row's own. A shape that fits neither or both
+    raises ValueError. ``codes`` are the class numbers of the rows; -1, an unknown class, is allowed
+    only with costs by row. Classes that the costs name replace ``classes``. ``kept`` is the mask of
+    the user's rows that were kept, (n_rows,); costs by row cover the dropped rows too.
     """
     named = getattr(costs, "classes", None)
     if named is not None:
@@ -199,13 +177,7 @@ def _matrix(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64Array:
 
 
 def cost_numbers(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64Array:
-    """Costs of any shape as float64, with classes (named in messages) along the last axis.
-
-    Raises
-    ------
-    ValueError
-        If costs are sparse, non-numeric, non-finite or negative.
-    """
+    """Finite costs >= 0 as float64, with classes (named in messages) along the last axis."""
     if is_sparse(costs):
         raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")
     try:

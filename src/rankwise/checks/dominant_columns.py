@@ -34,26 +34,15 @@ MOST_NAMED = 3
 class ColumnLimit:
     """How large a column may be.
 
-    Attributes
-    ----------
-    quantity : {"size", "spread"}
-        "size": root mean square; "spread": standard deviation, for estimators that centre the
-        columns.
-    ratio : float
-        Largest multiple of the typical range.
-    harm : str
-        Consequence of exceeding the limit, for the message.
-    unit : float, optional
-        Scale used instead of the typical range.
-    fix : str, optional
-        Advice shown instead of scaling the columns in a pipeline.
+    ``quantity`` is the root mean square ("size"), or the standard deviation ("spread") for
+    estimators that centre the columns.
     """
 
     quantity: Literal["size", "spread"]
-    ratio: float
-    harm: str
-    unit: float | None = None
-    fix: str = ""
+    ratio: float  # largest multiple of the typical range
+    harm: str  # consequence of exceeding the limit, for the message
+    unit: float | None = None  # scale used instead of the typical range
+    fix: str = ""  # advice shown instead of scaling the columns in a pipeline
 
 
 SATURATED_NODES = ColumnLimit("size", 1e3, "random nodes saturate", unit=1.0)

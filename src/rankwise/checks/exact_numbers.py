@@ -26,21 +26,10 @@ class NotExactError(ValueError):
 def exact_float64(
     values: Any, name: str, where: Callable[[int], str] = "row {}".format
 ) -> Float64Array:
-    """Convert numbers to float64; whole numbers must keep their value.
+    """Convert n numbers, also objects of Decimal, to float64; whole numbers must keep their value.
 
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        Numbers, including objects of Decimal.
-    name : str
-        Name of the argument in messages.
-    where : callable
-        Description of a row, for messages.
-
-    Raises
-    ------
-    ValueError
-        If a value is not a number, or a whole number becomes another one, as 2^53 + 1 does.
+    A value that is not a number, or a whole number that becomes another one, as 2^53 + 1 does,
+    raises ValueError. ``where`` describes a row in messages.
     """
     array = np.asarray(values)
     if array.dtype.kind in "US":

@@ -38,10 +38,7 @@ _SEVERAL = "values of several types"
 def wrap_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """X as a narwhals frame, which may be lazy; None if it is not a frame.
 
-    Raises
-    ------
-    ValueError
-        If two columns have the same name.
+    Two columns of the same name raise ValueError.
     """
     # Lazy frames come first: asking Polars' for its columns warns.
     if not any(hasattr(X, name) for name in ("collect_schema", "columns", "column_names")):
@@ -60,14 +57,8 @@ def label_columns(X: Any, *, only_mixed: bool = False) -> Any:
     """A frame of pandas with text as labels of its columns; others, and text, unchanged.
 
     pandas takes any objects as labels. Libraries for frames do not: a number as label would select
-    rows, and scikit-learn refuses numbers beside text.
-
-    Parameters
-    ----------
-    X : object
-    only_mixed : bool
-        Whether to keep labels that are all of another type than text, which are no names for
-        scikit-learn.
+    rows, and scikit-learn refuses numbers beside text. With ``only_mixed``, labels that are all of
+    another type than text are kept, as they are not names for scikit-learn.
     """
     native = nw.to_native(X, pass_through=True)
     if not nw.dependencies.is_pandas_like_dataframe(native):
@@ -250,13 +241,8 @@ def plain_frame(X: Any) -> Any:
     """Frame or array with float64 in place of numbers of unusual types; lazy frames are collected.
 
     Anything else is returned unchanged; text and categories are left to the caller. Masked values
-    are NaN.
-
-    Raises
-    ------
-    ValueError
-        If a column holds values that are neither numbers nor text nor categories. The message names
-        the column. Likewise if an array holds dates, durations or records.
+    are NaN. Other values (such as dates, durations and records) raise ValueError; the message names
+    their column.
     """
     if isinstance(X, np.ndarray):
         _check_numeric(X.dtype)

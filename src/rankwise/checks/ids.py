@@ -60,25 +60,13 @@ def id_texts(
 ) -> list[str]:
     """Ids as text, unchanged; whole numbers lose the ``.0`` that a float column gave them.
 
-    Parameters
-    ----------
-    values : array or iterable
-        Text, integers, whole floats below 2^53 (2^24 in float32, 2^11 in float16), or other objects
-        that have a text, such as dates.
-    name : str
-        Name of the argument in messages.
-    where : callable
-        Description of a row, for messages.
-    limit : int, optional
-        Smallest whole number that the floats do not hold exactly (default: by the type of
-        ``values``).
+    Ids are text, integers, whole floats below 2^53 (2^24 in float32, 2^11 in float16), or other
+    objects that have a text, such as dates. ``limit`` is the smallest whole number that the floats
+    do not hold exactly (default: by the type of ``values``). ``where`` describes a row in messages.
 
-    Raises
-    ------
-    ValueError
-        If an id is missing (None, NaN, NaT, NA, masked or empty text), is a number that is not
-        whole or text that UTF-8 cannot hold, or if two ids of different types have the same text,
-        such as 1 and "1".
+    Raises ValueError if an id is missing (None, NaN, NaT, NA, masked or empty text), is a number
+    that is not whole or text that UTF-8 cannot hold, or if two ids of different types have the same
+    text, such as 1 and "1".
     """
     if isinstance(values, np.ma.MaskedArray):
         values = convert_to_array(values)

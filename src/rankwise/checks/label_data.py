@@ -23,23 +23,16 @@ TargetForm = Literal["dense", "sparse", "classes", "tags"]
 class LabelData:
     """Checked training rows; rows of zero weight are dropped.
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    Y : CSR of shape (n_samples, n_labels), float64
-        Ones, sorted by label within each row; no other entries.
-    sample_weight : ndarray of shape (n_samples,), float64, or None
-    form : {"dense", "sparse", "classes", "tags"}
-        Form that the caller passed: an indicator matrix of either kind, a class for every row, or a
-        collection of tags for every row.
-    classes : ndarray of shape (n_labels,)
-        Classes or tags; for an indicator matrix, its column names or 0, 1, ...
+    X is (n_samples, n_features), Y (n_samples, n_labels) and sample_weight (n_samples,). ``form``
+    is the one that the caller passed: an indicator matrix of either kind, a class for every row, or
+    a collection of tags for every row.
     """
 
     X: Matrix
-    Y: SparseMatrix
+    Y: SparseMatrix  # float64 ones, sorted by label within each row; no other entries
     sample_weight: Float64Array | None
     form: TargetForm
+    # (n_labels,) classes or tags; of an indicator matrix, its column names or 0, 1, ...
     classes: NDArray[Any]
 
 
@@ -48,19 +41,9 @@ def check_label_fit(
 ) -> LabelData:
     """Check everything that ``fit`` of a multi-label estimator receives.
 
-    Sets ``n_features_in_``, ``feature_names_in_`` (if X has names) and ``fit_fingerprint_``.
-
-    Parameters
-    ----------
-    X : array-like or CSR of shape (n_samples, n_features)
-    Y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,) classes
-        A dense column holds one class per row. Alternatively, one list of tags per row.
-    sample_weight : array-like of shape (n_samples,), optional
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is invalid; the message names it, the rule, the value and the fix.
+    Sets ``n_features_in_``, ``feature_names_in_`` (if X has names) and ``fit_fingerprint_``. Y is a
+    0/1 array or sparse matrix of shape (n_samples, n_labels), one class per row of shape
+    (n_samples,) or (n_samples, 1), or one list of tags per row.
     """
     rows = check_rows(estimator, X, reset=True)
     n_samples = rows.shape[0]
@@ -144,10 +127,7 @@ def ones_of_tags(
 ) -> SparseMatrix:
     """CSR of shape (n_samples, n_labels), float64, with a one for every tag of a row.
 
-    Raises
-    ------
-    ValueError
-        If a tag is not among the classes, or the number of rows is wrong.
+    Tags that are not among the classes raise ValueError.
     """
     if len(tags) != n_samples:
         raise ValueError(
@@ -192,18 +172,7 @@ def check_indicator(
 ) -> SparseMatrix:
     """The ones of a 0/1 matrix as CSR of shape (n_samples, n_labels), float64.
 
-    Parameters
-    ----------
-    Y : array-like or sparse matrix
-        Booleans or numbers, 0 and 1 only.
-    n_samples : int
-    n_labels : int, optional
-        Required number of columns.
-
-    Raises
-    ------
-    ValueError
-        For another shape, or a value other than 0 and 1.
+    Y holds booleans or numbers. Without ``n_labels``, it may have any number of columns.
     """
     values: Any = sparse.csr_array(Y) if is_sparse(Y) else np.asarray(Y)
     if values.ndim != 2 or values.shape[1] == 0:
@@ -229,17 +198,8 @@ def check_truth(
 ) -> SparseMatrix:
     """Labels of rows other than the training rows, as CSR of shape (n_samples, n_labels).
 
-    Parameters
-    ----------
-    Y : as of :func:`check_label_fit`
-        Labels in the form of the fit; the columns of a frame may have another order.
-    classes : ndarray of shape (n_labels,)
-        Classes of the fit.
-
-    Raises
-    ------
-    ValueError
-        For another shape, unknown names, or a value other than 0 and 1.
+    Y has the form of the fit; the columns of a frame may have another order. Unknown names raise
+    ValueError.
     """
     tags = tags_of(Y) if form == "tags" else None
     if tags is not None:

@@ -15,24 +15,11 @@ RARE = np.log(1e-3)  # orders that are more likely by chance say nothing
 
 
 def label_orders(y: Float64Array, indptr: Int64Array) -> tuple[Int64Array, Float64Array]:
-    """Order of the labels in every query.
+    """Direction of the labels in every query, and how likely it is by chance, both (n_queries,).
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Labels, query by query.
-    indptr : ndarray of shape (n_queries + 1,), int64
-
-    Returns
-    -------
-    direction : ndarray of shape (n_queries,), int64
-        1: labels ascend; -1: they descend; 0: neither, or all labels are equal.
-    log_chance : ndarray of shape (n_queries,), float64
-        Log of the probability that shuffled rows come in one given direction.
-
-    Notes
-    -----
-    O(n_samples log n_samples).
+    Direction 1: labels ascend; -1: they descend; 0: neither, or all labels are equal. The chance is
+    the log of the probability that shuffled rows come in one given direction. y is (n_samples,),
+    query by query, and indptr (n_queries + 1,). O(n_samples log n_samples).
     """
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)

@@ -9,24 +9,13 @@ import numpy as np
 
 
 def frame_for(estimator: Any, X: Any, names: Sequence[str] | None) -> Any:
-    """Rows as the frame that an estimator was fitted on, or ``X`` itself.
+    """Rows as the pandas frame that an estimator was fitted on, or ``X`` itself.
 
     Estimators of this library take arrays whose columns are known
     (:func:`rankwise.checks.rows.name_columns`). A pipeline or search may select columns by name,
-    and warns about arrays if it was fitted on a frame.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    names : sequence of str, optional
-        Names of the columns of ``X``.
-
-    Returns
-    -------
-    pandas.DataFrame, or X
-        ``X`` if the estimator is of this library, was fitted without names or on other columns, if
-        ``X`` is sparse, or if pandas is missing.
+    and warns about arrays if it was fitted on a frame. ``X`` is returned if the estimator is of
+    this library or was fitted without names or on other columns than ``names``, if ``X`` is sparse,
+    or if pandas is missing.
     """
     wanted = getattr(estimator, "feature_names_in_", None)
     own = type(estimator).__module__.partition(".")[0] == "rankwise"

@@ -21,18 +21,9 @@ def plain_rows(
 ) -> tuple[NDArray[Any], list[str] | None] | None:
     """X as a C-contiguous float array with its column names; None: use the full check.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : object
-        Argument passed by the user.
-    names : list of str, optional
-        Names of an array's columns.
-
-    Notes
-    -----
-    The array is bit-identical to what :func:`sklearn.utils.validation.validate_data` returns.
-    Values that are not finite are left to the caller.
+    ``names`` are those of an array's columns. The array is bit-identical to what
+    :func:`sklearn.utils.validation.validate_data` returns. Values that are not finite are left to
+    the caller.
     """
     state = vars(estimator)
     if "n_features_in_" not in state:

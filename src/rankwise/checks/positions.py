@@ -9,18 +9,9 @@ from rankwise.typing import ArrayLike, Int64Array
 
 
 def check_positions(position: ArrayLike, data: FitData) -> Int64Array:
-    """Positions at which the checked rows were displayed.
+    """Positions (integers >= 0) at which the checked rows were displayed.
 
-    Parameters
-    ----------
-    position : array-like of shape (n_samples,)
-        Positions of all rows that ``fit`` received; rows of zero weight are dropped.
-    data : FitData
-
-    Raises
-    ------
-    ValueError
-        If they are not one integer >= 0 per row.
+    ``position`` covers all rows that ``fit`` received; rows of zero weight are dropped.
     """
     n_samples = len(data.y) if data.kept is None else len(data.kept)
     positions = np.asarray(position)

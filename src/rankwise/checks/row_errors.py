@@ -4,16 +4,10 @@ from __future__ import annotations
 
 
 class RowError(ValueError):
-    """What is wrong with a row, by its number in a table.
+    """What is wrong with a row, by its number in a table, from 0.
 
-    Parameters
-    ----------
-    problem : str
-        What was found, without the place.
-    row : int
-        Number of the row, from 0.
-    fix : str
-        What to do; with the mark or the clause that comes before it.
+    ``problem`` says what was found, without the place. ``fix`` says what to do, with the mark or
+    the clause that comes before it.
     """
 
     def __init__(self, problem: str, row: int, fix: str) -> None:

@@ -64,20 +64,8 @@ def check_fit(
     names of an array's columns. If the rows are only ``part`` of the training rows, all their
     weights may be zero. With ``read_classes``, y holds classes and is replaced by their numbers.
     Otherwise rows are ranked within their queries; with ``pairs``, at least one query must have
-    different labels.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is invalid; the message names it, the rule, the value and the fix.
-
-    Warns
-    -----
-    UserWarning
-        If columns of X are beyond ``column_limit``, see
-        :mod:`rankwise.checks.dominant_columns`.
-    OneQueryWarning
-        If rows to be ranked within their queries come without a ``qid``.
+    different labels. Rows to be ranked without a ``qid`` warn (OneQueryWarning), as do columns of X
+    beyond ``column_limit``, see :mod:`rankwise.checks.dominant_columns`.
     """
     rows = check_rows(
         estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names

@@ -77,13 +77,8 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
     nothing else is (%, EUR, km, a mark for thousands) in one of the cells, or one that more than
     half of the cells share ("5 stars"); most cells are then numbers with or without it. Numbers as
     text have a decimal point or an exponent; whole numbers may be codes, so they are text.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Number of rows of each value; other values than text are not looked at.
-    n_plain : int
-        Number of further cells that hold plain numbers.
+    ``counts`` are rows per value, where only text is looked at; ``n_plain`` further cells hold
+    plain numbers.
     """
     cells = {str(value).strip(): n for value, n in counts.items() if isinstance(value, str)}
     filled = sum(cells.values()) + n_plain

@@ -8,13 +8,7 @@ from typing import Any
 
 
 def check_unjudged(label: Any) -> float | None:
-    """Label of unjudged rows; None if they have none.
-
-    Raises
-    ------
-    ValueError
-        If ``label`` is neither a finite number nor "missing".
-    """
+    """Label of unjudged rows (a finite number); None if they have none ("missing")."""
     if isinstance(label, str) and label == "missing":
         return None
     if isinstance(label, bool) or not isinstance(label, Real) or not math.isfinite(label):

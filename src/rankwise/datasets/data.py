@@ -435,12 +435,8 @@ def _read_column(what: str, column: Any, n_samples: int) -> Any:
 def join_data(parts: Sequence[RankingData], name: str) -> RankingData:
     """Rows of several tables with the same columns, one below the other.
 
-    A column that a part lacks is left out.
-
-    Raises
-    ------
-    ValueError
-        If the parts differ in their number of features, or in which of them are categories.
+    A column that a part lacks is left out. ValueError is raised if the parts differ in their number
+    of features, or in which of them are categories.
     """
     widths = {part.n_features for part in parts}
     if len(widths) > 1:

@@ -28,24 +28,10 @@ def split_text(
 ) -> tuple[list[str] | None, list[str] | None]:
     """Split the text kept by the kernel, row by row, into query ids (if any) and comments.
 
-    Parameters
-    ----------
-    text : bytes
-        UTF-8 text; invalid bytes in comments become U+FFFD, but not in document ids.
-    qid_bytes : ndarray of shape (n_rows,), or None
-        Lengths of the query ids; None if they were read as numbers.
-    comment_bytes : ndarray of shape (n_rows,)
-        Lengths of the comments, -1 for none.
-
-    Returns
-    -------
-    qid : list of str, or None
-    comments : list of str, or None
-        Comments; "" for rows without one, None if no row has one.
-
-    Raises
-    ------
-    NotUtf8Error
+    ``qid_bytes`` (n_rows,) are the lengths of the query ids, None if they were read as numbers;
+    ``comment_bytes`` (n_rows,) are those of the comments, -1 for none. Comments are "" for rows
+    without one, and None if no row has one. The text is UTF-8: invalid bytes in comments become
+    U+FFFD, but those in document ids raise NotUtf8Error.
     """
     lengths = np.maximum(comment_bytes, 0)
     if qid_bytes is not None:
@@ -114,10 +100,7 @@ def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any
 def unpack_text(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any] | None:
     """Restore strings packed by :func:`pack_text`, as dtype object if few are long.
 
-    Raises
-    ------
-    ValueError
-        If the parts are inconsistent, as in a damaged file.
+    ValueError is raised if the parts are inconsistent, as in a damaged file.
     """
     if name in arrays or f"{name}.utf8" not in arrays:
         return arrays.get(name)

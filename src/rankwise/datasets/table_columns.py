@@ -173,19 +173,10 @@ class Columns:
 
         ``categories``: columns that are categories, and features unless ``features`` leaves them
         out; True: features that hold text. ``ignore``: columns that are neither features nor found
-        by a usual name; those of labels and queries are refused. ``sample``: values of a column,
-        by which warnings say whether text is dates or numbers to people.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing or has an ambiguous role.
-
-        Warns
-        -----
-        IgnoredColumnsWarning
-            If ``features`` is None and columns without numbers, or an index of pandas, are left
-            out.
+        by a usual name; those of labels and queries are refused. ``sample``: values of a column, by
+        which warnings say whether text is dates or numbers to people. A column that is missing or
+        has an ambiguous role raises ValueError. IgnoredColumnsWarning: ``features`` is None and
+        columns without numbers, or an index of pandas, are left out.
         """
         columns = list(kinds)
         _check_columns("score_columns", score_columns, columns)
@@ -291,13 +282,7 @@ class Columns:
         return list(dict.fromkeys([*self.features, *self.score_columns, *named]))
 
     def read(self, table: nw.DataFrame[Any], dtype: DTypeLike) -> TableRows:
-        """Read the values of the columns.
-
-        Raises
-        ------
-        ValueError
-            If a column holds values of the wrong kind.
-        """
+        """Read the values of the columns; ValueError is raised if they are of the wrong kind."""
         original = dict(zip(map(str, table.columns), table.columns, strict=True))
 
         def column(named: str) -> nw.Series[Any]:
@@ -408,12 +393,8 @@ class Columns:
 def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, TableRows]:
     """Columns of a frame of any library supported by narwhals, and their values.
 
-    Raises
-    ------
-    TypeError
-        If ``frame`` is not a frame.
-    ValueError
-        If a column is missing, has an ambiguous role, or holds values of the wrong kind.
+    TypeError is raised for anything else, and ValueError for a column that is missing, has an
+    ambiguous role or holds values of the wrong kind.
     """
     table = wrap_frame(frame)
     if table is None:
@@ -463,12 +444,7 @@ def _refuse_times(names: Sequence[str], kinds: Kinds) -> None:
 def choose_features(kinds: Kinds, *, with_text: bool = False) -> tuple[list[str], dict[str, str]]:
     """Columns that hold numbers and, with ``with_text``, text; and what the others hold.
 
-    A warning names the others.
-
-    Raises
-    ------
-    ValueError
-        If a column holds numbers with few exceptions.
+    A warning names the others. A column that holds numbers with few exceptions raises ValueError.
     """
     texts = TEXTS if with_text else ()
     chosen_names = [name for name, kind in kinds.items() if kind is None or kind in texts]

@@ -33,21 +33,9 @@ def fit_booster(
     validation: tuple[Any, Any, Any],
     client: Any = None,
 ) -> Any:
-    """Fit a boosting adapter on the partitions of a collection.
+    """Fit a copy of a boosting adapter (LightGBM or XGBoost) on the partitions of a collection.
 
-    Parameters
-    ----------
-    ranker : LightGBMRanker or XGBoostRanker
-        Not modified; a copy is fitted.
-    partitions : sequence of Delayed
-    validation : X_val, y_val and qid_val
-        Rows in memory, sent to every worker.
-    client : distributed.Client, optional
-
-    Returns
-    -------
-    ranker
-        A fitted copy.
+    ``validation`` holds X_val, y_val and qid_val in memory; they are sent to every worker.
     """
     client = client_of(client)
     hub: Any = clone(ranker)
@@ -90,10 +78,7 @@ def share_parts(
 ) -> tuple[list[list[Any]], list[TrainingLabels]]:
     """Split the rows into whole queries for each worker, and return the labels of every part.
 
-    Raises
-    ------
-    ValueError
-        If no query has two different labels.
+    ValueError is raised if no query has two different labels.
     """
     tasks = Tasks(client)
     model = tasks.shared(clone(ranker))

@@ -30,13 +30,7 @@ SECONDS_BETWEEN_LOOKS = 0.05
 
 
 def client_of(client: Any) -> Any:
-    """The client, or the current one.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """The client, or the current one; ValueError is raised if there is none."""
     found = current_client(client)
     if found is None:
         raise ValueError(
@@ -55,25 +49,10 @@ def run_ranks(
 ) -> list[Any]:
     """Results of ``program(network, *args, parts)`` for the parts of every share.
 
-    Parameters
-    ----------
-    client : Client
-    shares : sequence of sequence of Future
-        At most one share for each worker.
-    program : callable
-    networks : callable
-        Maps the hosts of the workers, a free port of each and the address of this machine to the
-        network of each program.
-    *args
-        Further arguments, the same for all programs.
-
-    Raises
-    ------
-    Exception
-        The exception that a program raises.
-    RuntimeError
-        If workers died or lost each other four times, too few came back, or a worker that must be
-        restarted has no nanny.
+    There is at most one share for each worker. ``networks`` maps the hosts of the workers, a free
+    port of each and the address of this machine to the network of each program. The exception that
+    a program raises is raised here. RuntimeError: workers died or lost each other four times, too
+    few came back, or a worker that must be restarted has no nanny.
     """
     broken: BrokenRunError | None = None
     for _ in range(ATTEMPTS):
@@ -137,14 +116,9 @@ def _workers(client: Any, n: int) -> list[str]:
 
 
 def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
-    """Wait for all programs.
+    """Wait for all programs, and raise the exception that one raises.
 
-    Raises
-    ------
-    BrokenRunError
-        If a worker has died meanwhile, or the programs cannot reach each other.
-    Exception
-        The exception that a program raises.
+    BrokenRunError: a worker has died meanwhile, or the programs cannot reach each other.
     """
     failed_at = None
     while True:
@@ -183,10 +157,7 @@ def _check_alive(client: Any, workers: Sequence[str]) -> None:
 def _end(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
     """Wait for programs to end, and restart the workers of those that do not.
 
-    Raises
-    ------
-    RuntimeError
-        If such a worker has no nanny.
+    RuntimeError is raised if such a worker has no nanny.
     """
     end = time.monotonic() + SECONDS_TO_END
     places = list(zip(futures, workers, strict=False))  # no futures: the programs did not start

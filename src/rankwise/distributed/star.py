@@ -44,24 +44,10 @@ class Place:
 class Star:
     """Connections of one program to the others.
 
-    Parameters
-    ----------
-    place : Place
-
-    Attributes
-    ----------
-    n_bytes : int
-        Bytes of the arrays that this program has contributed to sums so far.
-
-    Raises
-    ------
-    ConnectionError
-        If the others have not connected after two minutes, or one disconnects.
-
-    Notes
-    -----
     Summing one array of b bytes from each of n programs transfers ``2 (n - 1) b`` bytes at the
-    first program. It drops connections that do not prove knowledge of the key.
+    first program. It drops connections that do not prove knowledge of the key. ``n_bytes`` counts
+    the bytes of the arrays that this program has contributed to sums so far. ConnectionError is
+    raised if the others have not connected after two minutes, or one disconnects.
     """
 
     def __init__(self, place: Place) -> None:

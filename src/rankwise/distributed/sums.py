@@ -74,15 +74,10 @@ class ScoreEdge(Edge):
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """Consecutive partitions.
+    """Consecutive partitions, from number ``first`` to ``last`` inclusive.
 
-    Attributes
-    ----------
-    first, last : int
-        Numbers of the partitions, both included.
-    edges : tuple of GramEdge or of ScoreEdge
-        Empty without rows, one edge if all rows are of one query, otherwise the first and the last
-        query.
+    ``edges`` (of GramEdge or of ScoreEdge) is empty without rows, one edge if all rows are of one
+    query, otherwise the first and the last query.
     """
 
     first: int

@@ -14,12 +14,7 @@ SECONDS_BETWEEN_CHECKS = 1.0
 
 
 class Tasks:
-    """Calls functions on a client's workers; without a client, immediately in this process.
-
-    Parameters
-    ----------
-    client : distributed.Client, optional
-    """
+    """Calls functions on a client's workers; without a client, immediately in this process."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -47,12 +42,8 @@ class Tasks:
 def gather(client: Any, futures: Any, check: Callable[[], None] | None = None) -> Any:
     """Values of futures, as ``client.gather``, which would wait for ever if all workers are dead.
 
-    Parameters
-    ----------
-    client : Client
-    futures : Future or sequence of Future
-    check : callable, optional
-        Called every second; raises if waiting is in vain. Default: a :func:`watch_workers`.
+    ``check`` is called every second and raises if waiting is in vain (default: a
+    :func:`watch_workers`).
     """
     check = check or watch_workers(client)
     fetched = asyncio.run_coroutine_threadsafe(

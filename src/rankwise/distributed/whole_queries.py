@@ -32,30 +32,15 @@ _MIXED = "qid must be given in every partition or in none. Without it all rows a
 
 @dataclass(frozen=True, eq=False)
 class QueryPart:
-    """Checked rows of one partition.
+    """Checked rows of one partition; y, qid and weight are (n_rows,)."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features), or None
-        Features; None if the partition has no rows.
-    y : ndarray of shape (n_rows,), float64
-    qid : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,), float64, or None
-    names : list of str, or None
-        Names of the columns for ``feature_names_in_``.
-    columns : list, or None
-        Names of the columns as the partition has them, also where they are numbers.
-    has_qid : bool or None
-        Whether query ids were passed; None without rows.
-    """
-
-    X: Matrix | None
+    X: Matrix | None  # (n_rows, n_features); None if the partition has no rows
     y: Float64Array
     qid: np.ndarray[Any, Any]
     weight: Float64Array | None = None
-    names: list[str] | None = None
-    has_qid: bool | None = None
-    columns: list[Any] | None = None
+    names: list[str] | None = None  # column names for ``feature_names_in_``
+    has_qid: bool | None = None  # whether query ids were passed; None without rows
+    columns: list[Any] | None = None  # names as the partition has them, also where they are numbers
 
     def ids(self) -> tuple[np.ndarray[Any, Any], bool | None]:
         """Query ids in order of appearance, and whether they were given."""
@@ -87,13 +72,7 @@ class QueryPart:
 
 
 def read_part(ranker: Any, rows: Any) -> QueryPart:
-    """Rows of a partition, checked as in ``fit``; rows of weight 0 are dropped.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``fit`` of the ranker raises.
-    """
+    """Rows of a partition, checked as in ``fit``; rows of weight 0 are dropped."""
     ranker, parts, columns = clone(ranker), [], None
     for chunk in convert_to_stream(rows):
         if chunk.n_rows:
@@ -117,10 +96,7 @@ def read_part(ranker: Any, rows: Any) -> QueryPart:
 def join_parts(*given: QueryPart) -> QueryPart:
     """Concatenate the rows of some parts.
 
-    Raises
-    ------
-    ValueError
-        If only some have query ids, or the columns differ.
+    All must have query ids, or none, and the same columns; else ValueError is raised.
     """
     parts = [part for part in given if part.X is not None]
     if not parts:
@@ -154,13 +130,9 @@ def join_parts(*given: QueryPart) -> QueryPart:
 def same_columns(parts: Sequence[Any], tasks: Any) -> list[Any]:
     """Parts with the columns of the first one, matched by name, in one precision.
 
-    The precision is that of all rows in memory: float64 if some partition has it.
-
-    Raises
-    ------
-    ValueError
-        If a partition lacks a column or has one more, some have names and others none, or some are
-        sparse and others dense.
+    The precision is that of all rows in memory: float64 if some partition has it. ValueError is
+    raised if a partition lacks a column or has one more, some have names and others none, or some
+    are sparse and others dense.
     """
     found = tasks.results([tasks.call(QueryPart.form, part) for part in parts])
     forms = {number: form for number, form in enumerate(found) if form is not None}
@@ -188,18 +160,10 @@ def same_columns(parts: Sequence[Any], tasks: Any) -> list[Any]:
 
 
 def moves(ids: Sequence[np.ndarray[Any, Any]]) -> list[dict[int, np.ndarray[Any, Any]]]:
-    """Target partitions of the queries of each partition.
+    """Target partitions of the queries of each partition, by the query ids that it holds.
 
-    Parameters
-    ----------
-    ids : sequence of ndarray
-        Query ids of each partition.
-
-    Returns
-    -------
-    list of dict
-        For each partition, a dict from target partition to the ids that go there, its own entry
-        first. The dict has one entry if the partition keeps all its rows.
+    A dict for each partition, from target partition to the ids that go there, its own entry first;
+    it has one entry if the partition keeps all its rows.
     """
     home: dict[Any, int] = {}
     out = []
@@ -211,21 +175,9 @@ def moves(ids: Sequence[np.ndarray[Any, Any]]) -> list[dict[int, np.ndarray[Any,
 
 
 def whole_parts(parts: Sequence[Any], tasks: Any) -> list[Any]:
-    """Parts that hold whole queries, as many as before.
+    """Handles of parts that hold whole queries, as many as before, from handles of parts.
 
-    Parameters
-    ----------
-    parts : sequence of handles of Part
-    tasks : rankwise.distributed.tasks.Tasks
-
-    Returns
-    -------
-    list of handles of Part
-
-    Raises
-    ------
-    ValueError
-        If only some parts have query ids.
+    ValueError is raised if only some parts have query ids.
     """
     found = tasks.results([tasks.call(QueryPart.ids, part) for part in parts])
     if len({has_qid for _, has_qid in found} - {None}) > 1:

@@ -122,18 +122,9 @@ EXPORTABLE = tuple(REGISTRY[key].class_name for key in _READERS)
 def chain_of(estimator: Any) -> Chain:
     """Maps that compute the scores, or the features, of rows.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        Estimator of this library, model of LightGBM, XGBoost or CatBoost, a pipeline of
-        scikit-learn's scalers and such estimators, or a search.
-
-    Raises
-    ------
-    ExportError
-        If the estimator, or its settings, cannot be exported.
-    NotFittedError
-        If the estimator is not fitted.
+    The fitted estimator is one of this library, a model of LightGBM, XGBoost or CatBoost, a
+    pipeline of scikit-learn's scalers and such estimators, or a search. ExportError is raised if
+    it, or its settings, cannot be exported.
     """
     if hasattr(estimator, "best_estimator_"):
         return chain_of(estimator.best_estimator_)

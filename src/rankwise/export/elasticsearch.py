@@ -125,12 +125,7 @@ def native_body(trees: Trees, names: list[str]) -> dict[str, Any]:
     """Body of ``PUT _ml/trained_models/NAME``.
 
     Elasticsearch computes in float64. ``lte`` sends a value left if it is at most the threshold;
-    missing values follow ``default_left``.
-
-    Raises
-    ------
-    ExportError
-        If a tree splits unordered categories.
+    missing values follow ``default_left``. Trees that split unordered categories raise ExportError.
     """
     grown: list[list[dict[str, Any]]] = [_nodes(tree) for tree in trees.trees]
     if trees.constant or not grown:

@@ -26,15 +26,7 @@ def first_step(estimator: Any) -> Any:
 
 
 def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[str]:
-    """Feature names in the order of the columns: given, from the fit, or f1, f2, ...
-
-    Raises
-    ------
-    ValueError
-        If the number of names differs from the number of columns, or two names are equal.
-    NotFittedError, TypeError
-        If the estimator is not fitted, or is none.
-    """
+    """Distinct feature names in the order of the columns: given, from the fit, or f1, f2, ..."""
     first = first_step(estimator)
     if not hasattr(first, "n_features_in_"):
         check_is_fitted(first)
@@ -53,20 +45,9 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
 
 
 def replace_forbidden(names: Sequence[str], forbidden: re.Pattern[str], format: str) -> list[str]:
-    """Distinct names with ``_`` for characters that a format forbids.
+    """Distinct names with ``_`` for each character that a format forbids.
 
-    Parameters
-    ----------
-    names : sequence of str
-    forbidden : pattern
-        Matches each forbidden character.
-    format : str
-        Name of the format in the warning.
-
-    Warns
-    -----
-    UserWarning
-        If a name changes.
+    A warning that names the format is issued if a name changes.
     """
     allowed: list[str] = []
     taken = {name for name in names if name and not forbidden.search(name)}

@@ -44,20 +44,10 @@ def floor_float32(values: Any) -> Float32Array:
 def floor_before(
     scaled: tuple[Scaled, ...], thresholds: Float64Array, features: Int64Array
 ) -> Float32Array:
-    """Largest float32 numbers whose scaled values are not above the thresholds.
+    """Largest float32 numbers (n,) whose scaled values are not above the thresholds (n,).
 
-    Parameters
-    ----------
-    scaled : tuple of Scaled
-        Scalers, applied one after the other.
-    thresholds : ndarray of shape (n,)
-        Thresholds of scaled values.
-    features : ndarray of shape (n,)
-        Columns of the thresholds.
-
-    Returns
-    -------
-    ndarray of shape (n,), float32
+    The scalers are applied one after the other; ``features`` (n,) are the columns of the
+    thresholds.
     """
 
     def within(x: Float32Array) -> NDArray[np.bool_]:
@@ -78,16 +68,6 @@ def floor_before(
 def subtract_slack(thresholds: Any) -> Float32Array:
     """Float32 numbers that become the given thresholds when Solr adds its slack of 1e-6.
 
-    Parameters
-    ----------
-    thresholds : array-like of shape (n,), float64
-
-    Returns
-    -------
-    ndarray of shape (n,), float32
-
-    Notes
-    -----
     The sum is the float32 floor of the threshold, with exceptions that no sum in float32 can give:
     5 in a million thresholds between -1 and 1, 1 in 100 between -1e-4 and 1e-4, and most within
     1e-6 of 0. In these cases, the sum is on the same side of 0, a value of many rows. It is the

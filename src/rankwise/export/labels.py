@@ -19,10 +19,7 @@ from rankwise.ordinal.trees.tree_ranker import TreeRanker
 def class_chain(estimator: Any) -> Chain | None:
     """Maps that compute the class number; None if thresholds of the score determine it.
 
-    Raises
-    ------
-    ExportError
-        If the estimator has no classes, or no chain can compute them.
+    ExportError is raised if the estimator has no classes, or no chain can compute them.
     """
     name = type(estimator).__name__
     match estimator:

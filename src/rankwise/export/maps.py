@@ -23,13 +23,7 @@ class ExportError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """``x @ weights + offset``.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_in, n_out)
-    offset : ndarray of shape (n_out,)
-    """
+    """``x @ weights + offset``, with weights (n_in, n_out) and offset (n_out,)."""
 
     weights: Float64Array
     offset: Float64Array
@@ -37,21 +31,12 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """``(x - center) / spread``, column by column.
-
-    Attributes
-    ----------
-    center, spread : ndarray of shape (n_in,)
-        Parameters per column; ``spread`` > 0, and inf makes a column 0.
-    to_unit : bool
-        Whether the training rows were scaled to [0, 1].
-    factor, shift : ndarray of shape (n_in,), optional
-        Set if the library computes ``x * factor + shift`` instead, which rounds differently.
-    """
+    """``(x - center) / spread``, column by column; all arrays are (n_in,)."""
 
     center: Float64Array
-    spread: Float64Array
-    to_unit: bool = False
+    spread: Float64Array  # > 0; inf makes a column 0
+    to_unit: bool = False  # whether the training rows were scaled to [0, 1]
+    # With ``shift``, set if the library computes ``x * factor + shift``, which rounds differently
     factor: Float64Array | None = None
     shift: Float64Array | None = None
 
@@ -66,11 +51,7 @@ class Scaled:
 class HiddenNodes:
     """Hidden nodes, see :mod:`rankwise.features.random_nodes`.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_in, n_out)
-    biases : ndarray of shape (n_out,)
-    activation : str
+    Weights are (n_in, n_out) and biases (n_out,).
     """
 
     weights: Float64Array
@@ -80,81 +61,45 @@ class HiddenNodes:
 
 @dataclass(frozen=True, eq=False)
 class KernelValues:
-    """Values of a kernel with known rows.
+    """Values of a kernel with known rows (n_out, n_in)."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        Named kernel that is neither linear nor precomputed.
-    rows : ndarray of shape (n_out, n_in)
-    """
-
-    kernel: Kernel
+    kernel: Kernel  # neither linear nor precomputed
     rows: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Products of columns.
+    """Products of columns."""
 
-    Attributes
-    ----------
-    factors : ndarray of shape (n_out, degree), int64
-        Columns that each term multiplies, padded with -1.
-    """
-
-    factors: Int64Array
+    factors: Int64Array  # (n_out, degree), columns that each term multiplies, padded with -1
 
 
 @dataclass(frozen=True, eq=False)
 class RunningSums:
-    """0, then the sums of the first one, two, ... columns, each times its step.
-
-    Attributes
-    ----------
-    steps : ndarray of shape (n_in,)
-    """
+    """0, then the sums of the first one, two, ... columns, each times its step, (n_in,)."""
 
     steps: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
 class VoteMean:
-    """Mean class number of votes; each hypothesis votes by the thresholds that its score reaches.
+    """Mean class number of votes; a hypothesis votes by the thresholds that its score reaches."""
 
-    Attributes
-    ----------
-    thresholds : ndarray of shape (n_in, n_classes - 1)
-    voices : ndarray of shape (n_in,)
-        Weights of the votes.
-    """
-
-    thresholds: Float64Array
-    voices: Float64Array
+    thresholds: Float64Array  # (n_in, n_classes - 1)
+    voices: Float64Array  # (n_in,), weights of the votes
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Sum of trees.
-
-    Attributes
-    ----------
-    trees : tuple of ScoreTree
-    constant : float
-        Constant added to the sum.
-    has_missing : bool
-        Whether values were missing in the training rows, as far as the model knows.
-    categories : dict of int to ndarray
-        Category for each number, by column of text or ordered categories.
-    tells_missing : bool
-        Whether the model knows; XGBoost's do not.
-    """
+    """Sum of trees and a constant."""
 
     trees: tuple[ScoreTree, ...]
     constant: float = 0.0
+    # Whether values were missing in the training rows, as far as the model knows
     has_missing: bool = False
+    # Category for each number, by column of text or ordered categories
     categories: dict[int, NDArray[Any]] = field(default_factory=dict)
-    tells_missing: bool = True
+    tells_missing: bool = True  # whether the model knows; XGBoost's do not
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +111,7 @@ class Filled:
 class Sum:
     """Weighted sum of the single-column results of chains on the same rows, minus their levels.
 
-    Attributes
-    ----------
-    chains : tuple of tuple of maps
-    weights, levels : ndarray of shape (n_chains,)
+    Weights and levels are (n_chains,).
     """
 
     chains: tuple[tuple[Map, ...], ...]

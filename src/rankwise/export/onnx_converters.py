@@ -71,22 +71,8 @@ def convert(
 ) -> ModelProto:
     """ONNX model of an estimator or of a pipeline, from float32 rows.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-    last : estimator
-        Estimator that computes the scores.
-    source : str
-        Name of the input.
-    opsets : dict of str to int
-    label : bool
-    in_float64 : bool
-        Whether rows become float64 before the first step.
-
-    Raises
-    ------
-    ExportError
-        If skl2onnx does not support a step.
+    ``last`` computes the scores, ``source`` names the input, and ``in_float64`` says whether rows
+    become float64 before the first step. ExportError is raised if skl2onnx does not support a step.
     """
     register_onnx_converters(loaded_only=True)
     if hasattr(estimator, "steps"):  # skl2onnx does not support empty steps

@@ -13,10 +13,7 @@ FLOAT, DOUBLE, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
 class Graph:
     """Graph under construction, with the operations used by maps, all in float64.
 
-    Parameters
-    ----------
-    scope, container : Scope, ModelComponentContainer
-        Arguments that skl2onnx passes to a converter.
+    ``scope`` and ``container`` are the arguments that skl2onnx passes to a converter.
     """
 
     def __init__(self, scope: Any, container: Any) -> None:

@@ -14,20 +14,10 @@ from rankwise.trees.score_tree import ScoreTree
 
 
 def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
-    """Add the sum of the trees to a graph.
+    """Add the sum of the trees to a graph, and return the name of the scores, (n_rows, 1).
 
-    Parameters
-    ----------
-    step : Trees
-    graph : Graph
-    x : str
-        Name of the rows, in float64 or float32 by ``in_float64``; float32 thresholds decide
-        equally.
-
-    Returns
-    -------
-    str
-        Name of the scores, with the type of ``x`` and shape (n_rows, 1).
+    ``x`` names the rows, in float64 or float32 by ``in_float64``; float32 thresholds decide
+    equally. The scores have the type of ``x``.
     """
     # An ensemble needs a tree.
     trees = step.trees or (_constant_tree(),)

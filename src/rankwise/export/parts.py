@@ -18,13 +18,7 @@ from rankwise.trees.score_tree import ScoreTree
 
 @dataclass(frozen=True, eq=False)
 class LinearPart:
-    """Weighted sum of scaled features.
-
-    Attributes
-    ----------
-    scaled : tuple of Scaled
-    sum : Affine
-    """
+    """Weighted sum of scaled features."""
 
     scaled: tuple[Scaled, ...]
     sum: Affine
@@ -34,10 +28,7 @@ class LinearPart:
 class TreePart:
     """Sum of trees on the original features.
 
-    Attributes
-    ----------
-    trees : Trees
-        Trees with float32 thresholds, such that no float32 row takes another branch.
+    The thresholds are float32 numbers, such that no float32 row takes another branch.
     """
 
     trees: Trees
@@ -45,13 +36,7 @@ class TreePart:
 
 @dataclass(frozen=True, eq=False)
 class NetworkPart:
-    """Layers on scaled features.
-
-    Attributes
-    ----------
-    scaled : tuple of Scaled
-    layers : tuple of Affine and Nodes
-    """
+    """Layers on scaled features."""
 
     scaled: tuple[Scaled, ...]
     layers: tuple[Affine | HiddenNodes, ...]
@@ -63,19 +48,9 @@ ModelPart = LinearPart | TreePart | NetworkPart
 def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> ModelPart:
     """Convert a model to a type that a search engine supports.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        Model, or a pipeline of scalers and a model.
-    format : str
-        Name of the format in errors.
-    activations : sequence of str
-        Activations of networks that the format supports; empty if it supports no networks.
-
-    Raises
-    ------
-    ExportError
-        If the format does not support the model.
+    The model may be a pipeline of scalers and a model. ``format`` is named in errors (ExportError
+    if it does not support the model). ``activations`` are those of networks that the format
+    supports; empty if it supports no networks.
     """
     chain = chain_of(estimator)
     n_scaled = 0

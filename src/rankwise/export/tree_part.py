@@ -22,23 +22,10 @@ LARGEST_CATEGORY = 2**20
 def trees_of(estimator: Any, format: str) -> Trees:
     """Trees of a model on its original features, with categories.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        Sum of trees, or a pipeline of scalers and such a model.
-    format : str
-        Name of the function in errors.
-
-    Returns
-    -------
-    Trees
-        The thresholds of the model. If scalers precede the trees, float32 numbers such that every
-        float32 row takes the branches of the pipeline.
-
-    Raises
-    ------
-    ExportError
-        If the model is no sum of trees, or scales a column of categories.
+    The model is a sum of trees, or a pipeline of scalers and such a model. Its thresholds are kept,
+    but if scalers precede the trees, they are float32 numbers such that every float32 row takes the
+    branches of the pipeline. ``format`` names the function in errors: ExportError is raised if the
+    model is not a sum of trees, or scales a column of categories.
     """
     chain = chain_of(estimator)
     n_scaled = 0
@@ -81,18 +68,11 @@ def _unscale_tree(tree: ScoreTree, scaled: tuple[Scaled, ...]) -> ScoreTree:
 
 
 def separate_float32(thresholds: Float64Array) -> Float64Array:
-    """Thresholds that no finite float32 number equals, with the same float32 numbers below.
+    """Thresholds (n,) that no finite float32 number equals, with the same float32 numbers below.
 
-    Parameters
-    ----------
-    thresholds : ndarray of shape (n,), float64
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-        A threshold that is a float32 number becomes the next float64 number above it. Readers
-        that test ``<`` then send float32 rows the same way as readers that test ``<=``. Every
-        float64 row still takes its branch unless its value is exactly that next number.
+    A threshold that is a float32 number becomes the next float64 number above it. Readers that test
+    ``<`` then send float32 rows the same way as readers that test ``<=``. Every float64 row still
+    takes its branch unless its value is exactly that next number.
     """
     with np.errstate(over="ignore"):
         is_float32 = thresholds.astype(np.float32).astype(np.float64) == thresholds
@@ -152,12 +132,9 @@ def mean_values(tree: ScoreTree, weights: Float64Array) -> Float64Array:
 
 
 def category_numbers(values: Float64Array, column: int, format: str) -> list[int]:
-    """Categories as whole numbers, for formats that store them as sets of bits.
+    """Categories as whole numbers from 0 to 2**20, for formats that store them as sets of bits.
 
-    Raises
-    ------
-    ExportError
-        If one is not a whole number from 0 to 2**20.
+    ExportError is raised for any other category.
     """
     whole = (values == np.floor(values)) & (values >= 0) & (values <= LARGEST_CATEGORY)
     if not whole.all():

@@ -46,8 +46,6 @@ def _swap(tree: ScoreTree, swapped: NDArray[np.bool_], threshold: float) -> Scor
 def xgboost_tree(tree: ScoreTree, number: int, n_features: int) -> dict[str, Any]:
     """Entries of a tree in a model file.
 
-    Notes
-    -----
     XGBoost sends unknown categories to the left. Missing values, which unknown categories follow
     in a ScoreTree, therefore go left at nodes of categories, and the set holds the other side.
     """

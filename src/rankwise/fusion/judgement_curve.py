@@ -160,24 +160,12 @@ def learning_curve(
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """A measure of scores of a pool's rows, by trec_eval's conventions, without sorting ids again.
+    """Measures scores of a pool's rows by trec_eval's conventions, without sorting ids again."""
 
-    Attributes
-    ----------
-    measure : Measure
-        Equal scores in the order of the rows.
-    y : ndarray of shape (n_rows,)
-        Labels of the measured rows, including judged documents that no system returned.
-    groups : QueryGroups
-    source : ndarray of shape (n_rows,), int64
-        Row of the pool, -1 for documents that no system returned.
-    judged : ndarray of shape (n_rows,), bool
-    """
-
-    measure: Measure
-    y: Float64Array
+    measure: Measure  # equal scores in the order of the rows
+    y: Float64Array  # (n_rows,), including judged documents that no system returned
     groups: QueryGroups
-    source: NDArray[np.int64]
+    source: NDArray[np.int64]  # row of the pool; -1: no system returned the document
     judged: NDArray[np.bool_]
 
     @classmethod

@@ -25,32 +25,16 @@ LEAST_LOG_ODDS = float(np.log(_LEAST / (1 - _LEAST)))
 
 @dataclass(frozen=True, eq=False)
 class SystemLists:
-    """The documents that one system returned.
+    """The documents that one system returned; arrays without a shape are (n_documents,)."""
 
-    Attributes
-    ----------
-    query : ndarray of shape (n_documents,), int64
-        Number of the query.
-    rank, length : ndarray of shape (n_documents,), int64
-        Rank from 1 in a list of so many documents; documents with equal scores have different
-        ranks.
-    tie : ndarray of shape (n_documents,), int64
-        Number of the stretch of equal scores in one list.
-    score : ndarray of shape (n_documents,), float64
-        Normalised score.
-    relevant : ndarray of shape (n_documents,), float64
-        Share of relevant documents among those with the same score; 0 where nothing is judged.
-    n_relevant : ndarray of shape (n_queries,), float64
-        Judged relevant documents of each query, returned or not.
-    """
-
-    query: Int64Array
-    rank: Int64Array
-    length: Int64Array
-    tie: Int64Array
-    score: Float64Array
+    query: Int64Array  # number of the query
+    rank: Int64Array  # from 1; documents with equal scores have different ranks
+    length: Int64Array  # number of documents in the list of the document
+    tie: Int64Array  # number of the stretch of equal scores in one list
+    score: Float64Array  # normalised
+    # Share of relevant documents among those with the same score; 0 where nothing is judged.
     relevant: Float64Array
-    n_relevant: Float64Array
+    n_relevant: Float64Array  # (n_queries,), judged relevant documents, returned or not
 
     @property
     def n_queries(self) -> int:
@@ -71,21 +55,14 @@ class SegmentSettings:
 class PositionRule:
     """Estimates for a system, and the score of a returned document.
 
-    Attributes
-    ----------
-    estimate : callable
-        From the judged lists of a system and settings to an array of numbers.
-    score : callable
-        From these numbers, lists and settings to a score per document.
-    missing : float
-        Score of a document that the system did not return.
-    cuts : tuple of int
-        Default last ranks of the segments; empty: the rule has none.
+    ``estimate`` maps the judged lists of a system and settings to an array of numbers. ``score``
+    maps these numbers, lists and settings to a score per document.
     """
 
     estimate: Callable[[SystemLists, SegmentSettings], Float64Array]
     score: Callable[[Float64Array, SystemLists, SegmentSettings], Float64Array]
-    missing: float = 0.0
+    missing: float = 0.0  # score of a document that the system did not return
+    # Default last ranks of the segments; empty: the rule has none.
     cuts: tuple[int, ...] = field(default=())
 
 

@@ -18,20 +18,8 @@ def fit_outputs(
 ) -> list[Any]:
     """Fitted clones of a regressor: one if it supports several outputs, else one for each.
 
-    Parameters
-    ----------
-    estimator : regressor
-        Regressor to clone and fit.
-    X : ndarray or CSR of shape (n_samples, n_features)
-    targets : ndarray of shape (n_samples, n_outputs), float64
-        Targets of each output.
-    sample_weight : ndarray of shape (n_samples,), float64, or None
-        Row weights.
-
-    Raises
-    ------
-    ValueError
-        If there are weights and the regressor does not accept them.
+    ``targets`` is (n_samples, n_outputs) and ``sample_weight`` (n_samples,). Weights raise
+    ValueError if the regressor does not accept them.
     """
     together = targets.shape[1] > 1 and get_tags(estimator).target_tags.multi_output
     parts = [targets] if together else list(np.ascontiguousarray(targets.T))
@@ -61,21 +49,11 @@ def predict_outputs(models: list[Any], X: Matrix) -> Float64Array:
 
 
 def output_scores(models: list[Any], X: Matrix, n_outputs: int) -> Float64Array:
-    """Scores of how likely each output is 1.
+    """Scores (n_samples, n_outputs) of how likely each output is 1.
 
-    Parameters
-    ----------
-    models : list of fitted classifiers
-        One classifier for all outputs, or one for each output.
-    X : ndarray or CSR of shape (n_samples, n_features)
-    n_outputs : int
-        Number of outputs.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_outputs), float64
-        Probabilities if the classifiers have them; otherwise ``(1 + d / (1 + |d|)) / 2`` for
-        decision values d, which exceeds one half if d > 0; otherwise predictions.
+    ``models`` holds one classifier for all outputs, or one for each. Scores are probabilities if
+    the classifiers have them; otherwise ``(1 + d / (1 + |d|)) / 2`` for decision values d, which
+    exceeds one half if d > 0; otherwise predictions.
     """
     together = len(models) < n_outputs
     return np.column_stack([_scores(model, X, together=together) for model in models])

@@ -124,19 +124,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class Reversed(Measure):
-    """A loss turned so that larger is better: ``-MAE``, or ``1 - Misranking``.
-
-    Parameters
-    ----------
-    loss : Measure
-        Measure of whole rankings or predicted labels of which smaller is better.
-    start : {0, 1}
-        Number from which the loss is subtracted.
-    """
+    """A loss turned so that larger is better: ``-MAE``, or ``1 - Misranking``."""
 
     name: ClassVar[str] = "Reversed"
-    loss: Measure
-    start: int = 0
+    loss: Measure  # measure of whole rankings or predicted labels of which smaller is better
+    start: int = 0  # 0 or 1, from which the loss is subtracted
 
     def __post_init__(self) -> None:
         if self.loss.greater_is_better or self.loss.reads_from_top:

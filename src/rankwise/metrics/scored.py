@@ -315,17 +315,12 @@ def compute(
     judged: NDArray[np.bool_] | None = None,
     pooled: NDArray[np.bool_] | None = None,
 ) -> list[Float64Array]:
-    """Values per query of every measure, from rows in input order.
+    """Values per query of every measure, from finite rows in input order.
 
-    ``n_threads=None`` uses one thread for little work and all threads for more. ``judged`` is False
-    for rows without a judgement, and None if that is unknown. ``pooled`` is True for rows that
-    were to be judged, and None if these are the judged ones.
-
-    Raises
-    ------
-    ValueError
-        If the length of y or scores differs from that of the groups, or if they hold NaN or
-        infinity. With ``may_miss``, a score may be minus infinity (not retrieved).
+    ``n_threads=None`` uses one thread for little work and all threads for more. With ``may_miss``,
+    a score may be minus infinity (not retrieved). ``judged`` is False for rows without a judgement,
+    and None if that is unknown. ``pooled`` is True for rows that were to be judged, and None if
+    these are the judged ones.
     """
     for name, array in (("y", y), ("scores", scores)):
         if array.shape != (groups.n_samples,):

@@ -17,13 +17,7 @@ from rankwise.prediction import grades_of, innermost, predictions
 
 
 class MeasureScorer(BaseEstimator):
-    """Scorer of one measure; it requests the ``qid``.
-
-    Parameters
-    ----------
-    measure : str
-        Full spec of the measure.
-    """
+    """Scorer of one measure, by its full spec; it requests the ``qid``."""
 
     # scikit-learn derives the requests from the signature of a method called score.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "estimator": UNUSED}

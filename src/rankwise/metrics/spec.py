@@ -116,13 +116,7 @@ def list_specs(measures: str | Measure | Sequence[str | Measure]) -> list[str | 
 
 
 def measure_class(name: str, also: Mapping[str, str] | None = None) -> type[Measure]:
-    """Class of a measure by its case-insensitive name or alias.
-
-    Raises
-    ------
-    ValueError
-        If there is no such measure.
-    """
+    """Class of a measure by its case-insensitive name or alias; ValueError if there is none."""
     beside = dict(also or {})
     by_lower_name = {**_BY_LOWER_NAME, **{other.lower(): other for other in beside}}
     canonical = by_lower_name.get(name.lower())

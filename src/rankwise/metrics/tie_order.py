@@ -32,25 +32,15 @@ class TiedScoresWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """Rows to evaluate.
-
-    Attributes
-    ----------
-    y, scores : ndarray of shape (n_samples,)
-    groups : QueryGroups
-    may_miss : bool
-        Whether a score of minus infinity marks a row that was not retrieved.
-    judged : ndarray of shape (n_samples,), bool, or None
-        Whether each row has a judgement; None if that is unknown.
-    pooled : ndarray of shape (n_samples,), bool, or None
-        Whether each row was to be judged; None: the judged ones were.
-    """
+    """Rows to evaluate; all arrays are (n_samples,)."""
 
     y: NDArray[Any]
     scores: NDArray[Any]
     groups: QueryGroups
-    may_miss: bool = False
+    may_miss: bool = False  # whether a score of minus infinity marks a row that was not retrieved
+    # Whether each row has a judgement; None if that is unknown
     judged: NDArray[np.bool_] | None = None
+    # Whether each row was to be judged; None: the judged ones were
     pooled: NDArray[np.bool_] | None = None
 
     @cached_property
@@ -71,10 +61,8 @@ class ScoredRows:
     def by_id(self, doc_ids: ArrayLike) -> ScoredRows:
         """The rows of each query by ascending document id, the order that ``"docid"`` expects.
 
-        Raises
-        ------
-        ValueError
-            If there is not one id per row, an id is missing, or a query has a document twice.
+        ValueError is raised if there is not one id per row, an id is missing, or a query has a
+        document twice.
         """
         ids = convert_to_array(doc_ids)
         if ids.shape != self.y.shape:

@@ -54,14 +54,10 @@ _WHOLE, _CUT, _OTHER = ({name.lower(): name for name in names} for names in (WHO
 
 
 def spec_of_trec_eval(text: str) -> str | None:
-    """Spec string of a measure under its name in trec_eval; None for any other text.
+    """Spec string of a measure under its name in trec_eval, in any case; None for any other text.
 
-    Case does not count.
-
-    Raises
-    ------
-    ValueError
-        If trec_eval has the measure and rankwise does not, or a cut-off is missing or too much.
+    ValueError is raised if trec_eval has the measure and rankwise does not, or a cut-off is missing
+    or too much.
     """
     match = _FORM.fullmatch(text)
     if match is None:

@@ -36,29 +36,18 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class TwoJudges:
-    """Judgements of people and of a machine.
+    """Judgements of people and of a machine."""
 
-    Attributes
-    ----------
-    both_human, both_machine, machine_only : Qrels
-        Judgements of the queries of both, and those of the further queries of the machine.
-    n_left_out : int
-        Number of queries that only people judged.
-    """
-
-    both_human: Qrels
+    both_human: Qrels  # of the queries that both judged, as ``both_machine``
     both_machine: Qrels
-    machine_only: Qrels
-    n_left_out: int
+    machine_only: Qrels  # of the further queries of the machine
+    n_left_out: int  # number of queries that only people judged
 
     @classmethod
     def read(cls, human: Any, machine: Any) -> TwoJudges:
         """Read both judgements, in any form that ``read_judgements`` takes.
 
-        Raises
-        ------
-        ValueError
-            If they share fewer than three queries.
+        ValueError is raised if they share fewer than three queries.
         """
         by_human, by_machine = read_judgements(human), read_judgements(machine)
         asked = np.unique(by_human.qid)
@@ -86,17 +75,10 @@ class TwoJudges:
 
 @dataclass(frozen=True, eq=False)
 class JudgedValues:
-    """Values of a run per query.
+    """Values of a run per query."""
 
-    Attributes
-    ----------
-    qids : ndarray of shape (n,)
-        Queries that both judged.
-    values : dict of str to list of three arrays
-        By measure: human and machine values of these queries, machine values of the others.
-    """
-
-    qids: NDArray[Any]
+    qids: NDArray[Any]  # (n,), queries that both judged
+    # By measure: human and machine values of these queries, machine values of the others
     values: dict[str, list[Float64Array]]
 
 

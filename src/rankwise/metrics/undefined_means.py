@@ -20,11 +20,7 @@ class UndefinedMeasureWarning(UserWarning):
 def why_undefined(measure: Measure, largest: float | None = None) -> str:
     """Reason why no query counts, and what to change.
 
-    Parameters
-    ----------
-    measure : Measure
-    largest : float, optional
-        Largest label of the rows; it shows whether labels reach ``rel``.
+    ``largest`` is the largest label of the rows; it shows whether labels reach ``rel``.
     """
     rel = getattr(measure, "rel", None)
     told = "" if largest is None else f" (the largest is {largest:g})"

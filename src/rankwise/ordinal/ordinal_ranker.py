@@ -40,15 +40,9 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
     request ``qid`` (and ``sample_weight`` if the method supports it) from scikit-learn's metadata
     routing.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes in ascending order: sorted numbers, or the order that the parameter ``classes`` or
-        an ordered categorical dtype declares.
-    thresholds_ : ndarray of shape (n_classes - 1,), float64
-        Ascending.
-    score_name_ : str
-        Name of the measure that ``score`` returns.
+    ``classes_`` ascends: sorted numbers, or the order that the parameter ``classes`` or an ordered
+    categorical dtype declares. ``thresholds_`` ascends, too, and ``score_name_`` is the name of the
+    measure that ``score`` returns.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

@@ -32,16 +32,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class ScoreCalibration:
-    """A map from scores to probabilities.
-
-    Attributes
-    ----------
-    slope : float >= 0
-    thresholds : ndarray of shape (n_classes - 1,), ascending
-        -1e300 and 1e300 below and above all classes with rows.
-    low, high : float
-        Limits to which scores are clipped.
-    """
+    """A map from scores, clipped to ``low`` and ``high``, to probabilities."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "slope": Number(low=0),
@@ -51,7 +42,7 @@ class ScoreCalibration:
     }
 
     slope: float
-    thresholds: Float64Array
+    thresholds: Float64Array  # ascending; -1e300 and 1e300 below and above all classes with rows
     low: float
     high: float
 
@@ -67,14 +58,7 @@ class ScoreCalibration:
     ) -> Self:
         """Maximum-likelihood slope and thresholds, with a light penalty on the slope.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_samples,)
-            Class numbers.
-        weight : ndarray of shape (n_samples,) or None
-        n_classes : int
-        scores : ndarray of shape (n_samples,)
-        low, high : float
+        ``codes`` are class numbers; ``codes``, ``weight`` and ``scores`` are (n_samples,).
         """
 
         def solved(column: Float64Array) -> CumulativeModel:

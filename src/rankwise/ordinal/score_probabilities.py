@@ -102,12 +102,7 @@ def calibrated(model: Any, data: FitData, refit: Refit) -> ScoreCalibration:
 
     Models of the folds are trained on fewer rows and can score on a different scale. Their scores
     are therefore shifted and scaled to the mean and deviation of the model's scores on its training
-    rows.
-
-    Raises
-    ------
-    ValueError
-        If there is only one row for several classes, so no model can be trained without it.
+    rows. A single row for several classes raises ValueError, as no model can be trained without it.
     """
     rows, weight = _copies(data)
     X, y, groups = data.X[rows], data.y[rows], data.groups.take(rows)

@@ -72,17 +72,10 @@ def least_squares_path(
 
 @dataclass(frozen=True)
 class ColumnFeatures(StreamedFeatures):
-    """Columns of X, shifted by their means if there is an intercept.
-
-    Attributes
-    ----------
-    intercept : bool
-        Whether the model has an intercept.
-    scaled : bool
-        Whether columns are divided by powers of two, which does not change an unpenalised solution.
-    """
+    """Columns of X, shifted by their means if there is an intercept."""
 
     intercept: bool
+    # Whether columns are divided by powers of two, which does not change an unpenalised solution.
     scaled: bool = False
 
     @property

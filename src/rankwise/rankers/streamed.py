@@ -106,10 +106,7 @@ def read_head(
 ) -> FitData:
     """First rows of a stream (all rows of a short one) for ``fit`` of ``estimator``.
 
-    Raises
-    ------
-    TypeError
-        If labels, queries or weights are passed in addition to the stream.
+    Labels, queries and weights must be part of the stream, not arguments of ``fit``.
     """
     given = {"y": y, "qid": qid, "sample_weight": sample_weight}
     for name, value in given.items():
@@ -171,13 +168,8 @@ def stream_grams(
 ) -> list[list[list[Gram]]]:
     """Statistics of all rows by problem, block map and fold, in one pass.
 
-    Parameters
-    ----------
-    problems : sequence of Problem
-        Problems on the first rows. All have the same pair graph; only the graph and the query
-        weights are used.
-    n_rows : int or None
-        Number of all rows, if it is known.
+    ``problems`` are those on the first rows. All have the same pair graph; only the graph and the
+    query weights are used. ``n_rows`` is the number of all rows, if it is known.
     """
     cutter = Cutter(problems[0], folds, chunk_rows=gram.CHUNK_ROWS, giant_rows=gram.GIANT_ROWS)
     columns = [(phi, problem.query_weight) for problem in problems for phi in maps]
@@ -201,25 +193,13 @@ def _draw_grams(
 
 
 def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -> tuple[Folds, int]:
-    """Fold of each query by its number, and the number of rows; takes a separate pass.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer queries than folds.
-    """
+    """Fold of each query by its number, and the number of rows; takes a separate pass."""
     ids, n_samples = stream.queries()
     return _number_folds(ids, deal_folds(ids, n_folds, seed)), n_samples
 
 
 def deal_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
-    """Fold of each query.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer queries than folds.
-    """
+    """Fold of each query; there must be at least as many queries as folds."""
     if len(ids) < n_folds:
         raise ValueError(
             f"cv={n_folds} needs at least as many queries in a stream or in partitions, got "

@@ -9,15 +9,9 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows in group order: the rows of a query are consecutive.
+    """Rows in group order: query ``q`` holds the rows ``indptr[q]:indptr[q + 1]``.
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_columns)
-    y : ndarray of shape (n_samples,)
-    indptr : ndarray of shape (n_queries + 1,), int64
-        Query ``q`` holds rows ``indptr[q]:indptr[q + 1]``.
-    weight : ndarray of shape (n_samples,)
+    X is (n_samples, n_columns), y and weight are (n_samples,).
     """
 
     X: Matrix

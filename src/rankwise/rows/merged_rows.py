@@ -24,26 +24,13 @@ CHUNK_ROWS = 65_536
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
-    """Distinct rows of each query.
+    """Distinct rows of each query; queries are consecutive."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_merged,), int64
-        One input row for each merged row; queries are consecutive.
-    indptr : ndarray of shape (n_queries + 1,), int64
-    weight : ndarray of shape (n_merged,)
-        Sum of the weights.
-    position : ndarray of shape (n_samples,), int64
-        Merged row of each input row.
-    share : ndarray of shape (n_samples,)
-        Share of each input row in the weight of its merged row.
-    """
-
-    rows: Int64Array
-    indptr: Int64Array
-    weight: Float64Array
-    position: Int64Array
-    share: Float64Array
+    rows: Int64Array  # (n_merged,), one input row for each merged row
+    indptr: Int64Array  # (n_queries + 1,)
+    weight: Float64Array  # (n_merged,), sums of the weights
+    position: Int64Array  # (n_samples,), merged row of each input row
+    share: Float64Array  # (n_samples,), share of each input row in the weight of its merged row
 
 
 def sort_rows(groups: QueryGroups, sample_weight: Float64Array | None) -> MergedRows:
@@ -78,26 +65,11 @@ def distinct_rows_of_queries(
 ) -> tuple[Int64Array, Int64Array, Float64Array | None]:
     """Distinct rows of each query in the order of :func:`merge_rows`, in little memory.
 
-    Parameters
-    ----------
-    X, y, groups, sample_weight
-        See :func:`merge_rows`.
-    shown_at : ndarray of shape (n_samples,), int64, optional
-        Position at which each row was shown: rows of different positions differ, and the rows of a
-        query are sorted by it first.
-    position : ndarray of shape (n_samples,), int64, optional
-        Output array, filled with the merged row of each input row.
-    n_threads : int, default=1
+    Returns the rows (n_merged,), indptr (n_queries + 1,) and the weights (n_merged,), None if all
+    are 1. ``shown_at`` holds the position at which each row was shown: rows of different positions
+    differ, and the rows of a query are sorted by it first. ``position`` is an output array, filled
+    with the merged row of each input row.
 
-    Returns
-    -------
-    rows : ndarray of shape (n_merged,), int64
-    indptr : ndarray of shape (n_queries + 1,), int64
-    weight : ndarray of shape (n_merged,), float64, or None
-        None: all 1.
-
-    Notes
-    -----
     Needs 24 bytes per row. The weights of equal rows are added in ascending order, so their sum is
     bit-identical for any input order.
     """

@@ -21,23 +21,11 @@ Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> Hashes:
-    """Exact integer hash of every row and, if given, its label.
+    """Exact integer hash, uint64, of every row and, if given, its label.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-        NaN allowed; float32 and float64 of the same values, dense and CSR, have equal hashes.
-    y : ndarray of shape (n_samples,), optional
-    n_threads : int, default=1
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), uint64
-        Equal rows have equal hashes; other rows collide with probability 2^-64.
-
-    Notes
-    -----
-    O(n_samples n_features), in chunks of rows. Zeros add nothing, so CSR needs no zeros.
+    NaN is allowed; float32 and float64 of the same values, dense and CSR, have equal hashes. Other
+    rows collide with probability 2^-64. O(n_samples n_features), in chunks of rows; zeros add
+    nothing, so CSR needs no zeros.
     """
     multipliers = _multipliers(X.shape[1])
     keys = np.empty(X.shape[0], dtype=np.uint64)
@@ -84,28 +72,12 @@ def canonical_order(
     position would differ too. Here rows are sorted by a hash of their values and queries by a hash
     of their rows. Any order of the same rows then trains a bit-identical model.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-        NaN allowed; float32 and float64 of the same values, dense and CSR, give one order.
-    y : ndarray of shape (n_samples,), float64
-    groups : QueryGroups
-    weight : ndarray of shape (n_samples,), float64 > 0, optional
-        Whole weights order queries as repeated rows would.
-    place : ndarray of shape (n_samples,), int64 >= 0, optional
-        Place at which each row was shown; the rows of a query are then sorted by place first.
-
-    Returns
-    -------
-    order : ndarray of shape (n_samples,), int64
-        ``X[order]`` holds whole queries one after the other.
-    sizes : ndarray of shape (n_queries,), int64
-
-    Notes
-    -----
-    Only rows that agree in all values, in weight and in place, or collide in 64 bits, keep their
-    input order.
-    O(n_samples n_features).
+    ``X[order]`` holds whole queries one after the other; the sizes are (n_queries,). NaN is
+    allowed; float32 and float64 of the same values, dense and CSR, give one order. Weights are > 0;
+    whole weights order queries as repeated rows would. ``place`` is the position >= 0 at which each
+    row was shown; the rows of a query are then sorted by it first. Only rows that agree in all
+    values, in weight and in place, or collide in 64 bits, keep their input order. O(n_samples
+    n_features).
     """
     row_key = row_hashes(X, y)
     if place is not None:
@@ -145,11 +117,7 @@ def row_keys(X: Matrix, salt: int | None = None) -> Hashes:
 class LeastRows:
     """The distinct rows with the smallest keys, as :func:`distinct_rows`, for rows in parts.
 
-    Parameters
-    ----------
-    most : int
-        Number of rows kept.
-    salt : int, optional
+    At most ``most`` rows are kept.
     """
 
     def __init__(self, most: int, salt: int | None = None) -> None:

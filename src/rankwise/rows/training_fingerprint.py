@@ -30,25 +30,9 @@ def training_fingerprint(
 ) -> dict[str, Any]:
     """Counts and a hash of training rows.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,), float64
-    groups : QueryGroups
-    sample_weight : ndarray of shape (n_samples,), float64, optional
-    previous : dict, optional
-        Fingerprint of the rows seen before (``partial_fit``): counts add up and the hash
-        continues.
-
-    Returns
-    -------
-    dict
-        ``n_samples, n_features, n_queries`` (int), ``dtype`` (str) and ``sha256`` (str, the
-        first 16 hexadecimal digits).
-
-    Notes
-    -----
-    O(n_samples + 256 n_features).
+    ``n_samples, n_features, n_queries`` (int), ``dtype`` (str) and ``sha256`` (str, the first 16
+    hexadecimal digits). ``previous`` is the fingerprint of the rows seen before (``partial_fit``):
+    counts add up and the hash continues. O(n_samples + 256 n_features).
     """
     n_samples, n_features = X.shape
     counts = {"n_samples": n_samples, "n_features": n_features, "n_queries": groups.n_queries}

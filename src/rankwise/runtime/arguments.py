@@ -45,18 +45,10 @@ def wrong_call(
     error: TypeError,
     settings: Container[str] = (),
 ) -> str:
-    """The message for a call that does not fit a signature.
+    """The message for a call of ``method``, "Class.method", that does not fit its signature.
 
-    Parameters
-    ----------
-    method : str
-        "Class.method".
-    given : mapping
-        Keyword arguments of the call.
-    error : TypeError
-        Python's own message.
-    settings : container of str
-        Names of the parameters of the estimator.
+    ``given`` are the keyword arguments, ``error`` is Python's own, and ``settings`` are the names
+    of the parameters of the estimator.
     """
     takes = [name for name in signature.parameters if name != "self"]
     unknown = next((name for name in given if name not in takes), None)

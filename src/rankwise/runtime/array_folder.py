@@ -40,18 +40,9 @@ Json = dict[str, Any]
 def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Json) -> None:
     """Replace the content of a folder, which is created if it is missing.
 
-    Parameters
-    ----------
-    folder : Path
-    arrays : mapping from str to ndarray
-        Arrays without Python objects. The names are parts of file names.
-    header : dict
-        JSON values. The keys "arrays" and "signature" are taken.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written; its content is then the old one.
+    The arrays hold no Python objects, and their names are parts of file names. The header holds
+    JSON values; its keys "arrays" and "signature" are taken. If writing fails (OSError), the old
+    content stays.
     """
     folder.mkdir(parents=True, exist_ok=True)
     end = secrets.token_hex(4)
@@ -76,28 +67,11 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], header: Json)
 def read_arrays(
     folder: Path, mode: Literal["r", "c"] = "r", names: Collection[str] | None = None
 ) -> tuple[Arrays, Json]:
-    """Map the arrays of a folder.
+    """Map the arrays of a folder; also returns its header, which holds JSON values.
 
-    Parameters
-    ----------
-    folder : Path
-    mode : {"r", "c"}, default="r"
-        Whether the arrays are read-only, or may be changed in memory (copy on write).
-    names : collection of str, optional
-        Arrays to read (default: all); the others may be damaged.
-
-    Returns
-    -------
-    arrays : dict from str to ndarray
-    header : dict
-        JSON values.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder has no header.
-    StructureError
-        If a file is missing or damaged; the message names it.
+    They are read-only, or with mode "c" may be changed in memory (copy on write). If only some are
+    read (``names``), the others may be damaged. Raises FileNotFoundError if the folder has no
+    header, and StructureError, which names the file, if a file is missing or damaged.
     """
     while True:
         header = read_header(folder)

@@ -24,19 +24,11 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def convert_to_values(values: Any) -> NDArray[Any]:
-    """Convert a column or table to an array; numbers have a type to compute with.
+    """Convert a column or table (also of pandas, Polars or Arrow) to an array to compute with.
 
-    Parameters
-    ----------
-    values : array-like
-        Array, list, or column of pandas, Polars or Arrow.
-
-    Returns
-    -------
-    ndarray
-        Booleans, integers, float32 or float64 if all values that are not missing are numbers.
-        Missing numbers are NaN. Any other values are returned as NumPy reads them; those that are
-        masked become None.
+    Booleans, integers, float32 or float64 if all values that are not missing are numbers; missing
+    numbers are NaN. Any other values are returned as NumPy reads them; those that are masked become
+    None.
     """
     if isinstance(values, np.ma.MaskedArray):
         return convert_to_values(_unmask(values))

@@ -39,15 +39,10 @@ atexit.register(_at_exit.close)
 
 
 class CompiledFunction:
-    """A function that Numba compiles at its first call.
+    """A function that Numba compiles at its first call; ``py_func`` is the uncompiled one.
 
-    Attributes
-    ----------
-    py_func : callable
-        The uncompiled Python function.
-    dispatcher : numba.core.dispatcher.Dispatcher or callable
-        Dispatcher that compiles the function and caches the results. Other kernels that call this
-        one use its type.
+    ``dispatcher`` compiles the function and caches the results. Other kernels that call this one
+    use its type.
     """
 
     def __init__(
@@ -64,10 +59,10 @@ class CompiledFunction:
     def dispatcher(self) -> Any:
         import numba
 
-        import rankwise.runtime.instructions  # noqa: F401  # tells Numba of them
         from rankwise.runtime.compiling import announce_compilation
 
         announce_compilation()
+        _register_instructions()
         _link_read_only_cache()
         fastmath = self._fastmath
         options: dict[str, Any] = {
@@ -202,6 +197,13 @@ def prefetch(address: Any) -> None:
     A kernel that knows which rows it reads next, in any order but that of memory, would wait for
     each of them in turn.
     """
+
+
+@cache
+def _register_instructions() -> None:
+    from rankwise.runtime.instructions import register
+
+    register(prefetch, leading_zeros, trailing_zeros)
 
 
 @overload

@@ -82,19 +82,10 @@ def replace_files(
 ) -> Iterator[list[BinaryIO]]:
     """Open files that replace ``paths``, in this order, if the block ends without an error.
 
-    Parameters
-    ----------
-    paths : sequence of path
-        Files to replace. Links are followed. Pipes, devices and other non-regular files are written
-        directly.
-    outdated : sequence of Path
-        Files that belong to the old ``paths``; they are deleted before the first replacement.
-
-    Raises
-    ------
-    OSError
-        If writing fails. The error names one of the files, even if the system's error does not (a
-        full disk).
+    Links are followed. Pipes, devices and other non-regular files are written directly.
+    ``outdated`` files belong to the old ``paths``; they are deleted before the first replacement.
+    If writing fails, the OSError names one of the files, even if the system's error does not (a
+    full disk).
     """
     with ExitStack() as stack:
         places = [_Replacement(path) for path in paths]

@@ -15,21 +15,10 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 
 def select_accepted(estimator: Any, method: str, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """The offered metadata that a method accepts.
+    """The offered metadata (e.g. ``{"qid": …, "groups": …}``) that a method accepts.
 
-    Parameters
-    ----------
-    estimator : object with the method
-    method : str
-        "fit", "predict", "transform" or "rank_score".
-    offered : mapping of str to object
-        E.g. ``{"qid": …, "groups": …}``.
-
-    Returns
-    -------
-    dict
-        Arguments named by the method's signature, and those that a pipeline step or search
-        requests.
+    These are the arguments named by the method's signature, and those that a pipeline step or
+    search requests.
     """
     parameters = inspect.signature(getattr(estimator, method)).parameters
     named = {name for name in offered if name in parameters}

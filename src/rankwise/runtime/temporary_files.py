@@ -42,10 +42,7 @@ if hasattr(os, "register_at_fork"):
 def try_lock(descriptor: int) -> bool:
     """Lock an open file until it is closed; False if another opening of the file holds it.
 
-    Raises
-    ------
-    OSError
-        If the file system has no locks.
+    OSError is raised if the file system has no locks.
     """
     if sys.platform == "win32":
         import msvcrt
@@ -66,13 +63,7 @@ def try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Create a folder and remove it at the end, and those that killed processes left.
-
-    Raises
-    ------
-    OSError
-        If there is no folder for temporary files, or it is full.
-    """
+    """Create a folder and remove it at the end, and those that killed processes left."""
     remove_abandoned_folders(Path(tempfile.gettempdir()))
     folder, lock = _create()
     process = os.getpid()

@@ -15,18 +15,10 @@ from dataclasses import dataclass
 
 @dataclass
 class TimeLimit:
-    """Limit of the computations of a context.
+    """Limit of the computations of a context."""
 
-    Attributes
-    ----------
-    seconds_left : callable
-        Returns the seconds until the limit, below 0 after it.
-    is_reached : bool
-        Whether a computation asked after the limit, and so was cut short.
-    """
-
-    seconds_left: Callable[[], float]
-    is_reached: bool = False
+    seconds_left: Callable[[], float]  # below 0 after the limit
+    is_reached: bool = False  # whether a computation asked after the limit, and so was cut short
 
 
 class TimeLimitError(Exception):

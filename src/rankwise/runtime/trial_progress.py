@@ -14,24 +14,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TrialStart:
-    """Trial that is about to start.
-
-    Attributes
-    ----------
-    name : str
-    number, total : int
-        The first trial has number 1.
-    best : float or None
-        Best value so far, larger is better; None: none is known.
-    seconds_left : float or None
-        Seconds until the time limit; None: there is no limit.
-    """
+    """Trial ``number``, from 1, of ``total`` that is about to start."""
 
     name: str
     number: int
     total: int
-    best: float | None
-    seconds_left: float | None
+    best: float | None  # best value so far, larger is better; None: none is known
+    seconds_left: float | None  # until the time limit; None: there is no limit
 
 
 _LISTENER: ContextVar[Callable[[TrialStart], None] | None] = ContextVar("listener", default=None)

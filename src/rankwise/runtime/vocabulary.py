@@ -28,14 +28,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def setting(name: str, value: Any = ...) -> str:
-    """A parameter with its value, as the user of this process writes it.
+    """A parameter, by its Python name, with its value, as the user of this process writes it.
 
-    Parameters
-    ----------
-    name : str
-        Name of the Python argument.
-    value : object, optional
-        Without it, a placeholder is shown.
+    Without a value, a placeholder is shown.
     """
     return _write(name, value)
 

@@ -10,18 +10,9 @@ Solution = TypeVar("Solution")
 
 @dataclass(frozen=True)
 class SolveResult(Generic[Solution]):
-    """The solution and how it was reached.
+    """The solution and how it was reached."""
 
-    Attributes
-    ----------
-    x : ndarray, or an object if the solution has more than weights
-    n_iter : int
-    converged : bool
-    stop_value : float
-        Last value that the solver compared with its tolerance.
-    """
-
-    x: Solution
+    x: Solution  # weights, or an object if the solution has more than those
     n_iter: int
     converged: bool
-    stop_value: float
+    stop_value: float  # last value that the solver compared with its tolerance

@@ -45,29 +45,14 @@ class CheckedStream:
     """Chunks of a stream, checked and grouped by query, on behalf of an estimator.
 
     The first pass sets the estimator's ``n_features_in_``, ``feature_names_in_`` and
-    ``fit_fingerprint_``, chunk by chunk.
+    ``fit_fingerprint_``, chunk by chunk. ``like`` is a matrix without rows, of the type of rows
+    that the estimator has already seen. The stream is then a part of them, possibly empty, and
+    ``columns`` are the names of their columns.
 
-    Parameters
-    ----------
-    estimator : estimator
-    rows : RowStream
-    like : matrix without rows, optional
-        Matrix type of rows that the estimator has already seen; the stream is then a part of them,
-        possibly empty.
-    columns : list, optional
-        Names of the columns of these rows.
-
-    Attributes
-    ----------
-    n_samples : int
-        Rows of positive weight, once a pass is over.
-    graded : bool
-        Whether all labels so far are relevance grades.
-    has_qid : bool or None
-        Whether chunks have query ids; None before the first one.
-    columns : list or None
-        Names of the columns of the first chunk, which order those of all others; None if it has
-        none.
+    ``n_samples`` counts rows of positive weight, once a pass is over. ``graded`` says whether all
+    labels so far are relevance grades, and ``has_qid`` whether chunks have query ids (None before
+    the first one). The attribute ``columns`` holds the names of the columns of the first chunk,
+    which order those of all others, or None if it has none.
     """
 
     def __init__(
@@ -135,10 +120,7 @@ class CheckedStream:
     def queries(self) -> tuple[np.ndarray[Any, Any], int]:
         """Ids of all queries in order of appearance, and the number of rows; makes a separate pass.
 
-        Raises
-        ------
-        ValueError
-            If the rows of a query are not adjacent, or the stream can be read only once.
+        The rows of a query must be adjacent, and the stream must be one that can be read again.
         """
         numbers, n_rows, row = QueryNumbers(), 0, 0
         for chunk in self._rows.keys():  # noqa: SIM118 (a stream's keys are chunks)

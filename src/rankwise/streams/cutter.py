@@ -29,11 +29,7 @@ Columns = tuple[Any, ...]  # X, y and sample_weight
 class QueryNumbers:
     """Numbers queries in order of appearance; each must come in one run of rows.
 
-    Attributes
-    ----------
-    n_queries : int
-    last : object
-        Id of the last query, which may continue.
+    ``last`` is the id of the last query, which may continue.
     """
 
     def __init__(self) -> None:
@@ -43,13 +39,7 @@ class QueryNumbers:
         self._known: set[Any] | None = None  # only once ids do not ascend
 
     def add(self, ids: np.ndarray[Any, Any]) -> int:
-        """Number the queries; return the number of ``ids[0]``, which may continue the last one.
-
-        Raises
-        ------
-        ValueError
-            If a query reappears after other queries.
-        """
+        """Number the queries; return the number of ``ids[0]``, which may continue the last one."""
         goes_on = self.n_queries > 0 and plain_id(ids[0]) == self.last
         first = self.n_queries - goes_on
         new = ids[int(goes_on) :]
@@ -103,20 +93,11 @@ def plain_id(value: Any) -> Any:
 class Cutter:
     """Cuts rows into chunks of whole queries, and large queries into pieces.
 
-    Parameters
-    ----------
-    template : Problem
-        Supplies the pair graph and query weights of the parts. Rows of a pointwise problem may be
-        cut anywhere.
-    folds : callable, optional
-        Fold of each query. None: a single fold.
-    chunk_rows : int
-        Maximum number of rows in a chunk, unless the chunk is a single query.
-    giant_rows : float
-        Queries with more rows are split into pieces of ``chunk_rows``.
-    edges : (bool, bool)
-        Whether the first and the last query may continue elsewhere, and are therefore cut into
-        pieces.
+    ``template`` supplies the pair graph and query weights of the parts; rows of a pointwise problem
+    may be cut anywhere. ``folds`` gives the fold of each query; None: a single fold. A chunk has at
+    most ``chunk_rows`` rows, unless it is a single query. Queries of more than ``giant_rows`` rows
+    are split into pieces of ``chunk_rows``. ``edges`` says whether the first and the last query may
+    continue elsewhere, and are therefore cut into pieces.
     """
 
     def __init__(

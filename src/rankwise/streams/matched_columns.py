@@ -24,10 +24,7 @@ def labels_of(X: Any, feature_names: Sequence[str] | None = None) -> list[Any] |
 def match_chunk(chunk: Chunk, labels: Sequence[Any] | None, first: str) -> Chunk:
     """The chunk with its columns in the order of ``labels``; unchanged where names are unknown.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing, or there is one more; ``first`` says what has ``labels``.
+    Messages about a missing or an additional column use ``first`` to say what has ``labels``.
     """
     found = labels_of(chunk.X, chunk.feature_names)
     if labels is None or found is None or found == list(labels):
@@ -61,15 +58,8 @@ def match_columns(X: Any, found: Sequence[Any], labels: Sequence[Any], first: st
 def same_kind_of_ids(kinds: Sequence[tuple[str, str]]) -> None:
     """Raise if some query ids are text and others are not: 1 and "1" would be two queries.
 
-    Parameters
-    ----------
-    kinds : sequence of (place, kind)
-        For each place, "text", "numbers", or "" without ids.
-
-    Raises
-    ------
-    ValueError
-        The message names two places.
+    ``kinds`` holds pairs of a place, which the message names, and "text", "numbers", or "" without
+    ids.
     """
     seen: dict[str, str] = {}
     for place, kind in kinds:

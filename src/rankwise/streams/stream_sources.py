@@ -41,21 +41,15 @@ Roles = Callable[..., Columns]
 class Chunk:
     """Some rows of a stream, not yet checked.
 
-    Attributes
-    ----------
-    X : array-like, CSR or frame of shape (n_rows, n_features)
-    y, qid, sample_weight : array-like of shape (n_rows,), or None
-    feature_names : list of str, or None
-        Names of the columns if X is an array.
-    doc_ids : ndarray of shape (n_rows,) of str, or None
+    X has shape (n_rows, n_features); y, qid, sample_weight and doc_ids are array-likes (n_rows,).
     """
 
     X: FrameLike
     y: Any = None
     qid: Any = None
     sample_weight: Any = None
-    feature_names: list[str] | None = None
-    doc_ids: Any = None
+    feature_names: list[str] | None = None  # names of the columns if X is an array
+    doc_ids: Any = None  # ndarray of str
 
     @property
     def n_rows(self) -> int:
@@ -151,15 +145,7 @@ class InMemory(RowStream):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParquetFiles(RowStream):
-    """Parquet files with the same columns, one after the other.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-    layout : Columns
-    dtype : float32 or float64
-    chunk_rows, n_samples : int
-    """
+    """Parquet files with the same columns, one after the other."""
 
     paths: tuple[Path, ...]
     layout: Columns
@@ -176,14 +162,7 @@ class ParquetFiles(RowStream):
         chunk_rows: int,
         max_decompressed_bytes: int,
     ) -> ParquetFiles:
-        """Check the columns of the files.
-
-        Raises
-        ------
-        ValueError
-            If a file is not a Parquet file, a column is missing in one, or a row group of one is
-            too large.
-        """
+        """Check the columns of the files, and that no row group is too large."""
         files, n_samples = [], 0
         for path in paths:
             with open_parquet(path) as file:

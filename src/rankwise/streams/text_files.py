@@ -40,25 +40,14 @@ LETOR_BYTES = 1 << 24  # of text in one chunk
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DelimitedFiles(RowStream):
-    """CSV files and the like with the same columns, one after the other.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-    delimiter : str
-    layout : Columns
-    dtype : float32 or float64
-    max_decompressed_bytes : int
-    flags : tuple of frozenset of str
-        Columns of each file that are written as true and false.
-    """
+    """CSV files and the like with the same columns, one after the other."""
 
     paths: tuple[Path, ...]
     delimiter: str
     layout: Columns
     dtype: DTypeLike
     max_decompressed_bytes: int
-    flags: tuple[frozenset[str], ...]
+    flags: tuple[frozenset[str], ...]  # columns of each file that are written as true and false
     n_samples = None
 
     @classmethod
@@ -72,13 +61,7 @@ class DelimitedFiles(RowStream):
         *,
         may_ignore: bool,
     ) -> DelimitedFiles:
-        """Look at the headers, and at some rows for flags and, with ``may_ignore``, text.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing in a file.
-        """
+        """Look at the headers, and at some rows for flags and, with ``may_ignore``, text."""
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns = common_columns(files, roles)
@@ -125,14 +108,6 @@ class UnjudgedLetor(RowStream):
 
     Query ids are text. Whether rows are dense, and whether indices start at 0 or 1 (unless
     ``zero_based`` says it), is decided by the first chunk.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-    n_features : int
-    dtype : float32 or float64
-    max_decompressed_bytes : int
-    zero_based : bool or "auto"
     """
 
     paths: tuple[Path, ...]

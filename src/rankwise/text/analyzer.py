@@ -206,10 +206,7 @@ def load_analyzer(
 ) -> Callable[[str], Sequence[str]]:
     """The analyzer that :func:`describe_analyzer` described, or the same one passed by the caller.
 
-    Raises
-    ------
-    ValueError
-        If another analyzer is passed, or none in place of one that cannot be stored.
+    Another analyzer raises ValueError, and so does none in place of one that cannot be stored.
     """
     settings = facts["analyzer"]
     saved = None

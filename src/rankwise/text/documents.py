@@ -58,35 +58,17 @@ def iterate_documents(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the id and the field texts of each document.
 
-    Parameters
-    ----------
-    documents : mapping, iterable of mappings, frame, or path
-        One of:
+    ``documents`` is one of:
 
-        - a mapping from document id to text, or to a mapping from field to text;
-        - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "corpus-id",
-          "document_id", "pid", "_id", "id" or the like) and one text per field;
-        - the path of a file of JSON lines (``.jsonl``, ``.json``, or any file that begins with a
-          brace), of TREC documents, or of text separated by tabs, see :func:`_tab_rows`.
+    - a mapping from document id to text, or to a mapping from field to text;
+    - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "corpus-id",
+      "document_id", "pid", "_id", "id" or the like) and one text per field;
+    - the path of a file of JSON lines (``.jsonl``, ``.json``, or any file that begins with a
+      brace), of TREC documents, or of text separated by tabs, see :func:`_tab_rows`.
 
-        Fields that are missing or None are empty.
-    fields : tuple of str
-    is_default : bool
-        Whether the user named no fields: TREC documents are then read as a whole, and text in other
-        fields is reported.
-    encoding : str, optional
-        Encoding of a file. None: UTF-8.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``documents`` is none of these, a document has no id, a text is not a str, or no
-        document has any of the fields.
-
-    Warns
-    -----
-    UserWarning
-        If a field occurs in no document, or, by default, if documents have text in other fields.
+    Fields that are missing or None are empty; a field that occurs in no document is a warning.
+    ``is_default`` says that the user named no fields: TREC documents are then read as a whole, and
+    a warning reports text in other fields. ``encoding`` is that of a file; None: UTF-8.
     """
     with prefix_errors(documents):
         missing, other = set(fields), dict[str, int]()
@@ -147,24 +129,17 @@ def _report_fields(
 def convert_to_queries(queries: Any) -> dict[str, str]:
     """Return the text of every query, keyed by query id.
 
-    Parameters
-    ----------
-    queries : str, mapping, iterable, frame, or path
-        One of:
+    ``queries`` is one of:
 
-        - a single text, which gets the id "1";
-        - a mapping from query id to text, or a Series of pandas whose labels are text or have
-          a name, such as "qid";
-        - an iterable of texts, which get the ids "1", "2", and so on;
-        - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "query-id",
-          "queryid", "_id" or "id") and a text ("text", "query" or "title");
-        - the path of a file of JSON lines, TREC topics, or text separated by tabs.
+    - a single text, which gets the id "1";
+    - a mapping from query id to text, or a Series of pandas whose labels are text or have
+      a name, such as "qid";
+    - an iterable of texts, which get the ids "1", "2", and so on;
+    - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "query-id",
+      "queryid", "_id" or "id") and a text ("text", "query" or "title");
+    - the path of a file of JSON lines, TREC topics, or text separated by tabs.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``queries`` is none of these, a query has no id or no text, an id occurs twice, a file
-        has no queries, or a str is the name of a file.
+    An id that occurs twice is an error, and so is a str that is the name of a file.
     """
     if isinstance(queries, str):
         _check_no_file(queries)
@@ -241,13 +216,8 @@ def _check_no_file(text: str) -> None:
 def convert_to_id(value: Any, what: str) -> str:
     """Return an id as text; whole numbers are written in digits.
 
-    Raises
-    ------
-    ValueError
-        If the id is missing (None, NaN), empty, or holds what no file of ids can: NUL characters
-        or halves of surrogate pairs.
-    TypeError
-        If the id is neither text nor a whole number.
+    An id that is missing (None, NaN) or empty is an error. So are NUL characters and halves of
+    surrogate pairs, which no file of ids can hold.
     """
     if isinstance(value, str):
         if value == "" or "\0" in value or not is_unicode(value):
@@ -357,11 +327,8 @@ def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int
     that quotes these names, and around fields that pandas quotes, see
     :mod:`rankwise.datasets.readers.quotes`.
 
-    Raises
-    ------
-    ValueError
-        If a line has another number of columns, the first line of more than two has no names, or
-        the first line names a column of texts, but no id.
+    All lines must have the same number of columns. More than two columns need names, and a first
+    line that names a column of texts must name an id, too.
     """
     names: list[str] = []
     for number, cells in _cells(text, ids, path):
@@ -412,14 +379,7 @@ def _cells(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int, l
 
 
 def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = False) -> str:
-    """Text of a file.
-
-    Raises
-    ------
-    ValueError
-        If the file has bytes that the encoding does not have, with the line of the first; or if
-        there is no such encoding.
-    """
+    """Text of a file; an error names the line of the first byte that the encoding does not have."""
     data = read_text(path, may_be_utf16=encoding is not None)
     if data.startswith(_PARQUET):
         raise ValueError(

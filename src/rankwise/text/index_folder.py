@@ -37,30 +37,17 @@ _CHUNK = 1 << 20  # entries whose hashes are in memory at a time
 
 @dataclass(frozen=True)
 class StoredIndex:
-    """Content of an index folder.
-
-    Attributes
-    ----------
-    fields : list of str
-    doc_ids, terms : list of str
-        Ids of the documents; terms in the order of their numbers.
-    tokens, bounds : list of ndarray
-        Terms of each field and the boundaries of the documents in them.
-    postings : Postings
-    facts : dict
-        Other JSON values: the analyzer and its sample, whether the fields are the default.
-    ranker : tuple of dict and bytes, or None
-        JSON values and model of a text ranker.
-    """
+    """Content of an index folder."""
 
     fields: list[str]
     doc_ids: list[str]
-    terms: list[str]
-    tokens: list[NDArray[np.int32]]
-    bounds: list[Int64Array]
+    terms: list[str]  # in the order of their numbers
+    tokens: list[NDArray[np.int32]]  # terms of each field
+    bounds: list[Int64Array]  # boundaries of the documents in ``tokens``
     postings: Postings
+    # Other JSON values: the analyzer and its sample, whether the fields are the default.
     facts: dict[str, Any] = field(default_factory=dict)
-    ranker: tuple[dict[str, Any], bytes] | None = None
+    ranker: tuple[dict[str, Any], bytes] | None = None  # JSON values and model of a text ranker
 
 
 def has_index(folder: Path) -> bool:
@@ -76,12 +63,8 @@ def has_ranker(folder: Path) -> bool:
 def write_index(folder: Path, stored: StoredIndex) -> None:
     """Write an index into a folder, in place of the one that is there.
 
-    A ranker that is in the folder stays if ``stored`` has none.
-
-    Warns
-    -----
-    UserWarning
-        If that ranker is damaged, and so is lost.
+    A ranker that is in the folder stays if ``stored`` has none; if it is damaged, it is lost with a
+    warning.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file. Pass a folder to write the index into.")
@@ -103,12 +86,8 @@ def write_index(folder: Path, stored: StoredIndex) -> None:
 def read_index(folder: Path) -> StoredIndex:
     """Map the arrays of an index, and check them.
 
-    Raises
-    ------
-    FileNotFoundError
-        If the folder holds no index.
-    StructureError
-        If a file is missing, damaged or does not fit the others; the message names it.
+    Raises FileNotFoundError if the folder holds no index, and StructureError if a file is missing,
+    damaged or does not fit the others; the message names the file.
     """
     if not has_index(folder):
         raise FileNotFoundError(f"{folder} has no index: {HEADER} is missing.")

@@ -32,40 +32,22 @@ BM25_PARAMETERS = {"k1": 1.5, "b": 0.75}
 
 @dataclass(frozen=True)
 class Model:
-    """A retrieval model.
+    """A retrieval model."""
 
-    Attributes
-    ----------
-    weights : callable
-        Computes one weight per posting from the postings and the named parameters.
-    factors : callable
-        Computes the factors of the query's terms from their counts and their idf ``ln(N / df)``.
-    shift : callable or None
-        Computes a constant that is added to the score of each document, shape (n_documents,), from
-        the postings, the number of known query terms and the parameters.
-    scale : callable or None
-        Computes a factor per document from the postings.
-    parameters : mapping
-        Default value of each parameter.
-    """
-
+    # Computes one weight per posting from the postings and the named parameters.
     weights: Callable[..., Float64Array]
+    # Computes the factors of the query's terms from their counts and their idf ``ln(N / df)``.
     factors: Callable[[Float64Array, Float64Array], Float64Array]
+    # Computes a constant that is added to the score of each document, (n_documents,), from the
+    # postings, the number of known query terms and the parameters.
     shift: Callable[..., Float64Array] | None = None
+    # Computes a factor per document from the postings.
     scale: Callable[[Postings], Float64Array] | None = None
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)  # default value of each parameter
 
 
 def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, float]:
-    """Merge the given parameters with the defaults of a model and check them.
-
-    Raises
-    ------
-    ValueError
-        If the model is unknown, or a parameter is out of range.
-    TypeError
-        If the model has no parameter of that name, or a parameter is not a number.
-    """
+    """Merge the given parameters with the defaults of a model and check them."""
     if name not in MODELS:
         raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {name!r}.")
     defaults = MODELS[name].parameters
@@ -78,15 +60,7 @@ def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, float]:
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, positive: bool = False) -> None:
-    """Raise unless a parameter is a finite number of a range.
-
-    Raises
-    ------
-    ValueError
-        If the number is out of range.
-    TypeError
-        If the parameter is not a number.
-    """
+    """Raise unless a parameter is a finite number of a range."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be a number, got {value!r:.60}.")
     try:
@@ -101,15 +75,7 @@ def check_number(name: str, value: Any, low: float, high: float, *, positive: bo
 
 
 def check_count(name: str, value: Any, low: int = 1) -> int:
-    """Return a whole number as an int.
-
-    Raises
-    ------
-    ValueError
-        If the number is not whole or too small.
-    TypeError
-        If the value is not a number.
-    """
+    """Return a whole number as an int."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be a whole number >= {low}, got {value!r:.60}.")
     if not isinstance(value, Integral) or int(value) < low:
@@ -122,10 +88,7 @@ def finite_weights(
 ) -> Float64Array:
     """Weights or scores that a function computes.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is so near the limits of float64 that they are not finite.
+    Raises ValueError if they are not finite because a parameter is near the limits of float64.
     """
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise", under="ignore"):
@@ -144,13 +107,7 @@ def finite_weights(
 def check_field_weights(
     model: str, fields: Sequence[str], given: Mapping[str, float] | None
 ) -> tuple[float, ...]:
-    """Weight of every field, 1 by default.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the model has no field weights, a field is unknown, or a weight is not a number >= 0.
-    """
+    """Weight of every field, a number >= 0, and 1 by default."""
     if given is None:
         return tuple(1.0 for _ in fields)
     if model != "bm25f":

@@ -15,24 +15,12 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Postings:
-    """Counts of terms in documents, term by term.
+    """Counts of terms in documents, term by term."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_terms + 1,), int64
-        The postings of term t are ``starts[t]:starts[t + 1]``.
-    documents : ndarray of shape (n_postings,), int32
-        Document of each posting, ascending within a term.
-    counts : ndarray of shape (n_postings,), int32
-        Number of occurrences of the term in the document.
-    lengths : ndarray of shape (n_documents,), int64
-        Number of terms of each document.
-    """
-
-    starts: Int64Array
-    documents: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    lengths: Int64Array
+    starts: Int64Array  # (n_terms + 1,), the postings of term t are ``starts[t]:starts[t + 1]``
+    documents: NDArray[np.int32]  # (n_postings,), ascending within a term
+    counts: NDArray[np.int32]  # (n_postings,), occurrences of the term in the document
+    lengths: Int64Array  # (n_documents,), number of terms of each document
 
     @classmethod
     def of_tokens(cls, tokens: NDArray[np.int32], bounds: Int64Array, n_terms: int) -> Postings:
@@ -92,13 +80,7 @@ class Postings:
 
 
 def number_terms(terms: Iterable[str], vocabulary: dict[str, int], doc_id: str) -> list[int]:
-    """Number of each term of a document; unknown terms are added to the vocabulary.
-
-    Raises
-    ------
-    TypeError
-        If a term is not a str; the message names the document.
-    """
+    """Number of each term of a document; unknown terms are added to the vocabulary."""
     numbers = []
     for term in terms:
         number = vocabulary.get(term)

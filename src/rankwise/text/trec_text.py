@@ -69,20 +69,11 @@ def read_trec_text(
     tags; those that are not among ``fields`` are None. An element that is never closed ends at the
     next tag that opens an element, but for tags of formatting such as ``<b>``.
 
-    Parameters
-    ----------
-    text : str
-    fields : collection of str, optional
-        Names of elements to read, in lower case. "text" of a document without ``<TEXT>`` is the
-        whole document. None: only "text", which is the whole document, but for its ``<DOCNO>``.
-    where : str
-        Name of the file, for messages.
+    ``fields`` holds names of elements in lower case. "text" of a document without ``<TEXT>`` is the
+    whole document. None: only "text", which is the whole document, but for its ``<DOCNO>``.
 
-    Raises
-    ------
-    ValueError
-        If there are neither documents nor topics, text is outside of them, one is not closed, or
-        has no id or two. The message names the line.
+    Text outside of documents and topics is an error, and so are entries that are not closed or
+    have no id or two. Messages name the file, ``where``, and the line.
     """
     place, line, any_found = 0, 1, False
     for kind, start, body_start, body_end, end, number in _entries(text, where):

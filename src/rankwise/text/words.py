@@ -71,14 +71,7 @@ _LAST_PLANE_WITH_MARKS = 0x1FFFF
 
 
 def normalize_text(text: str, *, fold_case: bool) -> str:
-    """Spell every character in one way.
-
-    Parameters
-    ----------
-    text : str
-    fold_case : bool
-        Whether to fold the case.
-    """
+    """Spell every character in one way; ``fold_case`` also folds the case."""
     text = _OPTIONAL_SIGNS.sub("", unicodedata.normalize("NFKC", _REMOVED.sub("", text)))
     if not fold_case:
         return text

@@ -29,12 +29,8 @@ def deal_queries(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[I
 def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
     """Row numbers of each fold, equal rows share a fold, so weights equal repetition.
 
-    Rows are sorted by a hash of their content, shuffled with the seed and dealt out.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer distinct rows than folds.
+    Rows are sorted by a hash of their content, shuffled with the seed and dealt out. There must be
+    at least as many distinct rows as folds.
     """
     distinct, codes = np.unique(row_hashes(X, y), return_inverse=True)
     if len(distinct) < n_folds:
@@ -52,14 +48,7 @@ def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -
 def fold_splits(
     X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """(train rows, test rows) of folds of queries, or of rows if there are fewer queries than
-    folds.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer queries and fewer distinct rows than folds.
-    """
+    """(train rows, test rows) of folds of queries, or of rows if queries are fewer than folds."""
     if groups.n_queries < n_folds:
         folds = content_folds(X, y, n_folds)
     else:
@@ -76,11 +65,6 @@ def split_stratified(
     With two or more queries, queries stay whole. Otherwise rows are dealt out individually,
     including equal rows. Queries or rows are sorted by their (mean) class, in random order within
     ties. If there are fewer queries or rows than folds, the number of folds is reduced.
-
-    Raises
-    ------
-    ValueError
-        If there is only one row.
     """
     if len(y) < 2:
         raise ValueError(f"folds need two or more rows, got n_samples={len(y)}.")
@@ -135,13 +119,7 @@ def row_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
 
 
 def _row_numbers(rows: ArrayLike, n_rows: int) -> Int64Array:
-    """Row numbers of one side of a split, which may be given as a mask.
-
-    Raises
-    ------
-    ValueError
-        If they are not whole numbers from 0 to ``n_rows`` - 1.
-    """
+    """Row numbers of one side of a split, which may be given as a mask."""
     given = np.asarray(rows)
     if given.dtype == bool and given.shape == (n_rows,):
         return np.flatnonzero(given)

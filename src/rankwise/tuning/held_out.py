@@ -37,12 +37,8 @@ def measure_refits(
 ) -> Float64Array:
     """Mean of the measure on the test rows of each split, shape (n_splits, n_columns).
 
-    Parameters
-    ----------
-    scores : callable
-        Maps training and test rows to the scores of the test rows, one column per solution.
-    n_threads : int or None
-        Number of splits fitted in parallel.
+    ``scores`` maps training and test rows to the scores of the test rows, one column per solution.
+    ``n_threads`` splits are fitted in parallel.
     """
 
     def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:

@@ -20,14 +20,10 @@ Scale = Literal["C", "alpha", "lam", "mean"]
 
 @dataclass(frozen=True, eq=False)
 class Penalties:
-    """A grid of penalties.
+    """A grid of penalties, (n_values,), in the scale of their parameter.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        Values in the scale of the parameter.
-    scale : {"C", "alpha", "lam", "mean"}
-        "mean" is ``1/lam``: it multiplies the mean over pairs, and the squared norm has factor 1.
+    The scale "mean" is ``1/lam``: it multiplies the mean over pairs, and the squared norm has
+    factor 1.
     """
 
     values: Float64Array
@@ -39,12 +35,8 @@ class Penalties:
     def C(self, pairs: float, factor: float = 1.0) -> Float64Array:
         """Multipliers of the sum over pairs, shape (n_values,).
 
-        Parameters
-        ----------
-        pairs : float
-            ``S``, the weight of all ordered pairs of the training rows.
-        factor : float
-            Factor applied to ``lam`` first (m for coefficient regularisation).
+        ``pairs`` is ``S``, the weight of all ordered pairs of the training rows. ``factor``
+        multiplies ``lam`` first (m for coefficient regularisation).
         """
         if self.scale == "C":
             return self.values

@@ -68,28 +68,17 @@ class LeavePairOutPath(SolutionPath[FitOut], Protocol[FitOut]):
 class Penalty:
     """Values that a penalty parameter may take.
 
-    Attributes
-    ----------
-    name : str
-        Name of the parameter; the chosen value is the attribute ``{name}_``.
-    scale : {"C", "alpha", "lam", "mean"}
-        Term that a value multiplies, see :class:`Penalties`. A larger "C" or "mean" fits the
-        training rows more closely; a larger "alpha" or "lam" fits them less closely.
-    default : ndarray
-        Grid used by the named ways.
-    ways : tuple of str
-        Named ways that the estimator's paths offer.
-    smallest, largest : float
-    unpenalised : bool
-        Whether the limit without a penalty (infinity for "C", 0 for "alpha") is allowed.
+    A larger "C" or "mean" fits the training rows more closely; a larger "alpha" or "lam" fits them
+    less closely.
     """
 
-    name: str
-    scale: Scale
-    default: Float64Array
-    ways: tuple[str, ...] = ("cv", "val")
+    name: str  # of the parameter; the chosen value is the attribute `{name}_`
+    scale: Scale  # which term a value multiplies, see Penalties
+    default: Float64Array  # grid used by the named ways
+    ways: tuple[str, ...] = ("cv", "val")  # named ways that the estimator's paths offer
     smallest: float = 1e-300  # penalties beyond these overflow when they are inverted
     largest: float = 1e300
+    # Whether the limit without a penalty (infinity for "C", 0 for "alpha") is allowed
     unpenalised: bool = False
 
     @property
@@ -106,13 +95,7 @@ class Penalty:
         return [number, "array-like", StrOptions(set(self.ways))]
 
     def grid(self, value: Any) -> Penalties:
-        """The values that ``value`` stands for, the weakest model first.
-
-        Raises
-        ------
-        ValueError
-            For values out of range.
-        """
+        """The values that ``value`` stands for, the weakest model first."""
         if isinstance(value, str):
             return Penalties(self.default, self.scale)
         try:
@@ -143,17 +126,9 @@ def search_way(
 ) -> Way:
     """Way in which jointly searched parameters are chosen; "fixed" if all are numbers.
 
-    Parameters
-    ----------
-    values : mapping from names to numbers, lists or named ways
-    has_validation : bool
-    beside : sequence
-        Further parameters (a kernel width); their lists and names are searched too.
-
-    Raises
-    ------
-    ValueError
-        If "val" has no validation data, or two parameters name different ways.
+    ``values`` maps names to numbers, lists or named ways. ``beside`` are further parameters (a
+    kernel width); their lists and names are searched too. Two parameters may not name different
+    ways.
     """
     ways = {name: value for name, value in values.items() if isinstance(value, str)}
     if len(set(ways.values())) > 1:
@@ -176,50 +151,25 @@ def search_way(
 
 @dataclass(frozen=True, eq=False)
 class Choice(Generic[Fit]):
-    """The best solution of a search.
+    """The best solution of a search."""
 
-    Attributes
-    ----------
-    fit : the path's
-        Solutions of the best path for every value.
-    index : int
-        Place of the best value in the grid.
-    value : float
-        The best value.
-    results : dict, or None
-        ``cv_results_``: one entry per value and path; None where nothing was searched.
-    """
-
-    fit: Fit
-    index: int
-    value: float
+    fit: Fit  # the path's solutions of the best path for every value
+    index: int  # place of the best value in the grid
+    value: float  # the best value
+    # `cv_results_`: one entry per value and path; None where nothing was searched
     results: dict[str, Float64Array] | None
 
 
 @dataclass(frozen=True, eq=False)
 class PenaltySearch:
-    """How one fit chooses its penalty; made by :meth:`of`.
-
-    Attributes
-    ----------
-    penalty : Penalty
-    way : {"fixed", "cv", "val", "loqo", "lpo"}
-    penalties : Penalties
-        The grid, the weakest model first.
-    measure : Measure
-        Measure that the best value maximises (or minimises).
-    measure_name : str
-        Name of the measure as the user passed it.
-    cv : int, splitter or iterable of (train rows, test rows)
-    validation : FitData, or None
-    """
+    """How one fit chooses its penalty; made by :meth:`of`."""
 
     penalty: Penalty
     way: Way
-    penalties: Penalties
-    measure: Measure
-    measure_name: str = ""
-    cv: Any = None
+    penalties: Penalties  # the grid, the weakest model first
+    measure: Measure  # the best value maximises (or minimises) it
+    measure_name: str = ""  # as the user passed it
+    cv: Any = None  # an int, a splitter or an iterable of (train rows, test rows)
     validation: FitData | None = None
 
     @classmethod
@@ -233,13 +183,7 @@ class PenaltySearch:
         has_validation: bool = False,
         beside: Sequence[Any] = (),
     ) -> PenaltySearch:
-        """The search that the value of the penalty's parameter asks for, without validation rows.
-
-        Raises
-        ------
-        ValueError
-            For values out of range, an unknown measure, or "val" without validation data.
-        """
+        """The search that the value of the parameter asks for, without validation rows."""
         parsed = parse(measure)
         penalties = penalty.grid(value)
         way = search_way({penalty.name: value}, has_validation=has_validation, beside=beside)
@@ -271,16 +215,9 @@ class PenaltySearch:
     ) -> Choice[Fit]:
         """The best value of the best solutions; ties go to the first.
 
-        Parameters
-        ----------
-        tried : iterable of (parameters, solutions for every value, measures of held-out rows)
-            ``parameters`` (a kernel width) distinguish jointly searched solutions and become
-            columns of the results.
-
-        Raises
-        ------
-        ValueError
-            If the measure is undefined for every held-out query.
+        ``tried`` holds parameters, solutions for every value, and measures of held-out rows. The
+        parameters (a kernel width) distinguish jointly searched solutions and become columns of the
+        results.
         """
         best: tuple[float, Fit, int] | None = None
         searched: list[Mapping[str, Any]] = []

@@ -20,83 +20,49 @@ CATALOG = Path(__file__).with_name("catalog.toml")
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file of a set.
-
-    Attributes
-    ----------
-    name : str
-        File name without a suffix for compression.
-    queries : int
-    rows : int
-        Number of rows; 0 if unknown.
-    sha256 : str
-        Hash of the text with LF line ends; "" if unknown. The loaders then check the numbers of
-        queries, rows and features.
-    sha256_gz : str
-        Hash of the gzip file on mirrors; a file without this hash is not downloaded.
-    official : str
-        Path in the publisher's archive; "" if it is not in the archive.
-    """
+    """One file of a set; its name has no suffix for compression."""
 
     name: str
     queries: int
-    rows: int = 0
+    rows: int = 0  # 0 if unknown
+    # Hash of the text with LF line ends; "" if unknown. The loaders then check the numbers of
+    # queries, rows and features.
     sha256: str = ""
+    # Hash of the gzip file on mirrors; a file without this hash is not downloaded
     sha256_gz: str = ""
-    official: str = ""
+    official: str = ""  # path in the publisher's archive; "" if it is not in the archive
 
 
 @dataclass(frozen=True)
 class FoldFiles:
-    """Files of one fold, in order; without validation files, part of the training part validates.
-
-    Attributes
-    ----------
-    train, test, vali : tuple of str
-    vali_share : float in [0, 1)
-        Share of the training queries that form the validation part, from the end of the files.
-    """
+    """Files of one fold, in order; without validation files, some training queries validate."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
     vali: tuple[str, ...] = ()
+    # Share of the training queries, from the end of the files, that validate; in [0, 1)
     vali_share: float = 0.0
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One entry of the catalog.
-
-    Attributes
-    ----------
-    name, title : str
-    address : str
-        Page of the publisher.
-    how_to_get, terms, cite : str
-    rows, queries, features : int
-    labels : dict of str to int
-        Number of rows with each label; empty if unknown.
-    folders : tuple of str
-        Possible locations of the files under a data folder: first ours, then the publisher's.
-    folds : tuple of FoldFiles
-    files : tuple of DataFile
-    made_from : tuple of (url, sha256)
-        Published files from which a bundled set was made.
-    """
+    """One entry of the catalog."""
 
     name: str
     title: str
-    address: str
+    address: str  # page of the publisher
     how_to_get: str
     terms: str
     cite: str
     rows: int
     queries: int
     features: int
-    labels: dict[str, int]
+    labels: dict[str, int]  # number of rows with each label; empty if unknown
+    # Possible locations of the files under a data folder: first ours, then the publisher's
     folders: tuple[str, ...]
     folds: tuple[FoldFiles, ...]
     files: tuple[DataFile, ...]
+    # (url, sha256) of published files from which a bundled set was made
     made_from: tuple[tuple[str, str], ...] = ()
 
 
@@ -108,13 +74,7 @@ def known_datasets() -> Mapping[str, DataSet]:
 
 
 def find_set(name: str) -> DataSet:
-    """Find the entry of a data set by name.
-
-    Raises
-    ------
-    ValueError
-        If there is no such entry.
-    """
+    """Find the entry of a data set by name; ValueError is raised if there is none."""
     if name not in known_datasets():
         raise ValueError(
             f"name must be one of {', '.join(known_datasets())}, got {name!r}. "

@@ -13,36 +13,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class OrdinalSet:
-    """One set.
+    """One set; the numbers of rows and features are checked when the set is read."""
 
-    Attributes
-    ----------
-    files : str
-        Name in ``sources.toml``.
-    rows, features : int
-        Expected numbers, checked when the set is read.
-    target : str
-        Column of the classes, or of the numbers that are cut into classes.
-    classes : tuple of str
-        Values of the target in ascending order; empty if the target is a number to cut.
-    nominal : mapping from column to categories
-        Categories in order; an empty tuple stands for those of the file, sorted.
-    drop : tuple of str
-        Columns that are not features.
-    splits : int
-        Number of published splits, 0 for none.
-    published_bins : tuple of int
-        Numbers of classes into which the publisher cut the target.
-    """
-
-    files: str
+    files: str  # name in ``sources.toml``
     rows: int
     features: int
-    target: str
+    target: str  # column of the classes, or of the numbers that are cut into classes
+    # Values of the target in ascending order; empty if the target is a number to cut
     classes: tuple[str, ...] = ()
+    # Ordered categories by column; an empty tuple stands for those of the file, sorted
     nominal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    drop: tuple[str, ...] = ()
-    splits: int = 0
+    drop: tuple[str, ...] = ()  # columns that are not features
+    splits: int = 0  # number of published splits
+    # Numbers of classes into which the publisher cut the target
     published_bins: tuple[int, ...] = ()
 
 

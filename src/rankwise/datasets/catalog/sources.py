@@ -19,54 +19,28 @@ SOURCES = Path(__file__).with_name("sources.toml")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file of a source.
-
-    Attributes
-    ----------
-    name : str
-        File name without a suffix for compression.
-    rows : int
-        Number of lines, including a header.
-    sha256 : str
-        Hash of the text with LF line ends.
-    sha256_gz : str
-        Hash of the gzip file on mirrors.
-    official : str
-        Path in the publisher's archive; "" if the archive does not contain this text.
-    """
+    """One file of a source; its name has no suffix for compression."""
 
     name: str
-    rows: int
-    sha256: str
-    sha256_gz: str
+    rows: int  # lines, including a header
+    sha256: str  # hash of the text with LF line ends
+    sha256_gz: str  # hash of the gzip file on mirrors
+    # Path in the publisher's archive; "" if the archive does not contain this text
     official: str = ""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One entry of ``sources.toml``.
-
-    Attributes
-    ----------
-    name, title : str
-    kind : str
-        "ratings", "descriptors", "ordinal", "judgements", "runs", "text" or
-        "multi-label".
-    address : str
-        Page of the publisher.
-    how_to_get, terms, cite : str
-    folders : tuple of str
-        Possible locations of the files under a data folder; the first is ours.
-    files : tuple of SourceFile
-    """
+    """One entry of ``sources.toml``."""
 
     name: str
     title: str
-    kind: str
-    address: str
+    kind: str  # "ratings", "descriptors", "ordinal", "judgements", "runs", "text" or "multi-label"
+    address: str  # page of the publisher
     how_to_get: str
     terms: str
     cite: str
+    # Possible locations of the files under a data folder; the first is ours
     folders: tuple[str, ...]
     files: tuple[SourceFile, ...]
 

@@ -46,24 +46,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class PartSummary:
-    """Size and labels of one part.
-
-    Attributes
-    ----------
-    name : str
-    n_samples, n_queries, n_features : int
-    labels : dict of str to int
-        Number of rows with each label, or in each of ten ranges if there are more than 20 labels.
-    group_sizes : dict of str to float
-        "min", "median", "mean" and "max" number of rows per query.
-    """
+    """Size and labels of one part."""
 
     name: str
     n_samples: int
     n_queries: int
     n_features: int
+    # Number of rows with each label, or in each of ten ranges if there are more than 20 labels
     labels: dict[str, int]
-    group_sizes: dict[str, float]
+    group_sizes: dict[str, float]  # "min", "median", "mean" and "max" number of rows per query
 
 
 @dataclass(frozen=True)

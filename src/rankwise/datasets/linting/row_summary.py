@@ -45,38 +45,22 @@ FEWEST_QUERIES = 10
 class ColumnSummary:
     """Distribution of one column.
 
-    Attributes
-    ----------
-    edges : list of float
-        Inner ends of the bins, ascending: a value belongs to the first bin whose end is at least
-        the value. Empty for categories.
-    categories : list of str
-        Categories with a bin of their own; empty for numbers. Others share ``n_groups`` bins.
-    known : list of str
-        All categories.
-    shares : list of float
-        Share of rows in every bin, and of missing values at the end.
-    low, high : float or None
-        Smallest and largest number; None without any, and for categories.
-    design_effect : float
-        Variance of the shares over that of independent rows, on average over contrasts of bins.
-    effect_spread : float
-        Squared coefficient of variation of this ratio among contrasts of bins.
-    largest_effect : float
-        The ratio of the contrast that varies most.
-    n_groups : int
-        Number of bins of the other categories; 1 in a summary that was stored before version 0.4.
+    ``edges`` are the inner ends of the bins, ascending: a value belongs to the first bin whose end
+    is at least the value. ``design_effect`` is the variance of the shares over that of independent
+    rows, on average over contrasts of bins.
     """
 
-    edges: list[float]
+    edges: list[float]  # empty for categories
+    # Categories with a bin of their own, empty for numbers; others share ``n_groups`` bins
     categories: list[str]
-    known: list[str]
-    shares: list[float]
-    low: float | None
-    high: float | None
+    known: list[str]  # all categories
+    shares: list[float]  # share of rows in every bin, and of missing values at the end
+    low: float | None  # smallest number; None without any, and for categories
+    high: float | None  # largest number, likewise
     design_effect: float
-    effect_spread: float
-    largest_effect: float
+    effect_spread: float  # squared coefficient of variation of that ratio among contrasts
+    largest_effect: float  # that ratio of the contrast that varies most
+    # Bins of the other categories; 1 in a summary that was stored before version 0.4
     n_groups: int = 1
 
 

@@ -32,21 +32,13 @@ UInt64Array = NDArray[np.uint64]
 class TableHash:
     """Results of one pass over a matrix, or over several stacked matrices.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_samples,), uint64
-    columns : ndarray of shape (n_features,), uint64
-    first : ndarray of shape (n_features,), uint64
-        Mixed bits of the first row.
-    constant : ndarray of shape (n_features,), bool
-        Whether all rows equal the first one (all NaN counts as constant).
-    n_nan, n_inf : ndarray of shape (n_features,), int64
+    ``rows`` is (n_samples,), all others are (n_features,).
     """
 
     rows: UInt64Array
     columns: UInt64Array
-    first: UInt64Array
-    constant: NDArray[np.bool_]
+    first: UInt64Array  # mixed bits of the first row
+    constant: NDArray[np.bool_]  # whether all rows equal the first one (all NaN counts as constant)
     n_nan: Int64Array
     n_inf: Int64Array
 

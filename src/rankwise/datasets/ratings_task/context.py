@@ -41,15 +41,7 @@ class SideTables:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Ratings that describe users and items.
-
-    Attributes
-    ----------
-    users, items : ndarray of shape (n_ratings,), int64
-    values : ndarray of shape (n_ratings,)
-    n_users, n_items : int
-    scale : (float, float)
-    """
+    """Ratings (n_ratings,) that describe users and items."""
 
     users: Int64Array
     items: Int64Array

@@ -27,15 +27,7 @@ Factors = tuple[Float64Array, Float64Array]
 
 
 def choose_penalty(context: Context, rank: int, penalties: Sequence[float] = PENALTIES) -> float:
-    """Choose the penalty with the least squared error on a tenth of the context ratings.
-
-    Parameters
-    ----------
-    context : Context
-    rank : int
-        Number of factors.
-    penalties : sequence of float
-    """
+    """Choose the penalty with the least squared error on a tenth of the context ratings."""
     keys = splitmix64(context.users * context.n_items + context.items)
     held = keys % np.uint64(_HELD_OUT) == 0
     if not held.any() or held.all():  # so few ratings that none can choose
@@ -54,12 +46,10 @@ def choose_penalty(context: Context, rank: int, penalties: Sequence[float] = PEN
 
 
 def fit_factors(context: Context, rank: int, penalty: float, n_rounds: int = _ROUNDS) -> Factors:
-    """Factors P of users and Q of items that minimise, over ratings with residuals r,
-    ``sum (r - p_u q_i)^2 + penalty (sum_u n_u |p_u|^2 + sum_i n_i |q_i|^2)``.
+    """Factors P of users and Q of items, of shapes (n_users, rank) and (n_items, rank).
 
-    Returns
-    -------
-    P, Q : ndarray of shape (n_users, rank), (n_items, rank)
+    They minimise, over ratings with residuals r,
+    ``sum (r - p_u q_i)^2 + penalty (sum_u n_u |p_u|^2 + sum_i n_i |q_i|^2)``.
     """
     residuals: Any = context.matrix(context.residuals.astype(np.float32))
     rated = context.matrix(np.ones(len(context.residuals), dtype=np.float32))
@@ -76,10 +66,7 @@ def fit_factors(context: Context, rank: int, penalty: float, n_rounds: int = _RO
 def rotate_factors(factors: Factors) -> Factors:
     """Rotate factors without changing the products of pairs, so that the largest comes first.
 
-    Returns
-    -------
-    P, Q : ndarray of the shapes given
-        Rotated factors; zero-padded if there are fewer users or items than factors.
+    The shapes are kept; zeros are added if there are fewer users or items than factors.
     """
     (left, upper), (right, lower) = (np.linalg.qr(matrix) for matrix in factors)
     U, S, Vt = np.linalg.svd(upper @ lower.T, full_matrices=False)

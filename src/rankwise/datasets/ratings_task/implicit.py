@@ -24,20 +24,10 @@ from rankwise.typing import Float64Array, Int64Array
 def draw_unseen(
     ratings: Ratings, n_drawn: Int64Array, random_state: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Draw items that users have not seen, each with equal probability.
+    """Draw items that users have not seen, each with equal probability, as pairs user by user.
 
-    Parameters
-    ----------
-    ratings : Ratings
-    n_drawn : ndarray of shape (n_users,), int64
-        Number of items for each user; all unseen ones if there are fewer.
-    random_state : int
-        Users are drawn for independently: other users do not change the items of one.
-
-    Returns
-    -------
-    users, items : ndarray of int64
-        The drawn pairs, user by user.
+    ``n_drawn`` (n_users,) is the number of items for each user; all unseen ones if there are fewer.
+    Users are drawn for independently: other users do not change the items of one.
     """
     found = []
     for user, n in enumerate(n_drawn.tolist()):

@@ -60,16 +60,10 @@ def weight_columns(
 
 
 def similar(values: Any, rated: Any) -> Any:
-    """Largest positive similarities of every row with other rows.
+    """Largest positive similarities of every row with other rows, as CSR of shape (n_rows, n_rows).
 
-    Parameters
-    ----------
-    values, rated : csr_array of shape (n_rows, n_columns)
-        Numbers to compare, and 1 for every stored number.
-
-    Returns
-    -------
-    csr_array of shape (n_rows, n_rows)
+    ``values`` are the numbers to compare and ``rated`` has 1 for every stored number, both CSR of
+    shape (n_rows, n_columns).
     """
     norms = np.sqrt(np.asarray(values.power(2).sum(axis=1)).ravel())
     inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)

@@ -25,15 +25,8 @@ def splitmix64(numbers: NDArray[Any]) -> NDArray[np.uint64]:
 def context_mask(ratings: Ratings) -> NDArray[np.bool_]:
     """Mask of the context ratings: the first half of each user's ratings by hash, rounded up.
 
-    Parameters
-    ----------
-    ratings : Ratings
-        Ratings; ids that are not whole numbers are replaced by their positions.
-
-    Returns
-    -------
-    ndarray of shape (n_ratings,), bool
-        True for context ratings; the others are to be ranked.
+    The other ratings are to be ranked. Ids that are not whole numbers are replaced by their
+    positions.
     """
     users = np.repeat(np.arange(ratings.n_users), ratings.counts)
     keys = splitmix64(_numbers(ratings.user_ids)[users] * _ITEMS

@@ -37,17 +37,10 @@ _BLANKS = " \t\r"
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column.
-
-    Attributes
-    ----------
-    name : str
-    categories : tuple of str
-        Categories in the order of the file; empty if the column holds numbers.
-    """
+    """One column."""
 
     name: str
-    categories: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()  # in the order of the file; empty if the column holds numbers
 
     @cached_property
     def is_coded(self) -> bool:
@@ -69,48 +62,21 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class ArffTable:
-    """Rows of a file, with all columns as numbers.
+    """Rows of a file, with all columns as numbers."""
 
-    Attributes
-    ----------
-    relation : str
-        Name of the relation, without quotes.
-    attributes : tuple of Attribute
-    matrix : ndarray or CSR of shape (n_samples, n_attributes), float64
-        Values; CSR if the rows of the file are sparse. Missing values are NaN.
-    """
-
-    relation: str
+    relation: str  # name of the relation, without quotes
     attributes: tuple[Attribute, ...]
+    # (n_samples, n_attributes), float64; CSR if the file's rows are sparse; NaN if missing
     matrix: Matrix
 
 
 def read_arff(path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> ArffTable:
     """Read all rows of an ARFF file, plain or compressed (gzip, bzip2, xz, zstd).
 
-    Parameters
-    ----------
-    path : path-like
-        ARFF file.
-    max_decompressed_bytes : int >= 1
-        Maximum size of the decompressed text, in bytes; by default 16 GiB, and at most 200 times
-        the file if it is more than 64 MiB.
-
-    Returns
-    -------
-    ArffTable
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If an attribute is malformed or of an unsupported kind, a row does not have one value per
-        attribute, a number is not finite, or a value is not a category of its attribute.
-
-    Notes
-    -----
-    O(size of the file).
+    At most ``max_decompressed_bytes`` of text are decompressed: by default 16 GiB, and at most 200
+    times the file if it is more than 64 MiB. ValueError is raised if an attribute is malformed or
+    of an unsupported kind, a row does not have one value per attribute, a number is not finite, or
+    a value is not a category of its attribute.
     """
     path = Path(path)
     text = read_text(path, max_decompressed_bytes)

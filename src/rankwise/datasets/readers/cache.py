@@ -57,24 +57,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CacheSlot:
-    """Location of one read (files and options) in the caches, and values that must agree.
+    """Location of one read (files and options) in the caches, and values that must agree."""
 
-    Attributes
-    ----------
-    paths : tuple of Path
-        Absolute paths of the source files.
-    options : dict
-        JSON values that determine the result.
-    stamps : list of dict
-        Size, ``mtime_ns`` and sampled hash of each file when this object was made.
-    folders : tuple of Path
-        Folders to search and to write to, in order.
-    """
-
-    paths: tuple[Path, ...]
-    options: Json
-    stamps: list[Json]
-    folders: tuple[Path, ...]
+    paths: tuple[Path, ...]  # absolute paths of the source files
+    options: Json  # JSON values that determine the result
+    stamps: list[Json]  # size, ``mtime_ns`` and sampled hash of each file when this object was made
+    folders: tuple[Path, ...]  # folders to search and to write to, in order
 
     @classmethod
     def of(cls, files: Sequence[Path], options: Json, *, beside: bool = False) -> CacheSlot:
@@ -94,14 +82,9 @@ class CacheSlot:
     ) -> T | None:
         """Return ``build(arrays, extra)`` of a usable cache; None if there is none.
 
-        Parameters
-        ----------
-        build : callable
-            Function of the arrays, memory-mapped copy-on-write, and the extra values. If it raises
-            ``KeyError``, ``TypeError`` or ``ValueError``, the arrays are inconsistent and the cache
-            is not used.
-        verify : bool
-            Whether to compare all checksums.
+        The arrays are memory-mapped copy-on-write. If ``build`` raises ``KeyError``, ``TypeError``
+        or ``ValueError``, the arrays are inconsistent and the cache is not used. ``verify``
+        compares all checksums.
         """
         for folder in self.folders:
             try:

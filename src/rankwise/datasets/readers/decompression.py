@@ -39,20 +39,8 @@ def compression_of(head: bytes) -> str | None:
 def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytes:
     """Decompress the text of a file, part by part; it is in memory once, and never the rest of it.
 
-    Parameters
-    ----------
-    kind : str
-        Result of :func:`compression_of`.
-    file : binary file
-        File at its beginning.
-    max_bytes : int
-        Maximum size of the text.
-
-    Raises
-    ------
-    DamagedError, TooLargeError
-    OSError
-        If the file cannot be read.
+    ``kind`` is a result of :func:`compression_of`, and the file is at its beginning. DamagedError
+    is raised, or TooLargeError for more than ``max_bytes`` of text.
     """
     text = io.BytesIO()
     try:

@@ -156,22 +156,12 @@ def name_file_in_errors(
 
 @dataclass(frozen=True, eq=False)
 class DelimitedFile:
-    """Text file with its column separator.
-
-    Attributes
-    ----------
-    path : Path
-    delimiter : str
-    file : TextFile
-        Text of the file: read from disk if plain, in memory if compressed.
-    first_line_number : int
-        Number of its first line; 0 if a header was put before the first one.
-    """
+    """Text file with its column separator."""
 
     path: Path
     delimiter: str
-    file: TextFile
-    first_line_number: int = 1
+    file: TextFile  # text of the file: read from disk if plain, in memory if compressed
+    first_line_number: int = 1  # 0 if a header was put before the first line
 
     @classmethod
     def of(cls, path: Path, delimiter: str, max_decompressed_bytes: int) -> DelimitedFile:
@@ -371,12 +361,8 @@ def read_delimited(
 ) -> tuple[Columns, TableRows]:
     """Read the rows of files with the same columns.
 
-    Query ids are integers if all of them are integers, else strings.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read; the message names the file, and column and line of a bad cell.
+    Query ids are integers if all of them are integers, else strings. Errors name the file, and the
+    column and line of a bad cell.
     """
     columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles))
     tables = []
@@ -473,12 +459,7 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
     """Columns of all files; any may turn out to be text.
 
     Columns without a name are left out with a warning; of the first one alone, ``roles`` decides,
-    since pandas writes its index so.
-
-    Raises
-    ------
-    ValueError
-        If a file lacks a column of another one.
+    since pandas writes its index so. A file that lacks a column of another one raises ValueError.
     """
     headers = []
     for file in files:
@@ -529,30 +510,12 @@ def refine_by_cells(
     with_text: bool = False,
     most_batches: int | None = None,
 ) -> list[Columns]:
-    """Refine columns by their cells: flags are true or false, and text is not a feature.
+    """Columns of each file, refined by their cells.
 
-    With ``with_text``, text is a category.
-
-    A label that is not a number is an error.
-
-    Parameters
-    ----------
-    files : sequence of DelimitedFile
-    columns : Columns
-    may_ignore : bool
-        Whether to leave out features in which most cells are not numbers.
-    most_batches : int, optional
-        Number of batches of each file to inspect (default: all).
-
-    Returns
-    -------
-    list of Columns
-        The columns of each file; only the flags may differ.
-
-    Raises
-    ------
-    ValueError
-        If a column that must hold numbers has decimal commas.
+    Flags are true or false; only they may differ between files. Text is not a feature; with
+    ``with_text``, it is a category. ``may_ignore`` leaves out features in which most cells are not
+    numbers. ``most_batches`` of each file are inspected (default: all). A label that is not a
+    number, or decimal commas in a column that must hold numbers, raise ValueError.
     """
     label = columns.label
     numbers = [name for name in columns.features if name not in columns.categories]

@@ -54,18 +54,11 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
 
 @dataclass(frozen=True)
 class FileColumns:
-    """Columns of several files that form one table, see :meth:`join`.
+    """Columns of several files that form one table, see :meth:`join`."""
 
-    Attributes
-    ----------
-    kinds : dict
-        Kind of each column of any file; a column without values has the kind of the others.
-    first : dict
-        The first file with each column.
-    """
-
+    # Kind of each column of any file; a column without values has the kind of the others
     kinds: dict[str, str | None]
-    first: dict[str, Path]
+    first: dict[str, Path]  # the first file with each column
     files: list[tuple[Path, Kinds]]
 
     @classmethod
@@ -91,10 +84,7 @@ class FileColumns:
     def check(self, columns: Columns) -> None:
         """Check that all files have the columns to read, and ids of one kind.
 
-        Raises
-        ------
-        ValueError
-            If one does not; the message names the file and the columns.
+        The error names the file and the columns.
         """
         for path, kinds in self.files:
             missing = [name for name in columns.names() if name not in kinds]

@@ -74,35 +74,18 @@ _OF_WIDTH = {1: FormatName.scores, 3: FormatName.triples, 4: FormatName.qrels, 6
 
 @dataclass(frozen=True)
 class FileFormat:
-    """Format of a file.
-
-    Attributes
-    ----------
-    kind : FormatName
-    separator : str or None
-        Character between the columns of a table or of triples; None: ASCII white space.
-    columns : tuple of str
-        Names in the header of a table.
-    """
+    """Format of a file."""
 
     kind: FormatName
+    # Character between the columns of a table or of triples; None: ASCII white space
     separator: str | None = None
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # names in the header of a table
 
 
 def file_format(source: PathLike | TextFile) -> FileFormat:
     """Decide the format of a file, plain or compressed.
 
-    Parameters
-    ----------
-    source : path or TextFile
-
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError
-        If there is no such file.
-    ValueError
-        If its first lines fit two formats, or its compressed data are damaged.
+    ValueError is raised if its first lines fit two formats, or its compressed data are damaged.
     """
     file = source if isinstance(source, TextFile) else open_text(Path(source))
     head = file.read(file.start, file.start + _HEAD_BYTES)

@@ -41,22 +41,13 @@ class Layout:
 
 @dataclass(frozen=True)
 class BlockResult:
-    """Result of parsing one block.
+    """Result of parsing one block."""
 
-    Attributes
-    ----------
-    state : ndarray of shape (kernel.N_STATE,)
-    text : bytes
-    values, indices : ndarray of shape (n_entries,)
-        Values and indices of entries; empty if rows are written dense.
-    error : (int, str) or None
-        Position (byte in the file) and reason of the first malformed token.
-    """
-
-    state: NDArray[np.int64]
+    state: NDArray[np.int64]  # (kernel.N_STATE,)
     text: bytes
-    values: FloatArray
+    values: FloatArray  # of entries, (n_entries,), as ``indices``; empty if rows are written dense
     indices: NDArray[np.int32]
+    # Position (byte in the file) and reason of the first malformed token
     error: tuple[int, str] | None
 
 
@@ -94,14 +85,8 @@ def parse_blocks(
 ) -> Parsed:
     """Parse the blocks; malformed lines are reported in the results, not raised.
 
-    ``n_features`` is used only in error messages.
-
-    Raises
-    ------
-    ChangedError
-        If a block does not have ``n_rows`` rows.
-    ValueError
-        If a dense matrix does not fit into memory.
+    ``n_features`` is used only in error messages. ChangedError: a block does not have ``n_rows``
+    rows. ValueError: a dense matrix does not fit into memory.
     """
     most_bytes = _most_bytes(blocks)
     scratch = _Scratch(most_bytes, 0 if layout.dense else most_bytes // 2 + 1, dtype)

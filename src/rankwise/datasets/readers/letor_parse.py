@@ -87,29 +87,15 @@ class LetorOptions:
 
 @dataclass(frozen=True)
 class LetorRows:
-    """Content of the files, row by row.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Labels; NaN if a line has no label.
-    qid : ndarray of shape (n_rows,), or list of str
-        Query ids: a list if they are text; zeros if no row has one.
-    comments : list of str, or None
-    base : int
-        Index of the first column in the files, 0 or 1.
-    has_qid : bool
-    weight : ndarray of shape (n_rows,), or None
-        Numbers after ``cost:``, 1 for rows without one; None if no row has one.
-    """
+    """Content of the files, row by row: X is (n_rows, n_features), the others (n_rows,)."""
 
     X: Matrix
-    y: Float64Array
-    qid: NDArray[np.int64] | list[str]
+    y: Float64Array  # NaN if a line has no label
+    qid: NDArray[np.int64] | list[str]  # a list if the ids are text; zeros if no row has one
     comments: list[str] | None
-    base: int
+    base: int  # index of the first column in the files, 0 or 1
     has_qid: bool
+    # Numbers after ``cost:``, 1 for rows without one; None if no row has one
     weight: Float64Array | None
 
 
@@ -121,10 +107,7 @@ def parse_files(
 ) -> LetorRows:
     """Parse the files as one; the result does not depend on ``n_threads`` or ``block_bytes``.
 
-    Raises
-    ------
-    ValueError
-        At the first malformed line, or if there are no rows.
+    ValueError is raised at the first malformed line, or if there are no rows.
     """
     try:
         rows = _parse_files(files, options, n_threads or available_threads(), block_bytes)
@@ -154,12 +137,7 @@ def _parse_files(
 def parse_lines(blocks: Sequence[LineBlock], options: LetorOptions, n_threads: int) -> LetorRows:
     """Parse the lines of some blocks; the caller checks that the files have not changed.
 
-    Raises
-    ------
-    NoRowsError
-        If there are no rows.
-    ValueError
-        At the first malformed line.
+    NoRowsError is raised if there are no rows, and ValueError at the first malformed line.
     """
     n_rows = count_rows(blocks, n_threads)
     if not n_rows.any():

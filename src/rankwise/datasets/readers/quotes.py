@@ -94,10 +94,8 @@ class Records:
 def find_records(file: TextFile, delimiter: str, is_quoted: bool) -> Records:
     """Find the records of several lines, by the rules of pyarrow's parser, in one pass.
 
-    Raises
-    ------
-    ValueError
-        If a quoted field has no end, or text follows its end. The message names the line.
+    ValueError, which names the line, is raised if a quoted field has no end, or text follows its
+    end.
     """
     pattern, sign = _quoted_field(delimiter), delimiter.encode()
     found: list[LongRecord] = []

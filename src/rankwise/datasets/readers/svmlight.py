@@ -161,13 +161,9 @@ def read_letor(
 def add_weights(
     data: RankingData, path: Path, groups: QueryGroups, max_decompressed_bytes: int
 ) -> RankingData:
-    """The rows with the weights in a side file, one for each row or each query.
+    """The rows with the weights (>= 0) in a side file, one for each row or each query.
 
-    Raises
-    ------
-    ValueError
-        If the number of weights matches neither, one is negative, or rows have weights of their
-        own.
+    Rows with weights of their own raise ValueError.
     """
     if data.sample_weight is not None:
         raise ValueError(

@@ -151,16 +151,8 @@ from_frame = RankingData.from_frame
 def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> list[Path]:
     """Files of one kind that a path, a pattern, a folder or a list of these stands for.
 
-    Parameters
-    ----------
-    path : path-like or sequence of these
-    other : bool
-        Whether files with an unknown suffix are treated as delimited text.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If there is no such file, or a file is not a table or differs in kind from the others.
+    ``other``: files with an unknown suffix are treated as delimited text. Files that are not tables
+    or differ in kind from the others raise ValueError.
     """
     items = [path] if isinstance(path, str | os.PathLike) else list(path)
     paths: list[Path] = []
@@ -183,10 +175,7 @@ def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> 
 def tables_below(folder: Path) -> list[Path]:
     """Tables in a folder and its subfolders, sorted by name.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there are none.
+    FileNotFoundError is raised if there are none.
     """
     found = [
         path

@@ -50,16 +50,23 @@ class TextColumns:
         warn_of_missing_words(texts, str(self.path))
         return text_array(texts)
 
-    def integers(self, field: int, fix: str = "") -> Int64Array:
-        """Column of a field as int64; whole numbers may have a point, as in 2.0.
-
-        ``fix`` ends the message about other numbers.
-        """
+    def integers(self, field: int) -> Int64Array:
+        """Column of a field as int64; whole numbers may have a point, as in 2.0."""
         try:
             return np.array(list(map(_integer, self.columns[field])), dtype=np.int64)
         except (ValueError, OverflowError):
-            rule = f"is not a whole number of 64 bits{fix.removesuffix('.')}"
+            rule = "is not a whole number of 64 bits"
             self._fail(field, lambda token: np.int64(_integer(token)), rule)
+
+    def grades(self, field: int, rule: str) -> Int64Array | Float64Array:
+        """Column of grades, int64 unless one has a fraction; ``rule`` ends messages."""
+        try:
+            return self.integers(field)
+        except ValueError:
+            try:
+                return np.array(list(map(_grade, self.columns[field])), dtype=np.float64)
+            except (ValueError, OverflowError):
+                self._fail(field, _grade, rule)
 
     def reals(self, field: int) -> Float64Array:
         """Column of a field as finite float64; whole numbers must keep their value."""
@@ -97,23 +104,10 @@ def read_columns(
 ) -> TextColumns:
     """Read one column per field.
 
-    Parameters
-    ----------
-    file : TextFile
-    fields : sequence of str
-        Names of the fields, for messages.
-    separator : "\t", optional
-        None: any amount of ASCII white space. LF and CRLF end lines.
-    header : bool
-        Whether to skip the first line.
-    skip_blank : bool
-        Whether blank lines are skipped rather than errors.
-
-    Raises
-    ------
-    ValueError
-        If a line has another number of fields or contains a NUL character; the message names file,
-        line number and reason.
+    The separator is a tab or, if None, any amount of ASCII white space. LF and CRLF end lines.
+    ``header`` skips the first line; blank lines are skipped, or else errors. A line with another
+    number of fields or a NUL character raises ValueError; the message names file, line number and
+    reason.
     """
     path, text = file.path, file.read(file.start, file.stop)
     file.check_unchanged()
@@ -178,11 +172,8 @@ class _LineNumbers:
 def read_cells(file: DelimitedFile) -> TextColumns:
     """Read all columns of a table with a header line.
 
-    Raises
-    ------
-    ValueError
-        If a row has another number of fields, or the text is damaged; the message names file, line
-        and reason.
+    A row with another number of fields, or damaged text, raises ValueError; the message names file,
+    line and reason.
     """
     with file.name_in_errors():
         names = file.names
@@ -221,13 +212,7 @@ def lines_of(columns: Sequence[pa.Array | str]) -> Iterator[bytes]:
 
 
 def id_column(name: str, values: NDArray[Any]) -> pa.Array:
-    """Ids converted to text and validated for writing.
-
-    Raises
-    ------
-    ValueError
-        If an id is empty or contains white space.
-    """
+    """Ids converted to text for writing; they must not be empty or contain white space."""
     ids = pa.array(values.tolist(), pa.string())
     bad = pc.match_substring_regex(ids, r"[\x00\t-\r ]|^$")
     if pc.any(bad).as_py():
@@ -260,6 +245,14 @@ def _integer(token: bytes) -> int:
     if not value.is_finite() or value.adjusted() > 20 or value != value.to_integral_value():
         raise ValueError
     return int(value)
+
+
+def _grade(token: bytes) -> float:
+    """A whole number of 64 bits, or a fraction above 0."""
+    value = _real(token)
+    if value < 0 or value.is_integer():
+        return float(np.int64(_integer(token)))
+    return value
 
 
 def _real(token: bytes) -> float:

@@ -48,25 +48,14 @@ class ChangedError(ValueError):
 
 @dataclass(frozen=True)
 class TextFile:
-    """Text of one file.
-
-    Attributes
-    ----------
-    path : Path
-    start : int
-        Start of the text, after a byte order mark if there is one.
-    stop : int
-        End of the text.
-    data : bytes or None
-        Text that had to be loaded into memory; None to read the file directly.
-    state : tuple of int or None
-        Device, inode, size and times of the file when it was opened; None for a pipe.
-    """
+    """Text of one file, from byte ``start``, after any byte order mark, to ``stop``."""
 
     path: Path
     start: int
     stop: int
+    # Text that had to be loaded into memory; None to read the file directly
     data: bytes | None = None
+    # Device, inode, size and times of the file when it was opened; None for a pipe
     state: tuple[int, ...] | None = None
 
     def read(self, start: int, stop: int) -> bytes:
@@ -79,13 +68,7 @@ class TextFile:
         return out.tobytes()
 
     def read_into(self, out: NDArray[np.uint8], start: int) -> None:
-        """Fill ``out`` with the bytes from ``start``.
-
-        Raises
-        ------
-        ChangedError
-            If the file has become shorter.
-        """
+        """Fill ``out`` with the bytes from ``start``; ChangedError if the file is shorter now."""
         if self.data is not None:
             out[:] = np.frombuffer(self.data, dtype=np.uint8, count=len(out), offset=start)
             return
@@ -120,13 +103,7 @@ class LineBlock:
 
 
 def find_files(path: PathLike | Sequence[PathLike]) -> list[Path]:
-    """Files named by a path, a glob pattern or a list of these; matches are sorted.
-
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError, ValueError
-        If a file is missing, is a folder, or none is named.
-    """
+    """Existing files named by a path, a glob pattern or a list of these; matches are sorted."""
     is_single = isinstance(path, str | os.PathLike)
     found: list[Path] = []
     for item in [path] if is_single else list(path):  # type: ignore[list-item,arg-type]
@@ -171,17 +148,10 @@ def open_text(
 ) -> TextFile:
     """Detect the compression of a file (by its first bytes) and the start of its text.
 
-    Plain files are not read yet; all others are read completely.
-
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError
-        If there is no such file.
-    ValueError
-        If compressed data are damaged, truncated or decompress to more than
-        ``max_decompressed_bytes`` (by default also 64 MiB and 200 times the size of the file), if
-        the file changes meanwhile, is compressed twice or is a zip archive, or if the text is
-        UTF-16 (unless ``may_be_utf16``).
+    Plain files are not read yet; all others are read completely. ValueError is raised if compressed
+    data are damaged, truncated or decompress to more than ``max_decompressed_bytes`` (by default
+    also 64 MiB and 200 times the size of the file), if the file changes meanwhile, is compressed
+    twice or is a zip archive, or if the text is UTF-16 (unless ``may_be_utf16``).
     """
     check_limit(max_decompressed_bytes)
     check_there(path)
@@ -223,13 +193,7 @@ def read_text(
     *,
     may_be_utf16: bool = False,
 ) -> bytes:
-    """Read the whole text of a file, without a byte order mark.
-
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError, ValueError
-        As in :func:`open_text`.
-    """
+    """Read the whole text of a file, without a byte order mark, as :func:`open_text` finds it."""
     file = open_text(Path(path), max_decompressed_bytes, may_be_utf16=may_be_utf16)
     text = file.read(file.start, file.stop)
     file.check_unchanged()

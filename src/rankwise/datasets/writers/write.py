@@ -198,10 +198,7 @@ def _check_document_ids(notes: list[str], ids: np.ndarray[Any, Any], strict: boo
 def _document_notes(doc_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Comments with document ids; rows with an empty id get none.
 
-    Raises
-    ------
-    ValueError
-        If an id would not come back whole from a comment.
+    ValueError is raised if an id would not come back whole from a comment.
     """
     notes = np.full(len(doc_ids), "", dtype=object)
     for row, doc_id in enumerate(_list_ids(doc_ids)):

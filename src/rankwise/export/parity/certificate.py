@@ -7,21 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RowDifference:
-    """A row that the file scores differently.
+    """A row that the file scores differently."""
 
-    Attributes
-    ----------
-    row : int
-        Position in X; of rows tried besides, -1.
-    model_score, file_score : float
-    cause : str
-        Where the paths part, or an empty string if that is not known.
-    """
-
-    row: int
+    row: int  # position in X; -1 for rows tried besides
     model_score: float
     file_score: float
-    cause: str
+    cause: str  # where the paths part; empty if that is not known
 
 
 @dataclass(frozen=True)

@@ -28,31 +28,20 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class EngineTree:
-    """One tree; node 0 is the root.
+    """One tree; node 0 is the root, and all arrays are (n_nodes,).
 
-    Attributes
-    ----------
-    feature : ndarray of shape (n_nodes,), int64
-        Column of the test; -1 at leaves.
-    threshold, values : ndarray of shape (n_nodes,), float32 or float64
-        Rows are converted to this type before they are compared.
-    left, right : ndarray of shape (n_nodes,), int64
-    missing : ndarray of shape (n_nodes,), int64
-        RIGHT, LEFT or AS_ZERO.
-    is_strict : bool
-        Whether a value goes left if it is below the threshold, not at most.
-    sets : dict of int to pair of ndarrays
-        Categories that go left, and those that go right or None for all others. Unknown ones go
-        the way of missing values.
+    ``sets`` maps nodes to the categories that go left, and those that go right or None for all
+    others. Unknown ones go the way of missing values.
     """
 
-    feature: Int64Array
+    feature: Int64Array  # column of the test; -1 at leaves
+    # Float32 or float64; rows are converted to this type before they are compared
     threshold: NDArray[Any]
     left: Int64Array
     right: Int64Array
-    missing: Int64Array
-    values: NDArray[Any]
-    is_strict: bool = False
+    missing: Int64Array  # RIGHT, LEFT or AS_ZERO
+    values: NDArray[Any]  # of the type of the thresholds
+    is_strict: bool = False  # whether a value goes left if it is below the threshold, not at most
     sets: dict[int, tuple[Float64Array, Float64Array | None]] = field(default_factory=dict)
 
     def goes_left(self, nodes: Int64Array, x: NDArray[Any]) -> NDArray[np.bool_]:

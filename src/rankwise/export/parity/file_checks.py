@@ -10,13 +10,7 @@ from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN
 
 
 def column_of(names: Sequence[str], name: str) -> int:
-    """Number of the column that a file calls by its name.
-
-    Raises
-    ------
-    ValueError
-        If the model has no such feature.
-    """
+    """Number of the column that a file calls by its name; ValueError if the model has none."""
     if name not in names:
         raise ValueError(
             f"it asks for the feature {name!r}, which is not among those of the model: "
@@ -30,18 +24,7 @@ def check_names(
 ) -> None:
     """Check that a file has the features of the model in their order.
 
-    Parameters
-    ----------
-    found : sequence of str
-        Names in the file.
-    names : sequence of str
-        Names of the columns of the model.
-    forbidden : pattern
-        Characters that the format replaces by "_".
-
-    Raises
-    ------
-    ValueError
+    ``forbidden`` matches the characters that the format replaces by "_".
     """
     if len(found) != len(names):
         raise ValueError(f"it has {len(found)} features, and the model {len(names)}.")
@@ -65,10 +48,6 @@ def check_tree_sizes(data: bytes) -> None:
     """Check that the trees of LightGBM's text have the sizes of its header.
 
     LightGBM ends the whole process if they have not.
-
-    Raises
-    ------
-    ValueError
     """
     head, _, _ = data.partition(b"\nTree=")
     sizes = re.search(rb"^tree_sizes=(.*)$", head, re.MULTILINE)

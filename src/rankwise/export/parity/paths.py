@@ -13,15 +13,9 @@ _LARGEST = np.finfo(np.float32).max
 
 
 def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...], row: Any) -> str:
-    """Node at which a row goes another way in the file; empty if that is not known.
+    """Node at which a row (n_features,) goes another way in the file; empty if that is not known.
 
-    Parameters
-    ----------
-    trees : Trees, optional
-        Trees of the model.
-    file_trees : tuple of EngineTree
-        Trees of the file, in the same order; a constant may be a tree of its own.
-    row : ndarray of shape (n_features,)
+    The trees of the file are in the order of the model's; a constant may be a tree of its own.
     """
     if trees is None or not file_trees:
         return ""

@@ -20,21 +20,9 @@ def probe_rows(
 ) -> Float64Array:
     """Rows of float32 values at the thresholds of each column and at their neighbours.
 
-    Parameters
-    ----------
-    trees : Trees
-        Trees of the model.
-    X : ndarray of shape (n_samples, n_features)
-        Rows whose values fill the columns too.
-    rng : RandomState
-    exported : ExportedFile
-        File, whose program may not tell some values apart.
-    with_missing : bool
-        Whether a tenth of the values is missing.
-
-    Returns
-    -------
-    ndarray of shape (n_probes, n_features), float64
+    Returns float64 (n_probes, n_features). The values of ``X`` fill the columns too. The program
+    that reads the file may not tell some values apart. With ``with_missing``, a tenth of the values
+    is missing.
     """
     columns = [_values(trees, column, X[:, column], exported) for column in range(X.shape[1])]
     n_probes = int(np.clip(max(map(len, columns), default=0), _FEWEST, _MOST))

@@ -36,18 +36,9 @@ _PYTHON_START = '"""Scores of '
 def read_exported(path: Path, names: list[str]) -> ExportedFile:
     """File that rankwise exported; the format is recognised by the content.
 
-    Parameters
-    ----------
-    path : Path
-    names : list of str
-        Names of the columns, for formats that refer to features by name.
-
-    Raises
-    ------
-    ValueError
-        If the file has no known format, is damaged, or names other features.
-    ImportError
-        If the file is ONNX and onnxruntime is not installed.
+    ``names`` are the names of the columns, for formats that refer to features by name. ValueError:
+    the file has no known format, is damaged, or names other features. ImportError: it is ONNX and
+    onnxruntime is not installed.
     """
     data = path.read_bytes()
     if path.suffix == ".onnx" or data.startswith(_ONNX_START):

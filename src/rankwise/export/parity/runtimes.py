@@ -38,10 +38,7 @@ def lightgbm_score(path: Path) -> tuple[str, Score] | None:
 def xgboost_score(path: Path, names: Sequence[str] = ()) -> tuple[str, Score] | None:
     """Name and score function of XGBoost; None if it is not installed.
 
-    Raises
-    ------
-    ValueError
-        If XGBoost reads other feature names than ``names``.
+    ValueError is raised if XGBoost reads other feature names than ``names``.
     """
     if find_spec("xgboost") is None:
         return None
@@ -62,10 +59,7 @@ def xgboost_score(path: Path, names: Sequence[str] = ()) -> tuple[str, Score] | 
 def onnx_score(path: Path) -> tuple[str, Score]:
     """Name and score function of onnxruntime.
 
-    Raises
-    ------
-    ImportError
-        If it is not installed: ONNX files have no interpreter here.
+    ImportError is raised if it is not installed: ONNX files have no interpreter here.
     """
     if find_spec("onnxruntime") is None:
         raise ImportError(
@@ -93,17 +87,9 @@ def python_score(path: Path) -> tuple[str, Score, list[str]]:
 
 
 def library_scores(model: Any, X: Any) -> Float64Array:
-    """Scores before the link function, by the library that trained a model.
+    """Scores (n_samples,) before the link function, by the library that trained a model.
 
-    Parameters
-    ----------
-    model : fitted model of LightGBM, XGBoost or CatBoost
-    X : array-like, CSR or frame of shape (n_samples, n_features)
-        Absent entries of CSR are zeros, as in exported files.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), float64
+    Absent entries of CSR are zeros, as in exported files.
     """
     rows = X.toarray() if is_sparse(X) else X
     with warnings.catch_warnings():

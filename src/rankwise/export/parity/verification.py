@@ -246,17 +246,9 @@ def count_orders(
 ) -> tuple[int, int]:
     """Queries whose order changes, and those in which only near scores change places.
 
-    Parameters
-    ----------
-    wanted, found : ndarray of shape (n_samples,)
-        Scores of the model and of the file.
-    groups : QueryGroups
-    margin : float
-        Scores of the model that differ by more must keep a strict order.
-
-    Notes
-    -----
-    O(m log m) for m rows of a query.
+    ``wanted`` and ``found`` are the scores of the model and of the file, (n_samples,). Scores of
+    the model that differ by more than ``margin`` must keep a strict order. O(m log m) for m rows of
+    a query.
     """
     changed = rounded = 0
     wanted, found = groups.sort(wanted), groups.sort(found)

@@ -19,27 +19,12 @@ from rankwise.typing import Float64Array, Matrix, densify, is_sparse
 def fit_binary_ridge(
     X: Matrix, contrasts: Contrasts, alpha: float, n_threads: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Coefficients and intercepts of all questions.
+    """Coefficients (n_questions, n_features) and intercepts (n_questions,) of all questions.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    contrasts : Contrasts
-        Questions of the rows.
-    alpha : float > 0
-        Penalty: factor of ``|beta|^2``. The intercept is not penalised.
-    n_threads : int
-        Number of questions solved in parallel. Results are bit-identical for any number.
+    ``alpha > 0`` is the factor of ``|beta|^2``; the intercept is not penalised. Coefficients and
+    intercept of a question without weight are 0. Questions are solved in parallel, with
+    bit-identical results for any ``n_threads``.
 
-    Returns
-    -------
-    coef : ndarray of shape (n_questions, n_features), float64
-        Coefficients of each question.
-    intercept : ndarray of shape (n_questions,), float64
-        Intercepts. Coefficients and intercept of a question without weight are 0.
-
-    Notes
-    -----
     p questions cost O(N d^2 + p d^2 (K + d)) if costs depend only on the class, and O(p d^2 (N +
     d)) otherwise. If there are more features than rows, features are first rotated into the row
     space, so d becomes N. Scores do not change.
@@ -82,14 +67,7 @@ def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
 
 
 class QuestionMoments:
-    """Weighted moments of the rows for every question, computed from class moments if possible.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    contrasts : Contrasts
-        Questions of the rows.
-    """
+    """Weighted moments of the rows for every question, computed from class moments if possible."""
 
     def __init__(self, X: Matrix, contrasts: Contrasts) -> None:
         self.X = X

@@ -20,16 +20,10 @@ from rankwise.typing import Float64Array, Int64Array
 class Contrasts:
     """Binary questions of all rows.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_groups, n_classes), float64
-        Values of each row; or of each class, if all rows of a class have the same values.
-    group : ndarray of shape (n_samples,), int64, or None
-        Row of ``values`` for each training row. None: ``values`` has one row for each.
-    first, second : ndarray of shape (n_questions,), int64
-        Numbers of the two classes of each question.
-    weight : ndarray of shape (n_samples,), float64, or None
-        Row weights.
+    ``values`` is (n_groups, n_classes): the values of each row; or of each class, if all rows of a
+    class have the same values. ``group`` (n_samples,) is the row of ``values`` for each training
+    row; None: ``values`` has one row for each. ``first`` and ``second`` (n_questions,) are the
+    numbers of the two classes of each question, and ``weight`` (n_samples,) weights the rows.
     """
 
     values: Float64Array
@@ -59,14 +53,8 @@ def pair_contrasts(
 ) -> Contrasts:
     """Questions of all pairs a < b, in the order of ``numpy.triu_indices``.
 
-    Parameters
-    ----------
-    table : CostTable
-        Costs of the rows.
-    weight : ndarray of shape (n_samples,) or None
-        Row weights.
-    transformed : bool, default=True
-        Whether costs are transformed, see :mod:`rankwise.losses.pair_costs`.
+    ``weight`` (n_samples,) weights the rows. ``transformed`` says whether costs are transformed,
+    see :mod:`rankwise.losses.pair_costs`.
     """
     costs = table.by_row if table.by_class is None else table.by_class
     values = all_pairs_costs(costs) if transformed else costs

@@ -29,13 +29,8 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
     A subclass accepts ``estimator`` and ``n_jobs``. It defines ``_fit(X, table, sample_weight)``
     for checked rows, and ``_class_scores(X)``; the class of the highest score is predicted. ``fit``
     and ``score`` request ``costs`` and ``sample_weight`` from scikit-learn's metadata routing.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes named by the costs, otherwise the sorted classes of y.
-    score_name_ : str
-        Name of the measure that ``score`` returns.
+    ``classes_`` holds the classes named by the costs, otherwise the sorted classes of y;
+    ``score_name_`` is the name of the measure that ``score`` returns.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

@@ -26,20 +26,7 @@ def fit_pair_ridge(
 ) -> tuple[Float64Array, Float64Array]:
     """Coefficients (n_classes, n_features) and intercepts (n_classes,); the intercepts sum to 0.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    contrasts : Contrasts
-        Questions of all pairs.
-    n_classes : int
-        Number of classes.
-    alpha : float > 0
-        Penalty; intercepts are not penalised.
-    n_threads : int
-        Number of threads.
-
-    Notes
-    -----
+    ``contrasts`` holds the questions of all pairs. ``alpha > 0`` does not penalise intercepts.
     Needs ``8 K^2 (d + 1)^2`` bytes of memory, and O(K^3 d^3) time in addition to the moments of the
     pairs.
     """

@@ -10,25 +10,14 @@ from rankwise.typing import Float64Array, Int64Array
 def class_votes(
     chosen: Float64Array, confidence: Float64Array, pairs: Int64Array, n_classes: int
 ) -> Float64Array:
-    """Votes for every class, with ties broken by the sum of confidences.
+    """Votes (n_samples, n_classes) for every class, with ties broken by the sum of confidences.
 
-    Parameters
-    ----------
-    chosen : ndarray of shape (n_samples, n_pairs)
-        Votes for the second class of the pair: 0, 1, or 1/2.
-    confidence : ndarray of shape (n_samples, n_pairs)
-        Confidence in the second class of the pair.
-    pairs : ndarray of shape (n_pairs, 2), int64
-        Class numbers of each pair.
-    n_classes : int
-        Number of classes.
+    ``chosen`` and ``confidence`` are (n_samples, n_pairs): votes for the second class of the pair
+    (0, 1, or 1/2), and the confidence in it. ``pairs`` (n_pairs, 2) holds the class numbers.
 
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes), float64
-        Votes plus ``s / (3 (|s| + 1))`` for the sum s of the confidences, as in scikit-learn's
-        one-versus-one. The addition breaks ties and keeps the order of classes that differ by a
-        vote.
+    For the sum s of the confidences of a class, ``s / (3 (|s| + 1))`` is added, as in
+    scikit-learn's one-versus-one. The addition breaks ties and keeps the order of classes that
+    differ by a vote.
 
     Examples
     --------

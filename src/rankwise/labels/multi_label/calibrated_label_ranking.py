@@ -133,12 +133,7 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
 def label_contrasts(Y: Float64Array, weight: Float64Array | None) -> Contrasts:
     """Questions of weight 1 for all pairs of labels, then for the virtual label with every label.
 
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_labels), float64
-        Labels, 0 or 1.
-    weight : ndarray of shape (n_samples,) or None
-        Row weights.
+    ``Y`` is (n_samples, n_labels) of 0 and 1; ``weight`` (n_samples,) weights the rows.
     """
     n_samples, n_labels = Y.shape
     values = np.hstack([-Y, 1 - 2 * Y, np.zeros((n_samples, 1))])

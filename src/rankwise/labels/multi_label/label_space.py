@@ -95,20 +95,9 @@ class LabelSpace(MultiLabel):
     """Base of the estimators that regress linear codes of the labels.
 
     A subclass has the parameters ``alpha`` and ``estimator``. It defines ``_set_code``, which sets
-    ``offset_`` and ``components_``.
-
-    Attributes
-    ----------
-    offset_ : ndarray of shape (n_labels,), float64
-        Reference point o.
-    components_ : ndarray or CSR of shape (n_codes, n_labels), float64
-        Encoding matrix P.
-    coef_ : ndarray of shape (n_codes, n_features), float64
-        Only if ``estimator`` is None.
-    intercept_ : ndarray of shape (n_codes,), float64
-        Only if ``estimator`` is None.
-    regressors_ : list of estimators
-        Fitted estimators, one for all codes or one for each code. Only if ``estimator`` is given.
+    the reference point ``offset_`` and the encoding matrix ``components_``, called o and P.
+    ``coef_`` and ``intercept_`` exist only if ``estimator`` is None. Otherwise ``regressors_``
+    holds the fitted estimators, one for all codes or one for each code.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

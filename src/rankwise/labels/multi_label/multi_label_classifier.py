@@ -40,15 +40,9 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
     predicted if its score exceeds one half, unless the subclass overrides ``_predict_labels``.
     ``fit`` and ``score`` request ``sample_weight`` from scikit-learn's metadata routing.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_labels,)
-        Names of the labels: the columns of a frame, the tags, or the classes if y held one class
-        for every row; otherwise numbers.
-    target_form_ : {"dense", "sparse", "classes", "tags"}
-        Format of the labels in ``fit`` and ``predict``.
-    score_name_ : str
-        Name of the measure that ``score`` returns.
+    ``classes_`` holds the names of the labels: the columns of a frame, the tags, or the classes if
+    y held one class for every row; otherwise numbers. ``target_form_`` is the format of the labels
+    in ``fit`` and ``predict``, and ``score_name_`` the name of the measure that ``score`` returns.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

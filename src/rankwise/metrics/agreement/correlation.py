@@ -21,13 +21,6 @@ from rankwise.typing import Float64Array
 class Pearson(AgreementMeasure):
     """Pearson's correlation coefficient r in [-1, 1].
 
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query whose labels are all equal.
-
-    Notes
-    -----
     O(m) for a query of m rows. Rows are centred and scaled before they are multiplied, so neither
     a large offset nor a large scale costs digits. If all scores are equal, r is 0, whereas
     ``scipy.stats.pearsonr`` returns NaN. Thus the labels alone decide which queries count.
@@ -41,7 +34,7 @@ class Pearson(AgreementMeasure):
 
     name: ClassVar[str] = "Pearson"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query whose labels are all equal
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
@@ -55,13 +48,6 @@ class Pearson(AgreementMeasure):
 class Rho(AgreementMeasure):
     """Spearman's rank correlation ρ in [-1, 1]; equal values share their mean rank.
 
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query whose labels are all equal.
-
-    Notes
-    -----
     O(m log m) for a query of m rows. If all scores are equal, ρ is 0, whereas
     ``scipy.stats.spearmanr`` returns NaN. Thus the labels alone decide which queries count.
 
@@ -74,7 +60,7 @@ class Rho(AgreementMeasure):
 
     name: ClassVar[str] = "Rho"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query whose labels are all equal
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""

@@ -22,15 +22,7 @@ from rankwise.typing import Float64Array
 class Tau(AgreementMeasure):
     """Kendall's τ in [-1, 1].
 
-    Parameters
-    ----------
-    variant : {"b", "a"}
-        "a" divides by the number of all pairs, so ties keep τ below 1; "b" corrects for ties.
-    empty : {"skip", "nan", 0, 1}
-        Value of a query whose labels are all equal.
-
-    Notes
-    -----
+    Variant "a" divides by the number of all pairs, so ties keep τ below 1; "b" corrects for ties.
     O(m log m) for a query of m rows. If all scores are equal, τ is 0, whereas
     ``scipy.stats.kendalltau`` returns NaN. Thus the labels alone decide which queries count, and
     no ranker can drop its bad queries by tying them.
@@ -45,7 +37,7 @@ class Tau(AgreementMeasure):
     name: ClassVar[str] = "Tau"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     variant: str = "b"
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query whose labels are all equal
 
     def __post_init__(self) -> None:
         check_choice(self.name, "variant", self.variant, ("b", "a"))

@@ -27,13 +27,6 @@ from rankwise.typing import Float64Array
 class MSD(AgreementMeasure):
     """Mean squared difference of the pairs, ``(1/m²) Σ_ij ((y_i - y_j) - (f_i - f_j))²``.
 
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query of one row, which has no pair.
-
-    Notes
-    -----
     Smaller is better; in squared units of the labels. O(m) for a query of m rows.
 
     Examples
@@ -45,7 +38,7 @@ class MSD(AgreementMeasure):
 
     name: ClassVar[str] = "MSD"
     greater_is_better: ClassVar[bool] = False
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query of one row, which has no pair
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
@@ -59,13 +52,6 @@ class MSD(AgreementMeasure):
 class M1D(AgreementMeasure):
     """Mean absolute difference of the pairs, ``(1/m²) Σ_ij |(y_i - y_j) - (f_i - f_j)|``.
 
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query of one row, which has no pair.
-
-    Notes
-    -----
     Smaller is better; in the unit of the labels. O(m log m) for a query of m rows.
 
     Examples
@@ -77,7 +63,7 @@ class M1D(AgreementMeasure):
 
     name: ClassVar[str] = "M1D"
     greater_is_better: ClassVar[bool] = False
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query of one row, which has no pair
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""

@@ -23,17 +23,8 @@ TIES = (1.0, 0.5, 0.0)
 class Misranking(AgreementMeasure):
     """Pairwise misranking, smaller is better.
 
-    Parameters
-    ----------
-    ties : {1.0, 0.5, 0.0}
-        Loss of a pair with different labels and equal scores: 1 (misordered), 0.5 (ordered at
-        random) or 0.
-    empty : {"skip", "nan", 0, 1}
-        Value of a query whose labels are all equal.
-
-    Notes
-    -----
-    O(m log m) for a query of m rows.
+    ``ties`` is the loss of a pair with different labels and equal scores: 1 (misordered), 0.5
+    (ordered at random) or 0. O(m log m) for a query of m rows.
 
     Examples
     --------
@@ -46,7 +37,7 @@ class Misranking(AgreementMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     greater_is_better: ClassVar[bool] = False
     ties: float = 1.0
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query whose labels are all equal
 
     def __post_init__(self) -> None:
         check_choice(self.name, "ties", self.ties, TIES)

@@ -10,24 +10,15 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 class PairCounts(NamedTuple):
-    """Unordered pairs of each query, every array of shape (n_queries,).
+    """Unordered pairs of each query, every array of shape (n_queries,)."""
 
-    Attributes
-    ----------
-    total, tied_y, tied_f, tied_both, misordered : ndarray of int64
-        Number of all pairs, of pairs with equal labels, with equal scores, with both equal, and of
-        pairs whose labels and scores differ in opposite directions.
-    misordered_gap, tied_f_gap : ndarray of float64
-        Sum of |y_i - y_j| over the misordered pairs, and over the pairs with equal scores.
-    """
-
-    total: Int64Array
-    tied_y: Int64Array
-    tied_f: Int64Array
-    tied_both: Int64Array
-    misordered: Int64Array
-    misordered_gap: Float64Array
-    tied_f_gap: Float64Array
+    total: Int64Array  # all pairs
+    tied_y: Int64Array  # with equal labels
+    tied_f: Int64Array  # with equal scores
+    tied_both: Int64Array  # with both equal
+    misordered: Int64Array  # labels and scores differ in opposite directions
+    misordered_gap: Float64Array  # sum of |y_i - y_j| over the misordered pairs
+    tied_f_gap: Float64Array  # sum of |y_i - y_j| over the pairs with equal scores
 
     @property
     def ordered(self) -> Int64Array:
@@ -43,11 +34,7 @@ class PairCounts(NamedTuple):
 def count_pairs(y: Float64Array, scores: Float64Array, indptr: Int64Array) -> PairCounts:
     """Count the pairs of every query; O(m log m) for a query of m rows.
 
-    Parameters
-    ----------
-    y, scores : ndarray of shape (n_rows,), float64
-        Labels and scores in group order, without NaN.
-    indptr : ndarray of shape (n_queries + 1,), int64
+    Labels and scores are (n_rows,), in group order, without NaN; indptr is (n_queries + 1,).
     """
     from rankwise.kernels.inversions import compare_pairs
 

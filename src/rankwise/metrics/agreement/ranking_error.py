@@ -21,14 +21,7 @@ from rankwise.typing import Float64Array
 class RankingError(AgreementMeasure):
     """Ranking error, smaller is better.
 
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query with one row. If all labels of a query are equal, its error is 0.
-
-    Notes
-    -----
-    O(m log m) for a query of m rows.
+    If all labels of a query are equal, its error is 0. O(m log m) for a query of m rows.
 
     Examples
     --------
@@ -39,7 +32,7 @@ class RankingError(AgreementMeasure):
 
     name: ClassVar[str] = "RankingError"
     greater_is_better: ClassVar[bool] = False
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query with one row
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""

@@ -22,7 +22,7 @@ class AgreementMeasure(Measure):
     its parameters in its own order.
     """
 
-    empty: Empty
+    empty: Empty  # 0, 1, "skip" or "nan": value of a query for which the measure is undefined
 
     def __post_init__(self) -> None:
         check_choice(self.name, "empty", self.empty, EMPTY)

@@ -53,13 +53,6 @@ class RelevantRanks(AgreementMeasure):
 class LRAP(RelevantRanks):
     """Label ranking average precision, in [0, 1].
 
-    Parameters
-    ----------
-    rel : float
-        Labels of at least this grade are relevant.
-    empty : {0, 1, "skip", "nan"}
-        Value of a row without relevant labels, or without irrelevant ones.
-
     Examples
     --------
     >>> from rankwise.metrics import evaluate_labels
@@ -68,8 +61,8 @@ class LRAP(RelevantRanks):
     """
 
     name: ClassVar[str] = "LRAP"
-    rel: float = 1
-    empty: Empty = 1
+    rel: float = 1  # labels of at least this grade are relevant
+    empty: Empty = 1  # value of a row without relevant labels, or without irrelevant ones
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
@@ -83,17 +76,12 @@ class RankingLoss(RelevantRanks):
     """Share of misordered pairs of a relevant and an irrelevant label; smaller is better.
 
     Pairs with equal scores count as misordered.
-
-    Parameters
-    ----------
-    rel, empty
-        See :class:`LRAP`.
     """
 
     name: ClassVar[str] = "RankingLoss"
     greater_is_better: ClassVar[bool] = False
     rel: float = 1
-    empty: Empty = 0
+    empty: Empty = 0  # value of a row without relevant labels, or without irrelevant ones
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
@@ -104,19 +92,12 @@ class RankingLoss(RelevantRanks):
 
 @dataclass(frozen=True)
 class Coverage(RelevantRanks):
-    """Rank of the last relevant label, from 1; smaller is better.
-
-    Parameters
-    ----------
-    rel : float
-    empty : {0, 1, "skip", "nan"}
-        Value of a row without relevant labels.
-    """
+    """Rank of the last relevant label, from 1; smaller is better."""
 
     name: ClassVar[str] = "Coverage"
     greater_is_better: ClassVar[bool] = False
     rel: float = 1
-    empty: Empty = 0
+    empty: Empty = 0  # value of a row without relevant labels
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
@@ -126,21 +107,13 @@ class Coverage(RelevantRanks):
 
 @dataclass(frozen=True)
 class OneError(BinaryMeasure):
-    """Whether the label with the largest score is irrelevant; smaller is better.
-
-    Parameters
-    ----------
-    rel : float
-    empty : {0, 1, "skip", "nan"}
-        Value of a row without relevant labels.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    """
+    """Whether the label with the largest score is irrelevant; smaller is better."""
 
     name: ClassVar[str] = "OneError"
     greater_is_better: ClassVar[bool] = False
     cutoff = None
     rel: float = 1
-    empty: Empty = 1
+    empty: Empty = 1  # value of a row without relevant labels
     ties: str = "mean"
 
     def prepare(self, scored: ScoredGroups) -> None:

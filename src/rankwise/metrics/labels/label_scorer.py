@@ -16,13 +16,7 @@ from rankwise.typing import ArrayLike, Matrix
 
 
 class LabelScorer(BaseEstimator):
-    """Scorer of one measure of labels.
-
-    Parameters
-    ----------
-    measure : str
-        Full spec of the measure.
-    """
+    """Scorer of one measure of labels, by its full spec."""
 
     def __init__(self, measure: str) -> None:
         self.measure = measure

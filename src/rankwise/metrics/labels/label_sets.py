@@ -22,10 +22,7 @@ from rankwise.typing import Float64Array, SparseMatrix
 class SetCounts:
     """Numbers of ones by row (axis 1) or by label (axis 0).
 
-    Attributes
-    ----------
-    true, predicted, both : ndarray, float64
-        Ones in the labels, in the prediction, and in both at once.
+    They are counted in the labels, in the prediction, and in both at once.
     """
 
     true: Float64Array
@@ -78,16 +75,10 @@ class SubsetAccuracy(SetMeasure):
 
 @dataclass(frozen=True)
 class F1(SetMeasure):
-    """Mean over rows of F1, the harmonic mean of precision and recall of the row's labels.
-
-    Parameters
-    ----------
-    empty : {0, 1, "skip", "nan"}
-        Value of a row without true or predicted labels.
-    """
+    """Mean over rows of F1, the harmonic mean of precision and recall of the row's labels."""
 
     name: ClassVar[str] = "F1"
-    empty: Empty = 0
+    empty: Empty = 0  # value of a row without true or predicted labels
 
     def __post_init__(self) -> None:
         check_choice(self.name, "empty", self.empty, EMPTY)
@@ -101,10 +92,7 @@ class F1(SetMeasure):
 class MacroF1(F1):
     """Mean over labels of the F1 of each label over all rows.
 
-    Parameters
-    ----------
-    empty : {0, 1, "skip", "nan"}
-        Value of a label that no row has and that is never predicted.
+    ``empty`` is the value of a label that no row has and that is never predicted.
     """
 
     name: ClassVar[str] = "MacroF1"
@@ -121,10 +109,7 @@ class MacroF1(F1):
 class MicroF1(MacroF1):
     """F1 pooled over all rows and labels.
 
-    Parameters
-    ----------
-    empty : {0, 1, "skip", "nan"}
-        Value if there are no true or predicted labels.
+    ``empty`` is the value if there are no true or predicted labels.
     """
 
     name: ClassVar[str] = "MicroF1"

@@ -80,19 +80,12 @@ def label_propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> Float64Array:
 
 @dataclass(frozen=True)
 class PropensityPrecision(Measure):
-    """Propensity-scored precision among the first k labels; true labels have the value 1 / p.
-
-    Parameters
-    ----------
-    normalised : bool
-        Whether the mean is divided by the mean of the best ranking; values per row are not divided.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    cutoff : int >= 1
-    """
+    """Propensity-scored precision among the first k labels; true labels have the value 1 / p."""
 
     name: ClassVar[str] = "PSP"
     reads_from_top: ClassVar[bool] = True
 
+    # Divide the mean by that of the best ranking; values per row are not divided
     normalised: bool = True
     ties: str = "mean"
     cutoff: int = 1

@@ -17,25 +17,13 @@ _SUM = 1e-6  # tolerance for the sum of the probabilities of a row
 
 @dataclass(frozen=True, eq=False)
 class CalibrationLine:
-    """Rows binned by the probability of lying above one class.
+    """Rows binned by the probability of lying above one class; all arrays are (n_bins,)."""
 
-    Attributes
-    ----------
-    predicted : ndarray of shape (n_bins,)
-        Mean probability of each bin, ascending.
-    observed : ndarray of shape (n_bins,)
-        Share of the rows of each bin that lie above the class.
-    low, high : ndarray of shape (n_bins,)
-        Exact interval of ``observed``.
-    counts : ndarray of shape (n_bins,)
-        Number of rows in each bin.
-    """
-
-    predicted: Float64Array
-    observed: Float64Array
-    low: Float64Array
+    predicted: Float64Array  # mean probability of each bin, ascending
+    observed: Float64Array  # share of the rows of each bin that lie above the class
+    low: Float64Array  # with ``high``, exact interval of ``observed``
     high: Float64Array
-    counts: Float64Array
+    counts: Float64Array  # number of rows in each bin
 
     @property
     def error(self) -> float:
@@ -162,14 +150,9 @@ def calibration_line(
 ) -> CalibrationLine:
     """Quantile bins of rows that are grouped into atoms of equal or nearly equal probability.
 
-    Parameters
-    ----------
-    values : array-like of shape (n_atoms,)
-        Probability of each atom, ascending.
-    counts, above : array-like of shape (n_atoms,)
-        Number of rows of each atom, and how many of them lie above the class.
-    n_bins : int >= 1
-    level : float in (0, 1)
+    All arrays are (n_atoms,): ``values`` is the probability of each atom, ascending, ``counts`` its
+    number of rows, and ``above`` how many of them lie above the class. ``level`` is that of the
+    interval, in (0, 1).
     """
     rows = np.asarray(counts, dtype=np.float64)
     middle = (np.cumsum(rows) - rows / 2) / rows.sum()

@@ -32,15 +32,9 @@ WEIGHTS = ("linear", "quadratic", "none")
 class Kappa(AgreementMeasure):
     """Weighted kappa: 1 for full agreement, 0 for agreement by chance, below 0 for less.
 
-    Parameters
-    ----------
-    weights : {"linear", "quadratic", "none"}
-        Distance of two ranks: ``|y - f|``, its square, or 1 for any two that differ.
-    empty : {"skip", "nan", 0, 1}
-        Value of a query whose labels are all equal.
+    ``weights`` names the distance of two ranks: "linear" is ``|y - f|``, "quadratic" its square,
+    and "none" is 1 for any two that differ.
 
-    Notes
-    -----
     Equal to ``sklearn.metrics.cohen_kappa_score`` with ``labels`` set to the range of the ranks:
     distances are differences of the labels as numbers, even if a rank between them is absent.
     scikit-learn's default skips absent ranks. If all labels are equal, scikit-learn returns 0 or
@@ -58,7 +52,7 @@ class Kappa(AgreementMeasure):
     name: ClassVar[str] = "Kappa"
     reads_labels: ClassVar[bool] = True
     weights: str = "linear"
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query whose labels are all equal
 
     def __post_init__(self) -> None:
         check_choice(self.name, "weights", self.weights, WEIGHTS)

@@ -25,7 +25,7 @@ class RankLoss(AgreementMeasure):
 
     greater_is_better: ClassVar[bool] = False
     reads_labels: ClassVar[bool] = True
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without rows
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
@@ -39,11 +39,6 @@ class RankLoss(AgreementMeasure):
 @dataclass(frozen=True)
 class MAE(RankLoss):
     """Mean absolute rank loss, the mean of ``|y - f|``; smaller is better.
-
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query without rows.
 
     Examples
     --------
@@ -66,11 +61,6 @@ class MAE(RankLoss):
 class ZeroOne(RankLoss):
     """Zero-one loss: share of rows whose predicted rank differs from the label; smaller is better.
 
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query without rows.
-
     Examples
     --------
     >>> from rankwise.metrics import evaluate
@@ -92,17 +82,8 @@ class MacroMAE(RankLoss):
     """Macro-averaged MAE: mean of ``|y - f|`` per class, averaged over classes.
 
     Every class has the same weight, even with few rows (Baccianella, Esuli & Sebastiani 2009,
-    ISDA, p. 283); smaller is better.
-
-    Parameters
-    ----------
-    empty : {"skip", "nan", 0, 1}
-        Value of a query without rows.
-
-    Notes
-    -----
-    The classes are those among the labels of a query, or of all rows without query ids.
-    O(m log m).
+    ISDA, p. 283); smaller is better. The classes are those among the labels of a query, or of all
+    rows without query ids. O(m log m).
 
     Examples
     --------
@@ -129,12 +110,7 @@ class MacroMAE(RankLoss):
 class Within(AgreementMeasure):
     """Share of rows whose predicted rank is off by at most ``ranks``; larger is better.
 
-    Parameters
-    ----------
-    ranks : float >= 0
-        Largest accepted error in ranks; 0 gives the accuracy, which is 1 minus the zero-one loss.
-    empty : {"skip", "nan", 0, 1}
-        Value of a query without rows.
+    ``ranks`` is >= 0; 0 gives the accuracy, which is 1 minus the zero-one loss.
 
     Examples
     --------
@@ -148,7 +124,7 @@ class Within(AgreementMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     reads_labels: ClassVar[bool] = True
     ranks: float = 1
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without rows
 
     def __post_init__(self) -> None:
         check_number(self.name, "ranks", self.ranks, 0, np.inf)

@@ -22,19 +22,8 @@ from rankwise.typing import Float64Array
 class AveragePrecision(BinaryMeasure):
     """Average precision.
 
-    Parameters
-    ----------
-    rel : float
-        Rows of at least this grade are relevant.
-    norm : {"all", "cutoff"}
-        Divide by the number of relevant rows R, or by min(cutoff, R).
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without relevant rows.
-    ties : {"mean", "stable", "docid", "worst", "best", "block"}
-        Order of tied rows. "block": tied rows share the last of their ranks (scikit-learn).
-    cutoff : int >= 1, optional
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
+    ``norm`` divides by the number of relevant rows R ("all"), or by min(cutoff, R) ("cutoff"). With
+    ties="block", tied rows share the last of their ranks (scikit-learn).
     """
 
     name: ClassVar[str] = "AP"
@@ -42,7 +31,7 @@ class AveragePrecision(BinaryMeasure):
 
     rel: float = 1
     norm: str = "all"
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without relevant rows
     ties: str = "mean"
     cutoff: int | None = None
     judged_only: bool = make_judged_only_field()

@@ -22,23 +22,13 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True)
 class BinaryPreference(BinaryMeasure):
-    """Binary preference of the judged rows.
-
-    Parameters
-    ----------
-    rel : float
-        Rows of at least this grade are relevant.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without relevant rows.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-        Order of rows with equal scores.
-    """
+    """Binary preference of the judged rows."""
 
     name: ClassVar[str] = "Bpref"
     cutoff = None
 
     rel: float = 1
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without relevant rows
     ties: str = "mean"
 
     @property

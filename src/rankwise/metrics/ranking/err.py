@@ -32,25 +32,15 @@ from rankwise.typing import Float64Array
 class ExpectedReciprocalRank(TopMeasure):
     """Expected reciprocal rank.
 
-    Parameters
-    ----------
-    gain : {"exp2", "linear"}
-        Probability of stopping at grade y: (2**y - 1) / 2**max_grade, or y / max_grade.
-    max_grade : float > 0
-        Highest grade of the scale; 4 for five-level judgements. Larger grades raise ValueError.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without a grade above 0.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    cutoff : int >= 1, optional
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
+    ``gain`` is the probability of stopping at grade y: (2**y - 1) / 2**max_grade ("exp2"), or
+    y / max_grade ("linear").
     """
 
     name: ClassVar[str] = "ERR"
 
     gain: str = "exp2"
-    max_grade: float = 4
-    empty: Empty = 0
+    max_grade: float = 4  # highest grade of the scale; larger grades raise ValueError
+    empty: Empty = 0  # value of a query without a grade above 0
     ties: str = "mean"
     cutoff: int | None = None
     judged_only: bool = make_judged_only_field()

@@ -36,22 +36,13 @@ class InferredAveragePrecision(BinaryMeasure):
 
     Rows of the pool without a judgement have a negative grade in TREC's judgements. If the pool is
     not known, it consists of the judged rows.
-
-    Parameters
-    ----------
-    rel : float
-        Rows of at least this grade are relevant.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without relevant rows.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-        Order of rows with equal scores.
     """
 
     name: ClassVar[str] = "infAP"
     cutoff = None
 
     rel: float = 1
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without relevant rows
     ties: str = "mean"
 
     @property

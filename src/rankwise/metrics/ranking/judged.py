@@ -22,26 +22,17 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True)
 class Judged(TopMeasure):
-    """Share of the first k rows that have a judgement.
+    """Share of the first k rows that have a judgement; k is at most the number of retrieved rows.
 
     Differs from ir-measures: rows of a negative grade, which TREC gives to documents that were
     pooled but not judged, are unjudged, and ``ties`` decides the order of equal scores.
-
-    Parameters
-    ----------
-    empty : {0, 1, "skip", "nan"}
-        Value of a query for which nothing was retrieved.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-        Order of rows with equal scores.
-    cutoff : int >= 1, optional
-        Number of ranks k, or of the retrieved rows if they are fewer; None: all retrieved rows.
     """
 
     name: ClassVar[str] = "Judged"
 
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query for which nothing was retrieved
     ties: str = "mean"
-    cutoff: int | None = None
+    cutoff: int | None = None  # k; None: all retrieved rows
 
     @property
     def reads_judgements(self) -> bool:
@@ -66,13 +57,7 @@ class Judged(TopMeasure):
 
 @dataclass(frozen=True)
 class Unjudged(Judged):
-    """Share of the first k rows that have no judgement: 1 − Judged@k.
-
-    Parameters
-    ----------
-    empty, ties, cutoff
-        See :class:`Judged`.
-    """
+    """Share of the first k rows that have no judgement: 1 − Judged@k."""
 
     name: ClassVar[str] = "Unjudged"
     greater_is_better: ClassVar[bool] = False

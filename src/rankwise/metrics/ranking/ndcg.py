@@ -47,19 +47,8 @@ class GainMeasure(TopMeasure):
 class DCG(GainMeasure):
     """Discounted cumulative gain.
 
-    Parameters
-    ----------
-    gain : {"exp2", "linear"} or tuple of floats
-        Gain of grade y: 2**y - 1, y, or the gains of the grades 0, 1, …, which must be >= 0.
-    discount : {"log2", "letor"}
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without gain.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-        Order of rows with equal scores.
-    cutoff : int >= 1, optional
-        Number of ranks that count.
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
+    ``gain`` of grade y is 2**y - 1 ("exp2"), y ("linear"), or one of the gains >= 0 of the grades
+    0, 1, …
     """
 
     name: ClassVar[str] = "DCG"
@@ -67,7 +56,7 @@ class DCG(GainMeasure):
 
     gain: Gain = "exp2"
     discount: str = "log2"
-    empty: Empty = 0
+    empty: Empty = 0  # value of a query without gain
     ties: str = "mean"
     cutoff: int | None = None
     judged_only: bool = make_judged_only_field()
@@ -83,26 +72,17 @@ class DCG(GainMeasure):
 
 @dataclass(frozen=True)
 class NDCG(GainMeasure):
-    """Normalised discounted cumulative gain.
+    """Normalised discounted cumulative gain, with gain and discount as of :class:`DCG`.
 
-    Parameters
-    ----------
-    gain, discount, ties, cutoff
-        See :class:`DCG`.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without gain, whose ideal DCG is 0.
-    short : {"pad", "zero"}
-        Treatment of queries with fewer rows than the cut-off: "pad" measures the rows there are,
-        "zero" sets the value to 0 (LETOR's scripts).
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking.
+    ``short`` treats queries with fewer rows than the cut-off: "pad" measures the rows there are,
+    "zero" sets the value to 0 (LETOR's scripts).
     """
 
     name: ClassVar[str] = "nDCG"
 
     gain: Gain = "exp2"
     discount: str = "log2"
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without gain, whose ideal DCG is 0
     ties: str = "mean"
     short: str = "pad"
     cutoff: int | None = None
@@ -134,24 +114,14 @@ class NDCG(GainMeasure):
 
 @dataclass(frozen=True)
 class MeanNDCG(GainMeasure):
-    """Mean of nDCG@j over all ranks j of a query, as LETOR 4's scripts print it.
-
-    Parameters
-    ----------
-    gain, discount, ties
-        See :class:`DCG`.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without gain.
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking.
-    """
+    """Mean of nDCG@j over all ranks j of a query, as LETOR 4's scripts print it; see ``DCG``."""
 
     name: ClassVar[str] = "MeanNDCG"
     cutoff = None
 
     gain: Gain = "exp2"
     discount: str = "log2"
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without gain
     ties: str = "mean"
     judged_only: bool = make_judged_only_field()
 

@@ -30,29 +30,17 @@ class HitMeasure(BinaryMeasure):
 class Precision(HitMeasure):
     """Share of relevant rows among the first k.
 
-    Parameters
-    ----------
-    rel : float
-        Rows of at least this grade are relevant.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without relevant rows.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    short : {"pad", "zero", "cut"}
-        Treatment of a query with m < k rows: divide by k, set the value to 0 (LETOR 3), or divide
-        by m (XGBoost, CatBoost).
-    cutoff : int >= 1, optional
-        Number of ranks k; None: all rows of the query.
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
+    ``short`` treats a query with m < k rows: divide by k ("pad"), set the value to 0 ("zero",
+    LETOR 3), or divide by m ("cut", XGBoost and CatBoost).
     """
 
     name: ClassVar[str] = "P"
 
     rel: float = 1
-    empty: Empty = 0
+    empty: Empty = 0  # value of a query without relevant rows
     ties: str = "mean"
     short: str = "pad"
-    cutoff: int | None = None
+    cutoff: int | None = None  # k; None: all rows of the query
     judged_only: bool = make_judged_only_field()
 
     def __post_init__(self) -> None:
@@ -75,22 +63,14 @@ class Precision(HitMeasure):
 
 @dataclass(frozen=True)
 class Recall(HitMeasure):
-    """Share of the relevant rows that are among the first k.
-
-    Parameters
-    ----------
-    rel, empty, ties, cutoff
-        See :class:`Precision`.
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking.
-    """
+    """Share of the relevant rows that are among the first k."""
 
     name: ClassVar[str] = "R"
 
     rel: float = 1
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without relevant rows
     ties: str = "mean"
-    cutoff: int | None = None
+    cutoff: int | None = None  # k; None: all rows of the query
     judged_only: bool = make_judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
@@ -100,22 +80,13 @@ class Recall(HitMeasure):
 
 @dataclass(frozen=True)
 class RPrecision(BinaryMeasure):
-    """Precision at rank R, the number of relevant rows of the query.
-
-    Parameters
-    ----------
-    rel, empty
-        See :class:`Precision`.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking.
-    """
+    """Precision at rank R, the number of relevant rows of the query."""
 
     name: ClassVar[str] = "Rprec"
     cutoff = None
 
     rel: float = 1
-    empty: Empty = "skip"
+    empty: Empty = "skip"  # value of a query without relevant rows
     ties: str = "mean"
     judged_only: bool = make_judged_only_field()
 
@@ -131,23 +102,14 @@ class RPrecision(BinaryMeasure):
 
 @dataclass(frozen=True)
 class Success(BinaryMeasure):
-    """Whether any of the first k rows is relevant.
-
-    Parameters
-    ----------
-    rel, empty, cutoff
-        See :class:`Precision`.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking.
-    """
+    """Whether any of the first k rows is relevant."""
 
     name: ClassVar[str] = "Success"
 
     rel: float = 1
-    empty: Empty = 0
+    empty: Empty = 0  # value of a query without relevant rows
     ties: str = "mean"
-    cutoff: int | None = None
+    cutoff: int | None = None  # k; None: all rows of the query
     judged_only: bool = make_judged_only_field()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:

@@ -25,26 +25,12 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True)
 class RankBiasedPrecision(BinaryMeasure):
-    """Rank-biased precision.
-
-    Parameters
-    ----------
-    p : float in (0, 1)
-        Persistence of the reader.
-    rel : float
-        Rows of at least this grade are relevant.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without relevant rows.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    cutoff : int >= 1, optional
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
-    """
+    """Rank-biased precision."""
 
     name: ClassVar[str] = "RBP"
-    p: float = 0.8
+    p: float = 0.8  # persistence of the reader, in (0, 1)
     rel: float = 1
-    empty: Empty = 0
+    empty: Empty = 0  # value of a query without relevant rows
     ties: str = "mean"
     cutoff: int | None = None
     judged_only: bool = make_judged_only_field()
@@ -68,24 +54,16 @@ class RankBiasedPrecision(BinaryMeasure):
 class RankBiasedResidual(TopMeasure):
     """Residual of rank-biased precision: the most that further judgements could add to RBP.
 
-    Parameters
-    ----------
-    p : float in (0, 1)
-        Persistence of the reader.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query for which nothing was retrieved; 1 is what nothing is known of.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    cutoff : int >= 1, optional
-        Number of ranks that are read. The residual holds the weight of all ranks below.
+    The residual holds the weight of all ranks below the cut-off.
     """
 
     name: ClassVar[str] = "RBPResidual"
     greater_is_better: ClassVar[bool] = False
 
-    p: float = 0.8
-    empty: Empty = 1
+    p: float = 0.8  # persistence of the reader, in (0, 1)
+    empty: Empty = 1  # value if nothing was retrieved for a query; 1: nothing is known of it
     ties: str = "mean"
-    cutoff: int | None = None
+    cutoff: int | None = None  # number of ranks that are read
 
     def __post_init__(self) -> None:
         super().__post_init__()

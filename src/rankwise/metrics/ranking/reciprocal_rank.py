@@ -13,24 +13,12 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True)
 class ReciprocalRank(BinaryMeasure):
-    """Reciprocal rank of the first relevant row; 0 if it lies beyond the cut-off.
-
-    Parameters
-    ----------
-    rel : float
-        Rows of at least this grade are relevant.
-    empty : {0, 1, "skip", "nan"}
-        Value of a query without relevant rows.
-    ties : {"mean", "stable", "docid", "worst", "best"}
-    cutoff : int >= 1, optional
-    judged_only : bool
-        Whether to leave rows without a judgement out of the ranking (condensed list, Sakai 2007).
-    """
+    """Reciprocal rank of the first relevant row; 0 if it lies beyond the cut-off."""
 
     name: ClassVar[str] = "RR"
 
     rel: float = 1
-    empty: Empty = 0
+    empty: Empty = 0  # value of a query without relevant rows
     ties: str = "mean"
     cutoff: int | None = None
     judged_only: bool = make_judged_only_field()

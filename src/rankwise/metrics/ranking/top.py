@@ -28,7 +28,11 @@ _DEEPEST = int(np.iinfo(np.int64).max)
 
 
 def make_judged_only_field() -> Any:
-    """Field ``judged_only`` of a measure, which is printed only if it is set."""
+    """Field ``judged_only`` of a measure, which is printed only if it is set.
+
+    It says whether to leave rows without a judgement out of the ranking (condensed list, Sakai
+    2007).
+    """
     return field(default=False, kw_only=True, metadata={"only_if_set": True})
 
 
@@ -44,9 +48,9 @@ class TopMeasure(Measure):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     tie_rules: ClassVar[tuple[str, ...]] = TIES
 
-    empty: Empty
-    ties: str
-    cutoff: int | None
+    empty: Empty  # 0, 1, "skip" or "nan": value of a query for which the measure is undefined
+    ties: str  # order of rows with equal scores, one of ``tie_rules``
+    cutoff: int | None  # number of ranks that count, >= 1; None: all
     judged_only: bool = False
 
     def __post_init__(self) -> None:
@@ -81,13 +85,7 @@ class TopMeasure(Measure):
             scored.need("stable", None)
 
     def read_judged(self, scored: ScoredGroups) -> NDArray[np.bool_]:
-        """Mask of the judged rows.
-
-        Raises
-        ------
-        ValueError
-            If the rows do not say which are judged.
-        """
+        """Mask of the judged rows; ValueError if the rows do not say which are judged."""
         if scored.judged is None:
             name = f"{self.name}(judged_only=True)" if self.judged_only else self.name
             raise ValueError(

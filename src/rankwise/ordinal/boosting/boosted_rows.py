@@ -28,29 +28,14 @@ ROUNDS_PER_ROOT = 3
 
 @dataclass(frozen=True, eq=False)
 class BoostedRows:
-    """Rows sorted by class, the search for base learners, and the current ensemble.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features)
-    rows : ndarray of shape (n_rows,), int64
-        Row of ``X`` that each weight belongs to.
-    class_ptr : ndarray of shape (n_classes + 1,), int64
-        Class k has the entries ``class_ptr[k]:class_ptr[k + 1]`` of ``rows`` and ``weight``.
-    weight : ndarray of shape (n_rows,), float64
-        Weight of each row.
-    search : StumpSearch or PerceptronSearch
-        Search for the base learner of a round.
-    ensemble : StumpEnsemble or PerceptronEnsemble
-        Base learners found so far.
-    """
+    """Rows sorted by class, the search for base learners, and the current ensemble."""
 
     X: Matrix
-    rows: Int64Array
-    class_ptr: Int64Array
-    weight: Float64Array
-    search: Any
-    ensemble: Ensemble
+    rows: Int64Array  # (n_rows,), row of ``X`` that each weight belongs to
+    class_ptr: Int64Array  # (n_classes + 1,), limits of the classes in ``rows`` and ``weight``
+    weight: Float64Array  # (n_rows,)
+    search: Any  # StumpSearch or PerceptronSearch for the base learner of a round
+    ensemble: Ensemble  # base learners found so far
 
 
 def rounds_for(data: FitData) -> int:

@@ -20,22 +20,10 @@ def declare(
 ) -> NDArray[Any]:
     """Classes in ascending order: from the call, the estimator, the dtype of y or earlier calls.
 
-    Parameters
-    ----------
-    classes : array-like of shape (n_classes,) or None
-        Classes passed to the call.
-    parameter : array-like of shape (n_classes,) or None
-        Parameter ``classes`` of the estimator.
-    y : array-like
-        Labels of the call; an ordered categorical declares classes.
-    known : ndarray of shape (n_classes,) or None
-        Classes of the earlier calls; None in the first call.
-
-    Raises
-    ------
-    ValueError
-        If no classes are declared, if they are not strictly ascending, or if they differ from those
-        of earlier calls.
+    ``classes`` was passed to the call, ``parameter`` is the estimator's parameter ``classes``, and
+    ``known`` holds the classes of earlier calls (None in the first call); all are (n_classes,). An
+    ordered categorical y declares classes. Classes must be declared, be strictly ascending, and
+    equal those of earlier calls.
     """
     of_y = list_declared_classes(y)
     named = [check_classes(each) for each in (classes, parameter) if each is not None]
@@ -58,13 +46,7 @@ def declare(
 
 
 def numbers_of(data: FitData, classes: NDArray[Any]) -> Int64Array:
-    """Class number of every row among the declared classes.
-
-    Raises
-    ------
-    ValueError
-        If a row has a class that is not declared.
-    """
+    """Class number of every row; a class that is not declared raises ValueError."""
     assert data.classes is not None
     number_of = {value: number for number, value in enumerate(classes.tolist())}
     present = data.y.astype(np.int64)

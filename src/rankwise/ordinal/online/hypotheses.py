@@ -16,14 +16,8 @@ from rankwise.typing import Float64Array, Int64Array
 class Hypotheses:
     """P hypotheses that are trained on the same rows.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_columns, P) or (n_support, P), float64
-        Weights of the columns, or coefficients of the support rows of a kernel.
-    thresholds : ndarray of shape (P, n_classes - 1), float64
-        Thresholds on the scores, ascending.
-    tallies : ndarray of shape (P, 3), int64
-        Counts behind ``survival``, ``n_mistakes`` and ``total_loss``.
+    ``weights`` holds the weights of the columns, or the coefficients of the support rows of a
+    kernel.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -33,8 +27,8 @@ class Hypotheses:
     }
 
     weights: Float64Array
-    thresholds: Float64Array
-    tallies: Int64Array
+    thresholds: Float64Array  # on the scores, ascending
+    tallies: Int64Array  # counts behind ``survival``, ``n_mistakes`` and ``total_loss``
 
     @classmethod
     def zeros(cls, n_rows: int, n_hypotheses: int, n_classes: int) -> Hypotheses:

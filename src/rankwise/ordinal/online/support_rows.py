@@ -11,15 +11,9 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, densify, is_spar
 
 
 class SupportRows(ABC):
-    """Support rows, with space for all rows of a block.
+    """Support rows, with space for all rows of a block."""
 
-    Attributes
-    ----------
-    n_kept : int
-        Number of rows kept so far.
-    """
-
-    n_kept: int
+    n_kept: int  # number of rows kept so far
 
     @abstractmethod
     def offer(self, row: int) -> Matrix:

@@ -16,21 +16,8 @@ _DIRECTIONS = (-1, 0, 1)
 def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collection[str]) -> None:
     """Raise for the first key of ``params`` that the library does not know.
 
-    Parameters
-    ----------
-    owner : str
-        Class name of the adapter.
-    library : str
-        Name of the library.
-    given : iterable of str
-        Keys of ``params``.
-    known : collection of str
-        All names that the library accepts.
-
-    Raises
-    ------
-    ValueError
-        For an unknown key; the message suggests the most similar known name.
+    ``owner`` is the class name of the adapter, ``given`` holds the keys of ``params``, and
+    ``known`` all names that the library accepts. The message suggests the most similar known name.
     """
     for name in given:
         if name not in known:
@@ -60,21 +47,10 @@ def constraint_list(
 ) -> list[int] | None:
     """Direction of every column, -1, 0 or 1; None if there are no constraints.
 
-    Parameters
-    ----------
-    constraints : mapping of str or int to int, array-like of shape (n_features,), or None
-        The parameter ``monotone_constraints``.
-    n_features : int
-        Number of columns.
-    names : sequence of str, optional
-        Names of the columns, if X has names.
-    nominal : collection of int
-        Categorical columns, which have no order.
-
-    Raises
-    ------
-    ValueError
-        If a key is not a column, a value is not a direction, or a column has no order.
+    ``constraints`` is the parameter ``monotone_constraints``: a mapping from names or numbers of
+    columns to directions, or an array (n_features,). ``names`` are those of the columns, if X has
+    names. The columns in ``nominal`` are categorical: they have no order, so a constraint on them
+    is an error.
     """
     if constraints is None:
         return None

@@ -20,22 +20,12 @@ LABEL_SPAN = 4.0  # real-valued labels are mapped onto the usual range of grades
 
 @dataclass(frozen=True, eq=False)
 class TrainingLabels:
-    """Labels of all training rows; this process may hold only a part of the rows.
+    """Labels of all training rows; this process may hold only a part of the rows."""
 
-    Attributes
-    ----------
-    low, high : float
-        Smallest and largest label.
-    is_grade : bool
-        Whether all labels are whole grades from 0 to 30.
-    values : ndarray of float64, or None
-        Distinct labels, ascending; None if there are more than 65,536.
-    """
-
-    low: float
-    high: float
-    is_grade: bool
-    values: Float64Array | None
+    low: float  # smallest label
+    high: float  # largest label
+    is_grade: bool  # whether all labels are whole grades from 0 to 30
+    values: Float64Array | None  # distinct labels, ascending; None if more than 65,536
 
     @classmethod
     def of(cls, y: Float64Array) -> TrainingLabels:
@@ -70,31 +60,16 @@ class TrainingLabels:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Checked rows in canonical order, sorted by query.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,), float64
-        Whole grades 0..30 unchanged; all other labels mapped linearly onto 0..4.
-    exp2 : bool
-        Whether the gain of a label is 2**y - 1 instead of y.
-    sizes : ndarray of shape (n_queries,), int64
-        Number of rows of each query.
-    weight : ndarray of shape (n_samples,), float64 > 0, or None
-        Row weights.
-    position : ndarray of shape (n_samples,), int64, or None
-        Places at which the rows were shown. If given, the rows of a query are sorted by place.
-    label_values : ndarray of float64, or None
-        Distinct labels of all rows, ascending; None if there are more than 65,536.
-    """
+    """Checked rows in canonical order, sorted by query."""
 
     X: Matrix
-    y: Float64Array
-    exp2: bool
-    sizes: Int64Array
-    weight: Float64Array | None = None
+    y: Float64Array  # whole grades 0..30 unchanged; all other labels mapped linearly onto 0..4
+    exp2: bool  # whether the gain of a label is 2**y - 1 instead of y
+    sizes: Int64Array  # (n_queries,), number of rows of each query
+    weight: Float64Array | None = None  # > 0
+    # Places at which the rows were shown; if given, the rows of a query are sorted by place.
     position: Int64Array | None = None
+    # Distinct labels of all rows, ascending; None if more than 65,536.
     label_values: Float64Array | None = None
 
     @classmethod
@@ -107,10 +82,7 @@ class TrainingRows:
     ) -> TrainingRows:
         """Bring checked rows into canonical order; ``labels`` also summarises other rows.
 
-        Raises
-        ------
-        ValueError
-            If ``gain="exp2"`` and the labels are not whole grades.
+        ``gain="exp2"`` needs labels that are whole grades.
         """
         X = library_matrix(data.X)
         labels = TrainingLabels.of(data.y) if labels is None else labels
@@ -151,13 +123,7 @@ def check_weight_range(data: FitData) -> None:
 
 
 def check_query_weights(data: FitData, owner: str) -> None:
-    """Raise if the rows of a query differ in weight.
-
-    Raises
-    ------
-    ValueError
-        If there is such a query; the message names the first one.
-    """
+    """Raise if the rows of a query differ in weight; the message names the first such query."""
     if data.sample_weight is None:
         return
     weight, indptr = data.groups.sort(data.sample_weight), data.groups.indptr
@@ -191,21 +157,9 @@ def deal_large_queries(
 ) -> tuple[Int64Array, Int64Array]:
     """Split queries of more than ``limit`` rows into equal parts with the same mix of labels.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Labels, sorted by query.
-    sizes : ndarray of shape (n_queries,), int64
-        Number of rows of each query.
-    limit : int
-        Largest number of rows of a part.
-
-    Returns
-    -------
-    order : ndarray of shape (n_samples,), int64
-        Row numbers, sorted by part.
-    sizes : ndarray of int64
-        Number of rows of each part, at most ``limit``.
+    ``y`` is (n_samples,), sorted by query, and ``sizes`` (n_queries,) counts the rows of each.
+    Returns row numbers (n_samples,), sorted by part, and the number of rows of each part, at most
+    ``limit``.
     """
     parts: list[Int64Array] = []
     start = 0

@@ -73,12 +73,7 @@ class StoredTreesError(ValueError):
 
 
 def check_lightgbm(data: bytes, n_features: int) -> str:
-    """Check a LightGBM text model that ends after its trees; returns its text.
-
-    Raises
-    ------
-    StoredTreesError
-    """
+    """Check a LightGBM text model that ends after its trees; returns its text."""
     try:
         text = data.decode("ascii")
         header_text, _, _ = text.partition("\n\n")
@@ -158,12 +153,7 @@ def _check_lightgbm_tree(block: str, number: int, n_features: int) -> None:
 
 
 def check_xgboost(data: bytes, n_features: int) -> bytes:
-    """Check an XGBoost JSON model; returns it as JSON that reads in one way only.
-
-    Raises
-    ------
-    StoredTreesError
-    """
+    """Check an XGBoost JSON model; returns it as JSON that reads in one way only."""
     try:
         model = json.loads(data)
         _require_keys(model, {"learner", "version"})
@@ -273,12 +263,7 @@ def _check_xgboost_categories(
 
 
 def check_catboost(data: bytes, n_features: int) -> bytes:
-    """Check a CatBoost JSON model of symmetric trees; returns it as JSON that reads in one way.
-
-    Raises
-    ------
-    StoredTreesError
-    """
+    """Check a CatBoost JSON model of symmetric trees; returns it as JSON that reads in one way."""
     try:
         model = json.loads(data)
         _require_keys(model, {"features_info", "oblivious_trees", "scale_and_bias"})

@@ -15,34 +15,17 @@ from rankwise.typing import Matrix
 
 @dataclass(frozen=True, eq=False)
 class BoosterInput:
-    """Input of one training run.
-
-    Attributes
-    ----------
-    rows : TrainingRows
-    params : mapping of str to object
-        Parameters of the ranker under the names of the library, then the user's ``params``.
-    n_trees : int
-        Number of trees to add.
-    nominal : collection of int
-        Columns that hold codes of unordered categories.
-    monitor : ValidationMonitor, optional
-        Called with the validation scores after every tree.
-    early_stopping_rounds : int, optional
-        Stop after this many trees without improvement. None without ``monitor``.
-    previous : object, optional
-        Model object of the library, whose trees come first.
-    network : mapping, optional
-        Connection to the other processes that train the same model.
-    """
+    """Input of one training run."""
 
     rows: TrainingRows
+    # Parameters of the ranker under the names of the library, then the user's ``params``.
     params: Mapping[str, Any]
-    n_trees: int
-    nominal: Collection[int]
-    monitor: ValidationMonitor | None = None
-    early_stopping_rounds: int | None = None
-    previous: Any = None
+    n_trees: int  # number of trees to add
+    nominal: Collection[int]  # columns that hold codes of unordered categories
+    monitor: ValidationMonitor | None = None  # called with the validation scores after every tree
+    early_stopping_rounds: int | None = None  # trees without improvement; None without ``monitor``
+    previous: Any = None  # model object of the library, whose trees come first
+    # Connection to the other processes that train the same model.
     network: Mapping[str, Any] | None = None
 
     def last_iteration(self, n_before: int) -> int:
@@ -58,31 +41,18 @@ class BoosterLibrary(Protocol):
     A *booster* is the library's own model object. Stored trees are bytes, in a text format of the
     library and checked before parsing, so models can be pickled, copied and saved. They number the
     columns; a parsed booster has the names of the columns.
-
-    Attributes
-    ----------
-    name : str
-    errors : tuple of exception classes
-        What training raises.
-    in_float32 : bool
-        Whether the library rounds rows to float32.
-    auto_gain : str
-        Meaning of ``gain="auto"``; "auto" depends on the labels.
-    names : mapping of str to str
-        Library name of each parameter of the ranker that the library receives.
-    reserved : frozenset of str
-        Further library names that must not stand in ``params``, because the ranker sets them.
-    synonyms : tuple of frozensets of str
-        Names that the library takes for one and the same parameter; those of parameters that the
-        ranker sets must not stand in ``params`` either.
     """
 
     name: str
-    errors: ClassVar[tuple[type[Exception], ...]]
-    in_float32: bool
-    auto_gain: str
+    errors: ClassVar[tuple[type[Exception], ...]]  # what training raises
+    in_float32: bool  # whether the library rounds rows to float32
+    auto_gain: str  # meaning of ``gain="auto"``; "auto" depends on the labels
+    # Library name of each parameter of the ranker that the library receives.
     names: ClassVar[Mapping[str, str]]
+    # Further library names that must not stand in ``params``, because the ranker sets them.
     reserved: frozenset[str]
+    # Names that the library takes for one and the same parameter; those of parameters that the
+    # ranker sets must not stand in ``params`` either.
     synonyms: ClassVar[tuple[frozenset[str], ...]]
 
     def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:

@@ -12,14 +12,7 @@ from rankwise.typing import ArrayLike
 
 
 class ValidationMonitor(StagedMeasure):
-    """Evaluates the measure on the validation rows after every tree.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    n_samples : int
-        Number of validation rows.
-    """
+    """Evaluates the measure on the validation rows after every tree."""
 
     def __init__(self, measure: Measure, rows: FitData) -> None:
         super().__init__(measure, rows.y, rows.groups)

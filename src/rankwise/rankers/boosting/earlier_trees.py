@@ -15,28 +15,15 @@ from rankwise.trees.tree_ensemble import TreeEnsemble
 
 @dataclass(frozen=True, eq=False)
 class EarlierTrees:
-    """Trees of an earlier fit; none by default.
-
-    Attributes
-    ----------
-    trees : TreeEnsemble
-    n_rounds : int
-        Number of rounds that these trees took; the draws of a round depend on its number.
-    has_missing : ndarray of shape (n_features,) or (1,), bool
-    biases : dict of int to float
-        Bias of each position in training.
-    n_features : int or None
-        None: there was no earlier fit.
-    columns : ColumnTable or None
-        Categories, to whose codes the trees refer.
-    """
+    """Trees of an earlier fit; none by default."""
 
     trees: TreeEnsemble = field(default_factory=lambda: TreeEnsemble.of([]))
-    n_rounds: int = 0
+    n_rounds: int = 0  # rounds of these trees; the draws of a round depend on its number
+    # (n_features,); (1,) if there was no earlier fit.
     has_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, dtype=bool))
-    biases: dict[int, float] = field(default_factory=dict)
-    n_features: int | None = None
-    columns: ColumnTable | None = None
+    biases: dict[int, float] = field(default_factory=dict)  # bias of each position in training
+    n_features: int | None = None  # None: there was no earlier fit
+    columns: ColumnTable | None = None  # categories, to whose codes the trees refer
 
     @classmethod
     def of(cls, ranker: TreeScores) -> EarlierTrees:

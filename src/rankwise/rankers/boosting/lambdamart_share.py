@@ -69,25 +69,13 @@ def fit_share(
 ) -> LambdaMART:
     """Train on a share of the rows, jointly with the machines that hold the other shares.
 
-    Parameters
-    ----------
-    ranker : LambdaMART
-        Ranker to fit, see :func:`check_shareable`.
-    rows : X, y and qid of this share
-        Rows of whole queries, with grades from 0 to 30.
-    names : list of str, optional
-        Names of the columns.
-    validation : X_val, y_val and qid_val
-        Validation rows, identical for all machines.
-    seed : int
-    shares : Shares
+    ``ranker`` is fitted, see :func:`check_shareable`. ``rows`` are X, y and qid of this share:
+    whole queries, with grades from 0 to 30. ``names`` are those of the columns. ``validation`` is
+    X_val, y_val and qid_val, identical for all machines.
 
-    Returns
-    -------
-    LambdaMART
-        Fitted ranker, bit-identical on all machines. It is also bit-identical to a fit of all rows
-        on one machine if there are at most 200,000 distinct rows. With more rows, every share
-        contributes to the sample from which bins are computed.
+    The fitted ranker is bit-identical on all machines. It is also bit-identical to a fit of all
+    rows on one machine if there are at most 200,000 distinct rows. With more rows, every share
+    contributes to the sample from which bins are computed.
     """
     X, y, qid = rows
     ranker.columns_ = ColumnTable({}, {})

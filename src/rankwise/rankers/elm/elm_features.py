@@ -44,12 +44,8 @@ ELM_CONSTRAINTS: dict[str, Any] = {
 class NodeFeatures(StreamedFeatures):
     """Hidden nodes before the rows are known; linear nodes are reduced to the space they span.
 
-    Attributes
-    ----------
-    n_nodes, activation, n_draws, random_state
-        Parameters of the ranker.
-    gamma, kernel_params
-        Parameters of a kernel, which must be None.
+    The fields are parameters of the ranker. ``gamma`` and ``kernel_params`` belong to a kernel:
+    ``gamma`` is ignored with a warning, and ``kernel_params`` must be empty.
     """
 
     n_nodes: int
@@ -65,13 +61,7 @@ class NodeFeatures(StreamedFeatures):
         return node_limit(self.activation)
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Design]]:
-        """The single design of the nodes.
-
-        Raises
-        ------
-        ValueError
-            If ``kernel_params`` are given.
-        """
+        """The single design of the nodes."""
         warn_of_ignored_gamma(None, self.gamma)
         if self.kernel_params:
             raise ValueError(

@@ -15,15 +15,7 @@ _FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget 
 
 
 class TimeBudget:
-    """Seconds of a search, which begin with the budget.
-
-    Parameters
-    ----------
-    seconds : float or None
-        None: no limit.
-    clock : callable
-        Returns seconds.
-    """
+    """Seconds of a search, which begin with the budget; None: no limit."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
         self.seconds, self.clock, self._start = seconds, clock, clock()

@@ -85,18 +85,9 @@ def report_text(
 ) -> str:
     """Table of the trials, the reasons of those without a value, and two sentences of choice.
 
-    Parameters
-    ----------
-    history, skipped : sequence of dict
-        Records of the trials.
-    families : sequence of str
-        Families that are kept.
-    values : mapping
-        Values of the families and of the blend, larger is better.
-    measure : str, optional
-        Measure of the values. None: unknown, as of models that do not hold it.
-    seconds : float
-        Time of the fit.
+    ``families`` are those that are kept, and ``values`` those of the families and of the blend,
+    larger is better. ``measure`` is None if unknown, as of models that do not hold it. ``seconds``
+    is the time of the fit.
     """
     measured = None if measure is None else parse(measure)
     if measured is not None and not measured.greater_is_better:

@@ -25,27 +25,13 @@ _TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
 
 @dataclass(frozen=True, eq=False)
 class TrialRows:
-    """Rows as input of the families.
+    """Rows as input of the families."""
 
-    Attributes
-    ----------
-    X : matrix of shape (n_samples, n_features)
-        Unscaled columns, for the trees.
-    scaled : matrix of shape (n_samples, n_features)
-        Scaled columns, for linear rankers and nodes.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    qid : ndarray of shape (n_samples,), int64
-        Query of each row.
-    weight : ndarray of shape (n_samples,), optional
-        Weight of each row in fits. None: all 1.
-    """
-
-    X: Matrix
-    scaled: Matrix
+    X: Matrix  # unscaled columns, for the trees
+    scaled: Matrix  # scaled columns, for linear rankers and nodes
     y: Float64Array
     qid: Int64Array
-    weight: Float64Array | None = None
+    weight: Float64Array | None = None  # (n_samples,), of each row in fits; None: all 1
 
     def take(self, rows: Int64Array) -> TrialRows:
         """Some of the rows."""
@@ -83,20 +69,8 @@ def limit_categories(
 ) -> tuple[ColumnTable, FitData]:
     """Keep the 255 heaviest categories of each nominal column; the others count as missing.
 
-    Parameters
-    ----------
-    columns : ColumnTable
-    data : FitData
-        Rows with codes for categories.
-    names : sequence of str, optional
-        Names of the columns.
-
-    Returns
-    -------
-    columns : ColumnTable
-        Table of the categories that are kept.
-    data : FitData
-        Rows with the codes of this table.
+    ``data`` has codes for categories. The returned table holds the categories that are kept, and
+    the returned rows have its codes.
     """
     many = [j for j, known in columns.nominal.items() if len(known) > MAX_BINS]
     if not many:
@@ -117,13 +91,7 @@ def limit_categories(
 
 
 def fold_rows(n_folds: int, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
-    """(rows to fit, rows to score) of folds of queries, or of rows if there are fewer queries.
-
-    Raises
-    ------
-    ValueError
-        If there is only one row.
-    """
+    """(rows to fit, rows to score) of folds of queries, or of rows if there are fewer queries."""
     n_rows = len(data.y)
     if data.groups.n_queries < n_folds:
         # A single row cannot be ordered, so every fold of rows has two or more.

@@ -26,36 +26,19 @@ CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """Trial that was fitted on every part.
-
-    Attributes
-    ----------
-    trial : Trial
-        The setting.
-    models : list of fitted rankers
-        One model for each part.
-    scales : ndarray of shape (n_parts,)
-        Spread of the scores of each model within queries that it has not seen, see :func:`spread`.
-    levels : ndarray of shape (n_parts,)
-        Mean score of each model for rows that it has not seen.
-    scores : ndarray of shape (n_held_rows,)
-        Scores of the left-out rows, minus the levels and divided by the scales.
-    value : float
-        Mean measure of the scores; larger is better.
-    seconds : float
-        Time of the trial.
-    is_cut : bool
-        Whether the time limit of the trial ended its search of penalties.
-    """
+    """Trial that was fitted on every part."""
 
     trial: Trial
-    models: list[Any]
+    models: list[Any]  # one for each part
+    # (n_parts,), spread of the scores of each model within queries that it has not seen, see
+    # :func:`spread`.
     scales: Float64Array
-    levels: Float64Array
+    levels: Float64Array  # (n_parts,), mean score of each model for rows that it has not seen
+    # (n_held_rows,), of the left-out rows, minus the levels and divided by the scales.
     scores: Float64Array
-    value: float
-    seconds: float
-    is_cut: bool
+    value: float  # mean measure of the scores; larger is better
+    seconds: float  # time of the trial
+    is_cut: bool  # whether the time limit of the trial ended its search of penalties
 
     @property
     def seconds_a_tree(self) -> float:
@@ -66,29 +49,17 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class WeightedBlend:
-    """Weighted sum of members.
+    """Weighted sum of members."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_held_rows,)
-        Scores with spread 1 within the held-out queries, up to rounding.
-    weights : dict of int to float
-        Weights of the members by number.
-    """
-
+    # (n_held_rows,), with spread 1 within the held-out queries, up to rounding.
     scores: Float64Array
-    weights: dict[int, float]
+    weights: dict[int, float]  # of the members by number
 
 
 class HeldOut:
     """Rows that the parts leave out, with a measure of their scores.
 
-    Parameters
-    ----------
-    parts : list of (TrialRows, TrialRows)
-        Rows for fitting and rows for scoring.
-    measure : Measure
-        Measure of the scores.
+    Each of the ``parts`` holds rows for fitting and rows for scoring.
     """
 
     def __init__(self, parts: list[tuple[TrialRows, TrialRows]], measure: Measure) -> None:
@@ -108,10 +79,7 @@ class HeldOut:
     def fit(self, trial: Trial, clock: Callable[[], float], seconds: float | None = None) -> Member:
         """Fit a trial on every part, each within its share of the seconds.
 
-        Raises
-        ------
-        TimeLimitError
-            If a part has no solution in time.
+        Raises TimeLimitError if a part has no solution in time.
         """
         start, is_cut = clock(), False
         models, scores, scales, levels = [], [], [], []

@@ -38,21 +38,11 @@ _BAGGED = {"subsample": 0.7, "colsample_bytree": 0.7}
 
 @dataclass(frozen=True)
 class Trial:
-    """Setting of a family.
-
-    Attributes
-    ----------
-    name : str
-        Name of the setting.
-    family : {"linear", "nodes", "trees"}
-        Family of the setting.
-    estimator : unfitted ranker
-        Ranker whose ``fit`` accepts validation rows.
-    """
+    """Setting of a family."""
 
     name: str
     family: Family
-    estimator: Any
+    estimator: Any  # unfitted ranker whose ``fit`` accepts validation rows
 
     def least_seconds(self, shapes: Iterable[tuple[int, int]]) -> float:
         """Seconds that a trial takes at least, by the shapes of the rows of each part.
@@ -89,20 +79,10 @@ def settings(
 ) -> Iterator[Trial]:
     """Settings of all families, cheap ones first.
 
-    Parameters
-    ----------
-    measure : str
-        Tuning metric for penalties, and objective of the trees if possible.
-    is_graded : bool
-        Whether labels are grades.
-    seed : int
-        Seed of the trials.
-    n_jobs : int, optional
-        Number of threads of the trees.
-    watched : str, optional
-        Measure of early stopping. None: the objective of the trees.
-    query_weight : {"pair", "document", "query"}, optional
-        Weights of queries. None: "pair" and "document" in turn, "pair" for trees.
+    ``measure`` is the tuning metric for penalties, and the objective of the trees if possible.
+    ``watched`` is the measure of early stopping; None: the objective of the trees. ``is_graded``
+    says whether labels are grades, ``seed`` is that of the trials, and ``n_jobs`` counts threads of
+    the trees. ``query_weight=None`` takes "pair" and "document" in turn, and "pair" for trees.
     """
     weightings = ("pair", "document") if query_weight is None else (query_weight,)
     yield Trial("ridge", "linear", RidgeRanker("val", measure=measure))
@@ -131,12 +111,8 @@ def settings(
 def bags(best: Sequence[Trial], seed: int) -> Iterator[Trial]:
     """Additional draws of the best setting of each random family, in turn.
 
-    Parameters
-    ----------
-    best : sequence of Trial
-        Best trial of each family.
-    seed : int
-        Seed of the settings; bags have the seeds that follow.
+    ``best`` holds the best trial of each family. ``seed`` is that of the settings; bags have the
+    seeds that follow.
     """
     for number in range(1, max(N_NODE_BAGS, N_TREE_BAGS) + 1):
         for trial in best:

@@ -24,24 +24,12 @@ DEFAULT_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class HeldOutScores:
-    """Training data of the final ranker.
+    """Training data of the final ranker."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_rows, n_members)
-        Held-out scores of the members.
-    y : ndarray of shape (n_rows,)
-        Labels of the rows.
-    qid : ndarray of shape (n_rows,), int64
-        Query numbers. Rows of a query have the same number only within one part.
-    models : list of dict of str to fitted estimator
-        Models that computed the scores, one dict for each part.
-    """
-
-    scores: Float64Array
+    scores: Float64Array  # (n_rows, n_members), held-out scores of the members
     y: Float64Array
-    qid: Int64Array
-    models: list[dict[str, Any]]
+    qid: Int64Array  # query numbers; rows of a query have the same number only within one part
+    models: list[dict[str, Any]]  # models that computed the scores, one dict for each part
 
     @property
     def groups(self) -> QueryGroups:
@@ -77,12 +65,6 @@ def parts(
 
     The parts depend on the content of the queries, and not on their order or ids. If there are
     fewer queries than folds, or a single query for a share, rows are split instead.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer queries and fewer distinct rows than folds, or if a part of a splitter is
-        empty.
     """
     n_queries = int(numbers.max()) + 1
     if share is not None:

@@ -30,11 +30,8 @@ def catboost_model(
 ) -> StoredModel:
     """Read the description of a model; ``categories`` and ``features`` are what the caller passed.
 
-    Raises
-    ------
-    BoosterError
-        If the model has several scores per row, text or embeddings, or categories that are neither
-        whole numbers from 0 to 999 nor among ``categories``.
+    Several scores per row, text and embeddings are not supported. Categories must be whole numbers
+    from 0 to 999, or be among ``categories``.
     """
     info = model["features_info"]
     for kind in ("text_features", "embedding_features"):

@@ -17,18 +17,7 @@ LONGEST = 64  # bytes of a text; longer ones are hashed in another way
 
 
 def hash_category(text: str) -> int:
-    """Signed 32 bits by which CatBoost knows a category.
-
-    Parameters
-    ----------
-    text : str
-        At most 64 bytes of UTF-8.
-
-    Raises
-    ------
-    ValueError
-        If the text is longer.
-    """
+    """Signed 32 bits by which CatBoost knows a category of at most 64 bytes of UTF-8."""
     data = text.encode()
     if len(data) > LONGEST:
         raise ValueError(

@@ -28,11 +28,8 @@ def lightgbm_model(
 ) -> StoredModel:
     """Read the header of a model; ``categories`` and ``features`` are what the caller passed.
 
-    Raises
-    ------
-    BoosterError
-        If the model has several scores per row, or linear leaves, or categories of data frames
-        that cannot be attributed to columns.
+    Several scores per row and linear leaves are not supported, nor are categories of data frames
+    that cannot be attributed to columns.
     """
     head, first, rest = text.partition("\nTree=")
     if not first:

@@ -21,28 +21,14 @@ def attribute_categories(
 ) -> dict[int, list[Any]]:
     """Categories of the columns to which they certainly belong.
 
-    Parameters
-    ----------
-    listed : sequence of list
-        Categories of each column of dtype ``category``, in the order of the columns.
-    infos : sequence of str
-        LightGBM's ``feature_infos``: the codes of columns of categories, "[min:max]" of columns of
-        numbers, or "none" for constants.
-    used : set of int
-        Columns that the trees split.
-    given : mapping of int to list
-        Categories that the caller knows.
-    names : sequence of str
+    ``listed`` holds the categories of each column of dtype ``category``, in the order of the
+    columns. ``infos`` are LightGBM's ``feature_infos``: the codes of columns of categories,
+    "[min:max]" of columns of numbers, or "none" for constants. ``used`` are the columns that the
+    trees split, and ``given`` the categories that the caller knows.
 
-    Raises
-    ------
-    BoosterError
-        If a list may belong to several columns of which the trees split one.
-
-    Notes
-    -----
     A list may belong to a column if it has a category for each code of the column. The columns of
     the lists ascend; so if the first possible column of a list is also its last one, it is certain.
+    A list that may belong to several columns of which the trees split one raises BoosterError.
     """
     _check_order(listed, given, names)
     n_sets = sum(_is_nominal(info) for info in infos)

@@ -19,31 +19,17 @@ class BoosterError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A model before its trees are read.
+    """A model before its trees are read."""
 
-    Attributes
-    ----------
-    library : {"LightGBM", "XGBoost", "CatBoost"}
-    n_features : int
-    names : list of str, or None
-        Names of the columns; None if the file only numbers them.
-    nominal : set of int
-        Columns that nodes split by sets of categories.
-    categories : dict of int to list
-        Categories of columns, in the order of their codes, as far as the file lists them.
-    read : callable
-        Returns the trees, given the number of categories of each column.
-    in_float32 : bool
-        Whether the library rounds rows to float32.
-    """
-
-    library: str
+    library: str  # "LightGBM", "XGBoost" or "CatBoost"
     n_features: int
-    names: list[str] | None
-    nominal: set[int]
+    names: list[str] | None  # of the columns; None if the file only numbers them
+    nominal: set[int]  # columns that nodes split by sets of categories
+    # Of columns, in the order of their codes, as far as the file lists them.
     categories: dict[int, list[Any]]
+    # Returns the trees, given the number of categories of each column.
     read: Callable[[NDArray[np.integer]], StoredTrees]
-    in_float32: bool = False
+    in_float32: bool = False  # whether the library rounds rows to float32
 
 
 @dataclass
@@ -75,11 +61,8 @@ class GivenCategories:
 def check_trees(stored: StoredTrees, n_features: int) -> StoredTrees:
     """Trees without nodes that the root does not reach.
 
-    Raises
-    ------
-    BoosterError
-        If a node has no children, two parents or a column that does not exist, or if a threshold
-        or a leaf is not a number.
+    Raises BoosterError if a node has no children, two parents or a column that does not exist, or
+    if a threshold or a leaf is not a number.
     """
     trees = [_keep_reached(tree, number, n_features) for number, tree in enumerate(stored.trees)]
     return replace(stored, trees=tuple(trees))

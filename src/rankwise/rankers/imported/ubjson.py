@@ -20,10 +20,7 @@ _MAX_DEPTH = 64
 def read_ubjson(data: bytes) -> Any:
     """Value of a document; arrays of one number type become lists of Python numbers.
 
-    Raises
-    ------
-    ValueError
-        If the document is cut off, has an unknown type, or nests more than 64 levels.
+    At most 64 levels may be nested.
     """
     reader = _DocumentReader(data)
     value = reader.value(reader.take(1), 0)

@@ -27,10 +27,7 @@ _LOG = ("count:poisson", "reg:gamma", "reg:tweedie")
 def xgboost_model(model: dict[str, Any]) -> StoredModel:
     """Read the description of a model.
 
-    Raises
-    ------
-    BoosterError
-        If the booster is linear, has several scores per row, or an unknown objective.
+    Linear boosters, several scores per row and unknown objectives are not supported.
     """
     learner = model["learner"]
     booster, shape = learner["gradient_booster"], learner["learner_model_param"]

@@ -94,38 +94,22 @@ class LandmarkParameters(KernelParameters, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class KernelFeatures(StreamedFeatures):
-    """Kernel parameters before the rows are known.
-
-    Attributes
-    ----------
-    kernel, gamma, kernel_params, max_bytes, approximation, n_landmarks, random_state
-        Parameters of the ranker.
-    takes_shift, intercept : bool
-        Whether the loss ignores a constant added to the scores, and whether the model has an
-        intercept.
-    penalise : {"norm", "coefficients"}
-        Penalised quantity. With "coefficients", a linear kernel is also an expansion over the rows.
-    leaves_out : bool
-        Whether a search leaves rows out exactly, which needs more memory.
-    conditioned : bool
-        Whether the solver copes with columns of X that dominate the others.
-    smaller : str
-        Advice on how to use less memory, appended to the error message.
-    """
+    """Kernel parameters before the rows are known; fields without comments are the ranker's."""
 
     kernel: Any
     gamma: Any
     kernel_params: Mapping[str, Any] | None
     max_bytes: int
-    takes_shift: bool = True
-    intercept: bool = False
+    takes_shift: bool = True  # whether the loss ignores a constant added to the scores
+    intercept: bool = False  # whether the model has an intercept
     approximation: str | None = None
     n_landmarks: int = 0
     random_state: Any = None
+    # Penalised quantity; with "coefficients", a linear kernel is also an expansion over the rows.
     penalise: Penalise = "norm"
-    leaves_out: bool = False
-    conditioned: bool = False
-    smaller: str = ""
+    leaves_out: bool = False  # whether a search leaves rows out exactly, which needs more memory
+    conditioned: bool = False  # whether the solver copes with columns of X that dominate the others
+    smaller: str = ""  # advice on how to use less memory, appended to the error message
 
     @classmethod
     def of(cls, ranker: KernelParameters, **options: Any) -> KernelFeatures:

@@ -50,15 +50,7 @@ class ProductsDesign(MapDesign):
 
 @dataclass(frozen=True, eq=False)
 class LogisticFeatures:
-    """Kernel, or products of every two features, in a form suitable for stochastic steps.
-
-    Attributes
-    ----------
-    kernel_features : KernelFeatures
-        Kernel and its options.
-    degree, solver
-        Parameters of the ranker.
-    """
+    """Kernel, or products of every two features, in a form suitable for stochastic steps."""
 
     kernel_features: KernelFeatures
     degree: int
@@ -75,13 +67,7 @@ class LogisticFeatures:
         return self.kernel_features.column_limit
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
-        """One design for each width.
-
-        Raises
-        ------
-        ValueError
-            If solver, degree and kernel cannot be combined, or if ``max_bytes`` is too small.
-        """
+        """One design for each width."""
         kernel, max_bytes = self.kernel_features.kernel, self.kernel_features.max_bytes
         if kernel != "linear" and (self.degree == 2 or self.solver == "sgd"):
             what = "degree=2" if self.degree == 2 else 'solver="sgd"'

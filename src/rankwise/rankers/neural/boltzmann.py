@@ -61,26 +61,12 @@ def boltz_rank(
 ) -> Tensor:
     """``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s) value_r`` of every query.
 
-    Parameters
-    ----------
-    scores : Tensor of shape (n_samples,)
-        Scores of the rows.
-    rankings : RankingSets
-        Sets of rankings of the queries.
-    values : ndarray of shape (n_rankings, n_queries)
-        Value of the measure for each ranking.
-    judged : JudgedRanks, optional
-        Statistics of the labels. Required if ``kl_weight > 0``.
-    slope : float > 0, or ndarray of shape (n_queries,)
-        Slope of the distance function ``g(t) = slope t`` of a query.
-    kl_weight : float >= 0
-        Weight of the divergence.
+    ``scores`` is (n_samples,), and ``values`` (n_rankings, n_queries) holds the value of the
+    measure for each ranking. ``judged`` is required if ``kl_weight > 0``. ``slope > 0`` is that of
+    the distance function ``g(t) = slope t`` of a query. The result is (n_queries,).
 
-    Returns
-    -------
-    Tensor of shape (n_queries,)
-        Loss of each query. For a sampled query, ``E_labels[E(r|s)] - E_s[E(r|s)]`` replaces the
-        divergence; the two have the same gradient and differ by a difference of entropies.
+    For a sampled query, ``E_labels[E(r|s)] - E_s[E(r|s)]`` replaces the divergence; the two have
+    the same gradient and differ by a difference of entropies.
     """
     weights = log_weights(scores, rankings, slope)
     shares = torch.softmax(weights, 0)

@@ -18,24 +18,12 @@ _VALUES_PER_BLOCK = 2**22
 
 
 def first_layers(sizes: Sequence[int], rng: np.random.RandomState) -> list[Float64Array]:
-    """Initial weights, uniform within ``+-sqrt(6 / (n_in + n_out))`` [1]_; intercepts are 0.
+    """Initial weights, uniform within ``+-sqrt(6 / (n_in + n_out))``; intercepts are 0.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Number of nodes of each layer, from the inputs to the outputs.
-    rng : RandomState
-        Random number generator.
-
-    Returns
-    -------
-    list of ndarray, float64
-        Weights of shape (n_in, n_out) and intercepts of shape (n_out,) of each layer.
-
-    References
-    ----------
-    .. [1] Glorot & Bengio, "Understanding the difficulty of training deep feedforward neural
-       networks", AISTATS 2010, equation 16.
+    ``sizes`` are the numbers of nodes of the layers, from the inputs to the outputs. The list
+    holds weights (n_in, n_out) and intercepts (n_out,) of each layer in turn. The limit is equation
+    16 of Glorot & Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", AISTATS 2010.
     """
     weights = []
     for n_in, n_out in pairwise(sizes):
@@ -57,11 +45,8 @@ def first_pair_layers(
 ) -> list[Float64Array]:
     """Initial weights of a pairwise network with one hidden layer, see :func:`first_layers`.
 
-    Returns
-    -------
-    list of ndarray, float64
-        Weights of the row itself and of the other row, each of shape (n_inputs, n_nodes);
-        intercepts of shape (n_nodes,); output weights of shape (n_nodes, 1).
+    Returns weights of the row itself and of the other row, each (n_inputs, n_nodes); intercepts
+    (n_nodes,); output weights (n_nodes, 1).
     """
     both, intercepts, output, _ = first_layers([2 * n_inputs, n_nodes, 1], rng)
     return [both[:n_inputs], both[n_inputs:], intercepts, output]

@@ -25,23 +25,16 @@ _N_SWEEPS = 20
 class RankingSets:
     """A set of rankings for every query, with the density of its sampling distribution.
 
-    Attributes
-    ----------
-    ranks : ndarray of shape (n_rankings, n_samples), int64
-        1-based rank of every row within its query.
-    log_proposal : ndarray of shape (n_rankings, n_queries), float64
-        Log density of each ranking, up to a constant of the query. A listed query has 0 for its
-        rankings, and 1e30 for surplus entries, which do not count.
-    listed : ndarray of shape (n_queries,), bool
-        True: the set holds every ranking of the query once. False: a sample with replacement.
-    indptr : ndarray of shape (n_queries + 1,), int64
-        Limits of the rows of each query; no query is empty.
+    ``log_proposal`` is the log density of each ranking, up to a constant of the query. A listed
+    query has 0 for its rankings, and 1e30 for surplus entries, which do not count.
     """
 
-    ranks: Int64Array
-    log_proposal: Float64Array
+    ranks: Int64Array  # (n_rankings, n_samples), 1-based rank of every row within its query
+    log_proposal: Float64Array  # (n_rankings, n_queries)
+    # (n_queries,); True: the set holds every ranking of the query once; False: a sample with
+    # replacement.
     listed: NDArray[np.bool_]
-    indptr: Int64Array
+    indptr: Int64Array  # (n_queries + 1,), limits of the rows of each query; no query is empty
 
     def measured(self, measure: Measure, labels: Float64Array) -> Float64Array:
         """Value of every ranking, shape (n_rankings, n_queries); larger is better.
@@ -60,17 +53,12 @@ class RankingSets:
 class JudgedRanks:
     """Statistics of the distributions defined by the labels, as needed for the divergence.
 
-    Attributes
-    ----------
-    ranks : ndarray of shape (n_samples,), float64
-        Expected rank of every row under ``P(r|labels)``.
-    entropy : ndarray of shape (n_queries,), float64
-        Entropy of ``P(r|labels)`` if the query is listed. Otherwise the entropy of ``P(r|s0)``
-        minus ``log Z(s0)``, with the scores s0 of the sample; these constants do not affect
-        gradients.
+    ``entropy`` (n_queries,) is that of ``P(r|labels)`` if the query is listed. Otherwise it is the
+    entropy of ``P(r|s0)`` minus ``log Z(s0)``, with the scores s0 of the sample; these constants do
+    not affect gradients.
     """
 
-    ranks: Float64Array
+    ranks: Float64Array  # (n_samples,), expected rank of every row under ``P(r|labels)``
     entropy: Float64Array
 
 
@@ -83,22 +71,10 @@ def sample_rankings(
 ) -> RankingSets:
     """All rankings of a query if at most ``n_rankings``, else a sample from ``P(r|scores)``.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples,), float64
-        Scores; query q has the rows ``indptr[q]:indptr[q + 1]``.
-    indptr : ndarray of shape (n_queries + 1,), int64
-        Query q has the rows ``indptr[q]:indptr[q + 1]``.
-    n_rankings : int >= 1
-        Number of rankings of each query.
-    rng : RandomState
-        Random number generator.
-    slope : float > 0, or ndarray of shape (n_queries,)
-        Slope of the distance function ``g(t) = slope t`` of a query, see
-        :mod:`rankwise.rankers.neural.boltzmann`.
+    Query q has the rows ``indptr[q]:indptr[q + 1]`` of ``scores`` (n_samples,). ``slope > 0`` is
+    that of the distance function ``g(t) = slope t`` of a query, one for all or (n_queries,), see
+    :mod:`rankwise.rankers.neural.boltzmann`.
 
-    Notes
-    -----
     Each ranking starts as the order of the scores plus normal noise. For evenly spaced scores, the
     variance of the noise gives nearly the correct spread of ranks for any slope. Twenty sweeps of
     Gibbs sampling follow (:mod:`rankwise.kernels.ranking_swaps`), each of which leaves the
@@ -139,19 +115,8 @@ def expect_judged_ranks(
     """Expected ranks under ``P(r|labels)``: exact for a listed query, else means of a sample.
 
     Rows of equal label have the same expectation, so the sample is also averaged over them.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,), float64
-        Labels of the rows.
-    rankings : RankingSets
-        Sets of rankings of the divergence.
-    n_rankings : int >= 1
-        Number of rankings in the sample.
-    rng : RandomState
-        Random number generator.
-    slope : float > 0, or ndarray of shape (n_queries,)
-        Slope of the distance function, see :mod:`rankwise.rankers.neural.boltzmann`.
+    ``labels`` is (n_samples,), ``rankings`` are those of the divergence, and ``n_rankings`` is the
+    size of the sample; ``slope`` as in :func:`sample_rankings`.
     """
     indptr = rankings.indptr
     sizes = np.diff(indptr)

@@ -21,23 +21,12 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 @dataclass(frozen=True)
 class NetworkRows:
-    """Training rows, sorted by query.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    labels : ndarray of shape (n_samples,), float64
-        Labels of the rows.
-    indptr : ndarray of shape (n_queries + 1,), int64
-        Query q has the rows ``indptr[q]:indptr[q + 1]``.
-    prepare : callable
-        Function that maps rows of X to float64 inputs of the network.
-    """
+    """Training rows, sorted by query: query q has the rows ``indptr[q]:indptr[q + 1]``."""
 
     X: Matrix
     labels: Float64Array
     indptr: Int64Array
-    prepare: Callable[[Matrix], Float64Array]
+    prepare: Callable[[Matrix], Float64Array]  # maps rows of X to float64 inputs of the network
 
 
 @dataclass(frozen=True)
@@ -67,37 +56,21 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Monitor:
-    """Validation rows and the measure that is evaluated on them.
+    """Validation rows and the measure that is evaluated on them."""
 
-    Attributes
-    ----------
-    staged : StagedMeasure
-        Evaluation of the measure after every epoch.
-    scores : callable
-        Function that maps weights to the scores of the validation rows.
-    """
-
-    staged: StagedMeasure
+    staged: StagedMeasure  # evaluates the measure after every epoch
+    # Maps weights to the scores of the validation rows.
     scores: Callable[[list[Float64Array]], Float64Array]
 
 
 @dataclass(frozen=True)
 class Training:
-    """Result of training.
+    """Result of training."""
 
-    Attributes
-    ----------
-    weights : list of ndarray, float64
-        Weights and intercepts of the layers.
-    losses : list of float
-        Mean loss of the queries in every epoch; the loss of a batch is taken before its step.
-    n_epochs : int
-        Number of epochs after which the kept weights were reached.
-    """
-
-    weights: list[Float64Array]
+    weights: list[Float64Array]  # weights and intercepts of the layers
+    # Mean loss of the queries in every epoch; the loss of a batch is taken before its step.
     losses: list[float] = field(default_factory=list)
-    n_epochs: int = 0
+    n_epochs: int = 0  # epochs after which the kept weights were reached
 
 
 def train(
@@ -111,12 +84,7 @@ def train(
     """Minimise the mean of ``objective`` over the queries, starting from ``weights``.
 
     Stops ``early_stopping_rounds`` epochs after the best epoch on the monitor, and restores the
-    weights of that epoch.
-
-    Raises
-    ------
-    ValueError
-        If the device does not exist, or if the loss is no longer finite.
+    weights of that epoch. A loss that is no longer finite raises ValueError.
     """
     _check_device(schedule.device)
     patience = schedule.early_stopping_rounds if monitor is not None else None

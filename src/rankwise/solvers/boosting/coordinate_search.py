@@ -31,15 +31,8 @@ class Sweep:
 class CoordinateSearch:
     """Coordinate ascent on measured rows.
 
-    Parameters
-    ----------
-    rows : MeasuredRows
-        Training rows. The weights apply to columns divided by their spread; constant columns keep a
-        weight of 0.
-    tol : float >= 0
-        Minimum gain of the mean measure per sweep; smaller gains end the search.
-    max_iter : int
-        Maximum number of sweeps.
+    It ends when a sweep gains no more than ``tol`` in mean measure, or after ``max_iter`` sweeps.
+    The weights apply to columns divided by their spread; constant columns keep a weight of 0.
     """
 
     def __init__(self, rows: MeasuredRows, tol: float, max_iter: int) -> None:

@@ -27,17 +27,10 @@ class Dropout:
 
     When k trees are dropped, the new tree is scaled by ``learning_rate / (k + 1)``. Each dropped
     tree is permanently multiplied by ``k / (k + 1)``.
-
-    Attributes
-    ----------
-    rate : float in [0, 1]
-        Probability that a tree is dropped; at most 50 trees are dropped at once.
-    skip : float in [0, 1]
-        Probability that no tree is dropped.
     """
 
-    rate: float = 0.0
-    skip: float = 0.5
+    rate: float = 0.0  # probability that a tree is dropped; at most 50 are dropped at once
+    skip: float = 0.5  # probability that no tree is dropped
 
     def drop(self, rng: np.random.Generator, n_trees: int) -> list[int]:
         """Numbers of the trees that are left out, ascending."""

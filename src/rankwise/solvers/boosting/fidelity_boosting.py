@@ -31,19 +31,8 @@ HALVINGS = 30
 
 
 class FidelityBoosting:
-    """The state of boosting on training rows in layers.
+    """The state of boosting on training rows in layers; ``loss`` is the weighted sum over pairs.
 
-    Parameters
-    ----------
-    pairs : LayeredPairs
-
-    Attributes
-    ----------
-    loss : float
-        Weighted sum over the pairs.
-
-    Notes
-    -----
     The step of a stump is ``log(A / B) / 2``, halved until the loss falls. A is the sum of the
     slopes of the pairs that it moves apart, B of those that it moves together. This step minimises
     a loss with exponential tails and the same slopes. A round costs O(pairs).

@@ -34,21 +34,11 @@ LARGEST = 1e290
 
 
 class MarginBoosting:
-    """The state of boosting on training rows, class by class.
+    """The state of boosting on training rows, class by class, for the form "all" or "lr".
 
-    Parameters
-    ----------
-    class_ptr : ndarray of shape (n_classes + 1,), int64
-        Class k has the rows ``class_ptr[k]:class_ptr[k + 1]``.
-    weight : ndarray of shape (n_rows,), float64 >= 0
-    form : {"all", "lr"}
-
-    Attributes
-    ----------
-    thresholds : ndarray of shape (n_classes - 1,)
-        Best thresholds for the scores so far. They are finite: if one side has no rows, the
-        threshold lies beyond every score.
-    loss : float
+    Class k has the rows ``class_ptr[k]:class_ptr[k + 1]``; ``weight`` is (n_rows,), >= 0. The
+    attribute ``thresholds``, (n_classes - 1,), holds the best ones for the scores so far. They are
+    finite: if one side has no rows, the threshold lies beyond every score.
     """
 
     def __init__(self, class_ptr: Int64Array, weight: Float64Array, form: str) -> None:

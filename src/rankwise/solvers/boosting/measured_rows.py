@@ -29,13 +29,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class LabelScale:
-    """Labels in the form that ranking measures take: grades unchanged, other labels scaled to 0 to
-    4.
+    """Labels in the form that ranking measures take: grades unchanged, others scaled to 0 to 4.
 
-    Attributes
-    ----------
-    low, half_span : float or None
-        Coding of the training labels; None if they are grades or the measure takes any numbers.
+    Both fields code the training labels. They are None if the labels are grades or the measure
+    takes any numbers.
     """
 
     low: float | None = None
@@ -64,17 +61,7 @@ class LabelScale:
 class MeasuredRows:
     """Training rows, their columns, and the measure of any scores of these rows.
 
-    Parameters
-    ----------
-    data : FitData
-    measure : Measure
-
-    Attributes
-    ----------
-    labels : LabelScale
-    n_columns : int
-    spread : ndarray of shape (n_columns,)
-        Standard deviation of each column; 0 if it is constant.
+    ``spread``, (n_columns,), is the standard deviation of each column, 0 if it is constant.
     """
 
     def __init__(self, data: FitData, measure: Measure) -> None:

@@ -34,17 +34,7 @@ from rankwise.typing import Float64Array
 
 
 class PairBoosting:
-    """The state of boosting on training rows in layers.
-
-    Parameters
-    ----------
-    pairs : LayeredPairs
-
-    Attributes
-    ----------
-    loss : float
-        Weighted sum over the pairs.
-    """
+    """The state of boosting on training rows in layers; ``loss`` is the weighted sum over pairs."""
 
     def __init__(self, pairs: LayeredPairs) -> None:
         self._pairs, self._parts = pairs, pairs.parts()

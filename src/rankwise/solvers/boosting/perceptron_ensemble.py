@@ -25,15 +25,9 @@ SMALL = 1_000_000  # products, up to which one thread is quicker
 class PerceptronEnsemble(SignEnsemble):
     """Perceptrons in the order in which they were found.
 
-    Attributes
-    ----------
-    center, scale : ndarray of shape (n_features,), float64
-        Features are standardised as ``(x - center) / scale``.
-    coefs : ndarray of shape (n_rounds, n_features + 1), float64
-        A row goes up where the standardised features times the weights, plus the intercept in
-        the last column, are above 0.
-    steps : ndarray of shape (n_rounds,), float64
-        How far rows go up or down, > 0.
+    Features are standardised as ``(x - center) / scale``. A row goes up by the round's step (> 0)
+    where the standardised features times ``coefs``, (n_rounds, n_features + 1), are above 0, and
+    down otherwise. The last column of ``coefs`` is the intercept.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

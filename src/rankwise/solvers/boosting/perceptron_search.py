@@ -32,42 +32,23 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Perceptron:
-    """A linear threshold on standardised features.
+    """A linear threshold on standardised features."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features + 1,), float64
-        Of length 1 in its features; the intercept last.
-    gain : int
-        Weight that agrees less weight that does not, in units of the weights, > 0.
-    side : ndarray of shape (n_rows,), bool
-        Rows that go up.
-    """
-
-    coef: Float64Array
-    gain: int
-    side: NDArray[np.bool_]
+    coef: Float64Array  # (n_features + 1,): of length 1 in its features; the intercept last
+    gain: int  # weight that agrees minus weight that does not, in units of the weights, > 0
+    side: NDArray[np.bool_]  # (n_rows,): rows that go up
 
 
 class PerceptronSearch:
     """Standardised training rows, in the order of the weights.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n_rows, n_features), float64, C-contiguous
-    pocket : bool
-        Whether to use the pocket algorithm instead of random coordinate descent.
-    n_iter : int
-        Number of line searches, or of pocket passes; a pass draws as many rows as there are.
-    seed : int
-        Seed; the draws of a round depend only on the seed and the round number.
-    first_round : int
-        Number of the first round.
+    Z is (n_rows, n_features), C-contiguous. ``pocket`` chooses the pocket algorithm instead of
+    random coordinate descent. ``n_iter`` counts line searches or pocket passes; a pass draws as
+    many rows as there are. The draws of a round depend only on the seed and the round number; drawn
+    coordinates do not depend on the rows.
 
-    Notes
-    -----
     A search costs O(n_rows (n_features + n_iter log n_rows)) with coordinate descent and O(n_rows
-    n_features n_iter) with the pocket algorithm. The drawn coordinates do not depend on the rows.
+    n_features n_iter) with the pocket algorithm.
     """
 
     def __init__(
@@ -83,14 +64,8 @@ class PerceptronSearch:
     def best(self, u: Int64Array, total: int, slack: int) -> Perceptron | None:
         """A perceptron with a large gain; None if the gain does not exceed ``slack``.
 
-        Parameters
-        ----------
-        u : ndarray of shape (n_rows,), int64
-            Positive where a row should go up.
-        total : int
-            Sum of ``u``.
-        slack : int
-            Largest difference at which two gains count as equal.
+        ``u``, (n_rows,), is positive where a row should go up, and ``total`` is its sum. Gains that
+        differ by at most ``slack`` count as equal.
         """
         # One generator a round: a warm start draws what a single fit would have drawn.
         rng = np.random.default_rng([self._seed, self._round])

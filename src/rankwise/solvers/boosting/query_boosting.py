@@ -28,13 +28,7 @@ TRIALS = 8  # at a time
 
 @dataclass(frozen=True, eq=False)
 class ColumnEnsemble(Ensemble):
-    """Features and the steps added to their coefficients.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_rounds,), int64
-    steps : ndarray of shape (n_rounds,), float64
-    """
+    """Features and the steps added to their coefficients, both (n_rounds,)."""
 
     _by_round = ("features", "steps")
 
@@ -54,20 +48,10 @@ class ColumnEnsemble(Ensemble):
 class QueryBoosting:
     """The state of boosting on measured rows.
 
-    Parameters
-    ----------
-    rows : MeasuredRows
-    greater_is_better : bool
-        If True, E is the measure itself; otherwise 1 minus the measure.
-    tol : float >= 0
-        Minimum gain of the mean measure per round.
-
-    Attributes
-    ----------
-    performance : ndarray of shape (n_features, 2, n_counted)
-        E of every query when ranked by each feature, in both directions.
-    value : float
-        Mean of E under the scores so far; minus infinity before the first round.
+    E is the measure itself if greater is better, otherwise 1 minus the measure. ``performance``,
+    (n_features, 2, n_counted), holds E of every query when ranked by each feature, in both
+    directions. ``value`` is the mean of E under the scores so far, minus infinity before the first
+    round. ``tol`` is its minimum gain per round.
     """
 
     def __init__(self, rows: MeasuredRows, greater_is_better: bool, tol: float) -> None:

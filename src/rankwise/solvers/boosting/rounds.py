@@ -55,21 +55,11 @@ class BaseSearch(Protocol[B_co]):
 
 
 class RowWeights(NamedTuple):
-    """Signed weights of the training rows.
+    """Signed weights of the training rows."""
 
-    Attributes
-    ----------
-    u : ndarray of shape (n_rows,), int64
-        Positive where a row should go up.
-    total : int
-        Sum of ``u``.
-    whole : float
-        Gain of a base learner that agrees with everything.
-    """
-
-    u: Int64Array
-    total: int
-    whole: float
+    u: Int64Array  # (n_rows,): positive where a row should go up
+    total: int  # sum of u
+    whole: float  # gain of a base learner that agrees with everything
 
 
 class Algorithm(Protocol):
@@ -112,19 +102,12 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Boosted(Generic[E]):
-    """Rounds kept.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-    states : list of State
-        States before the first round and after each round.
-    validation_scores : ndarray of shape (n_rounds,) or None
-        The measure after every round, including discarded ones; None without validation rows.
-    """
+    """Rounds kept."""
 
     ensemble: E
-    states: list[State]
+    states: list[State]  # before the first round and after each round
+    # (n_rounds,): the measure after every round, including discarded ones; None without validation
+    # rows
     validation_scores: Float64Array | None
 
     @property
@@ -171,23 +154,12 @@ def boost(
 ) -> Boosted[E]:
     """Run rounds, and keep those up to the best on the validation rows.
 
-    Parameters
-    ----------
-    earlier : Ensemble
-        Result of an earlier fit. Its rounds come first in ``rounds``; training never stops within
-        them.
-    rounds : iterator of Ensemble
-        Ensembles of one base learner each; ends when no base learner is left.
-    state : callable
-        Returns the state of the algorithm after the rounds so far.
-    n_rounds : int
-        Maximum number of rounds.
-    validation : FitData or None
-        Rows on which ``measure`` is computed after every round, with ``y`` in its label format.
-    measure : Measure
-    early_stopping_rounds : int or None
-        Rounds without improvement on the validation rows before training stops. None: all rounds
-        are kept.
+    Rounds are ensembles of one base learner each; they end at ``n_rounds``, or when no base learner
+    is left. The rounds of an ``earlier`` fit come first in ``rounds``; training never stops within
+    them. ``state`` returns the state of the algorithm after the rounds so far. The labels of
+    ``validation`` are in the form that the measure takes. Training stops after
+    ``early_stopping_rounds`` rounds without improvement on the validation rows; None keeps all
+    rounds.
     """
     staged, prepared = None, None
     if validation is not None:

@@ -15,12 +15,7 @@ Rows: TypeAlias = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class QuerySampling:
-    """A random share of the queries, drawn anew for every tree.
-
-    Attributes
-    ----------
-    share : float in (0, 1]
-    """
+    """A random share (in (0, 1]) of the queries, drawn anew for every tree."""
 
     share: float = 1.0
 
@@ -47,23 +42,14 @@ class GradientSampling:
     The derivatives of the sampled rows are scaled up to represent the omitted rows. If gradients
     are equal, the first rows are taken.
 
-    Attributes
-    ----------
-    top : float in (0, 1)
-        Share of rows taken because of their large gradients.
-    other : float in (0, 1)
-        Share of rows drawn from the rest; ``top + other <= 1``.
-    first : int
-        Number of the first tree that leaves rows out.
-
     References
     ----------
     .. [1] Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 2017.
     """
 
-    top: float
-    other: float
-    first: int = 0
+    top: float  # share of rows taken because of their large gradients
+    other: float  # share of all rows, drawn from the rest; top + other <= 1
+    first: int = 0  # number of the first tree that leaves rows out
 
     def __post_init__(self) -> None:
         if self.top + self.other > 1:

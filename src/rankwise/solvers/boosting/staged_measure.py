@@ -13,18 +13,8 @@ from rankwise.typing import Float64Array
 class StagedMeasure:
     """Follows the scores of validation rows.
 
-    Parameters
-    ----------
-    measure : Measure
-    y : ndarray of shape (n_samples,)
-        Labels in the form that the measure takes.
-    groups : QueryGroups
-
-    Attributes
-    ----------
-    values : list of float
-        Values of the measure so far; NaN if it is undefined for every query, such as a rank
-        correlation of equal scores.
+    Labels ``y`` are in the form that the measure takes. ``values`` are those of the measure so far;
+    NaN if it is undefined for every query, such as a rank correlation of equal scores.
     """
 
     def __init__(self, measure: Measure, y: Float64Array, groups: QueryGroups) -> None:

@@ -30,44 +30,23 @@ COLUMNS_AT_ONCE = 32
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A column cut in two.
-
-    Attributes
-    ----------
-    feature : int
-    threshold : float
-    gain : int
-        Sum of the weights of the rows above minus that of the rows below.
-    above : ndarray of shape (n_rows,), bool
-        Rows whose value is above the threshold; arbitrary for missing values.
-    missing_gain : int
-        Sum of the weights of the rows without a value.
-    missing : ndarray of shape (n_rows,), bool, or None
-        Rows without a value; None if there are none.
-    """
+    """A column cut in two."""
 
     feature: int
     threshold: float
-    gain: int
-    above: NDArray[np.bool_]
-    missing_gain: int
-    missing: NDArray[np.bool_] | None
+    gain: int  # sum of the weights of the rows above minus that of the rows below
+    above: NDArray[np.bool_]  # (n_rows,): value above the threshold; arbitrary for missing values
+    missing_gain: int  # sum of the weights of the rows without a value
+    missing: NDArray[np.bool_] | None  # (n_rows,): rows without a value; None if there are none
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedStumpColumns:
-    """Bins of one byte.
+    """Bins of one byte."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_columns,), int64
-    codes : ndarray of shape (n_columns, n_rows), uint8
-        ``code <= c`` exactly if the value is at most ``cuts[c]``. Missing values have the last code
-        plus one.
-    cuts : list of ndarray
-    """
-
-    features: Int64Array
+    features: Int64Array  # (n_columns,)
+    # (n_columns, n_rows): code <= c exactly if the value is at most cuts[c]. Missing values have
+    # the last code plus one.
     codes: NDArray[np.uint8]
     cuts: list[Float64Array]
     _n_cuts: Int64Array = field(init=False)
@@ -97,28 +76,15 @@ class BinnedStumpColumns:
 
 @dataclass(frozen=True, eq=False)
 class SortedStumpColumns:
-    """Row numbers by ascending value.
+    """Row numbers by ascending value."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_columns,), int64
-    order : ndarray of shape (n_columns, n_rows), int32 or int64
-    is_cut : ndarray of shape (n_columns, n_rows), bool
-        Whether the value at the next place is larger.
-    n_present : ndarray of shape (n_columns,), int64
-        Number of rows with a value; rows without one come after them.
-    X : ndarray or CSR of shape (n_rows, n_features)
-    rows : ndarray of shape (n_rows,), int64
-        Row of ``X`` of every row number.
-    ties_above : bool
-    """
-
-    features: Int64Array
-    order: NDArray[np.integer]
-    is_cut: NDArray[np.bool_]
+    features: Int64Array  # (n_columns,)
+    order: NDArray[np.integer]  # (n_columns, n_rows), int32 or int64
+    is_cut: NDArray[np.bool_]  # (n_columns, n_rows): whether the value at the next place is larger
+    # (n_columns,): number of rows with a value; rows without one come after them
     n_present: Int64Array
-    X: Matrix
-    rows: Int64Array
+    X: Matrix  # (n_rows, n_features)
+    rows: Int64Array  # (n_rows,): row of X of every row number
     ties_above: bool
 
     def search(self, u: Int64Array, total: int, first: int, last: int, gain: Int64Array) -> None:
@@ -155,18 +121,10 @@ def bin_stump_columns(
     *,
     ties_above: bool = False,
 ) -> list[Columns]:
-    """Put every column in at most ``max_bins`` bins.
+    """Put every column in at most ``max_bins`` (2 to 255) bins.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features)
-    rows : ndarray of shape (n_rows,), int64
-        Order of the rows in the columns.
-    max_bins : int in [2, 255]
-    weight : ndarray of shape (n_rows,), optional
-        Repetitions of the rows of ``X``.
-    ties_above : bool, default=False
-        Whether a value equal to a cut lies above it.
+    ``rows``, (n_rows,), is the order of the rows of X in the columns; ``weight``, (n_rows,), gives
+    the repetitions of the rows of X. With ``ties_above``, a value equal to a cut lies above it.
     """
     codes = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
     cuts = []
@@ -188,13 +146,8 @@ def bin_stump_columns(
 def sort_stump_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False) -> list[Columns]:
     """Prepare every column for cuts between all its values; columns of up to 255 values are binned.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features)
-    rows : ndarray of shape (n_rows,), int64
-        Order of the rows in the columns.
-    ties_above : bool, default=False
-        Whether a value equal to a cut lies above it.
+    ``rows``, (n_rows,), is the order of the rows of X in the columns. With ``ties_above``, a value
+    equal to a cut lies above it.
     """
     index = np.int32 if len(rows) < 2**31 else np.int64
     binned, codes, cuts = [], [], []

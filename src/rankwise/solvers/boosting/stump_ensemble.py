@@ -24,18 +24,11 @@ SMALL = 20_000  # rows times columns, up to which one thread is quicker
 
 @dataclass(frozen=True, eq=False)
 class StumpEnsemble(SignEnsemble):
-    """Stumps in the order in which they were found.
+    """Stumps in the order in which they were found; all arrays are (n_rounds,).
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_rounds,), int64
-    thresholds : ndarray of shape (n_rounds,), float64
-    directions : ndarray of shape (n_rounds,), int8
-        1: rows whose value is above the threshold go up, -1: down.
-    steps : ndarray of shape (n_rounds,), float64
-        Distance by which rows go up or down, > 0.
-    missing : ndarray of shape (n_rounds,), int8
-        1: rows without a value go up, -1: down, 0: neither.
+    Rows whose value is above the threshold go up if the direction is 1 and down if it is -1, by the
+    step (> 0); the other rows go the other way. ``missing`` is 1 if rows without a value go up, -1
+    if they go down, 0 if they do neither.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -133,18 +126,11 @@ class StumpEnsemble(SignEnsemble):
     def pieces(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array, Float64Array]:
         """The piecewise constant functions of single features that the stumps add up to.
 
-        Returns
-        -------
-        features : ndarray of shape (n_used,), int64
-            Features used by a stump, ascending.
-        indptr : ndarray of shape (n_used + 1,), int64
-        thresholds : ndarray of shape (indptr[-1],), float64
-            Ascending within a feature: ``thresholds[indptr[m]:indptr[m + 1]]`` of feature m.
-        values : ndarray of shape (indptr[-1] + n_used,), float64
-            Values of feature m start at ``indptr[m] + m``; value k applies if k thresholds are
-            below.
-        missing : ndarray of shape (n_used,), float64
-            Value for rows in which the feature is missing.
+        Returns features, indptr, thresholds, values and missing. The features are the n_used ones
+        of some stump, ascending. ``thresholds[indptr[m]:indptr[m + 1]]`` are those of feature m,
+        ascending. The values of feature m start at ``indptr[m] + m``; value k applies if k
+        thresholds are below. ``missing``, (n_used,), is the value for rows in which the feature is
+        missing.
         """
         order = np.lexsort((self.thresholds, self.features))
         used, place, counts = np.unique(self.features, return_inverse=True, return_counts=True)

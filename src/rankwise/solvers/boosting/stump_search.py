@@ -22,48 +22,24 @@ SHARES = 3  # parts of the columns per thread, for balance
 
 @dataclass(frozen=True, eq=False)
 class Stump:
-    """A column, a cut, and the side that goes up.
-
-    Attributes
-    ----------
-    feature : int
-    threshold : float
-    direction : int
-        1: values above the threshold go up, -1: down.
-    gain : int
-        Weight that agrees minus weight that disagrees, > 0, in units of the weights.
-    side : ndarray of shape (n_rows,), bool
-        Rows that go up.
-    missing : int, default=0
-        1: rows without a value go up, -1: they go down, 0: there are none.
-    """
+    """A column, a cut, and the side that goes up."""
 
     feature: int
     threshold: float
-    direction: int
-    gain: int
-    side: NDArray[np.bool_]
-    missing: int = 0
+    direction: int  # 1: values above the threshold go up, -1: down
+    gain: int  # weight that agrees minus weight that disagrees, > 0, in units of the weights
+    side: NDArray[np.bool_]  # (n_rows,): rows that go up
+    missing: int = 0  # 1: rows without a value go up, -1: they go down, 0: there are none
 
 
 class StumpSearch:
     """Training rows, prepared for repeated searches.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features)
-        Features, with NaN for missing values.
-    rows : ndarray of shape (n_rows,), int64
-        Rows of ``X`` in the order of the weights and sides.
-    max_bins : int in [2, 255] or None
-        Maximum number of bins per column; None: cuts between all values.
-    weight : ndarray of shape (n_rows,), optional
-        Repetitions of the rows of ``X``, for the bins.
-    ties_above : bool, default=False
-        Whether a value exactly at a cut, midway between two training values, lies above it.
+    X is (n_rows, n_features), with NaN for missing values; ``rows``, (n_rows,), are its rows in the
+    order of the weights and sides. A column has at most ``max_bins`` (2 to 255) bins, for which
+    ``weight`` gives the repetitions of the rows of X; None cuts between all values. With
+    ``ties_above``, a value exactly at a cut, midway between two training values, lies above it.
 
-    Notes
-    -----
     A search reads every value of X once, as a byte if the column is binned: O(n_rows n_features).
     """
 
@@ -92,15 +68,8 @@ class StumpSearch:
     def best(self, u: Int64Array, total: int, slack: int) -> Stump | None:
         """Stump with the largest gain; None if no gain exceeds ``slack``.
 
-        Parameters
-        ----------
-        u : ndarray of shape (n_rows,), int64
-            Positive where a row should go up.
-        total : int
-            Sum of ``u``.
-        slack : int
-            Largest difference at which gains count as equal. Ties go to the first feature and its
-            lowest cut.
+        ``u``, (n_rows,), is positive where a row should go up, and ``total`` is its sum. Gains that
+        differ by at most ``slack`` count as equal; ties go to the first feature and its lowest cut.
         """
 
         def search(part: tuple[int, int, int]) -> None:

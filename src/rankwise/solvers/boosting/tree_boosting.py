@@ -20,17 +20,10 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Rows on which a measure is computed after every tree.
-
-    Attributes
-    ----------
-    rows : OrderedRows
-    staged : StagedMeasure
-        Measure on these rows, already computed for the trees to continue from.
-    """
+    """Rows on which a measure is computed after every tree."""
 
     rows: OrderedRows
-    staged: StagedMeasure
+    staged: StagedMeasure  # on these rows, already computed for the trees to continue from
 
     @classmethod
     def of(cls, data: FitData, measure: Measure, trees: TreeEnsemble) -> Validation:
@@ -43,23 +36,13 @@ class Validation:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Trees to continue from.
-
-    Attributes
-    ----------
-    trees : TreeEnsemble
-    scores : ndarray of shape (n_samples,), float64
-        Scores of the training rows under these trees; updated in place as trees are added.
-    rows : OrderedRows or None
-        The training rows, which dropout scores.
-    n_rounds : int
-        Number of rounds, which may have given fewer trees.
-    """
+    """Trees to continue from."""
 
     trees: TreeEnsemble
+    # (n_samples,): of the training rows under these trees; updated in place as trees are added
     scores: Float64Array
-    rows: OrderedRows | None
-    n_rounds: int
+    rows: OrderedRows | None  # the training rows, which dropout scores
+    n_rounds: int  # number of rounds, which may have given fewer trees
 
     @classmethod
     def of(
@@ -79,29 +62,16 @@ class Start:
 class TreeBoosting:
     """Newton boosting of scores that start at 0.
 
-    Attributes
-    ----------
-    n_estimators : int >= 1
-        Total number of rounds, including those to continue from.
-    learning_rate : float > 0
-    early_stopping_rounds : int >= 1 or None
-        Number of trees without a better measure after which training stops; the best model is kept.
-    sampling : QuerySampling or GradientSampling
-        Rows that a tree follows.
-    colsample : float in (0, 1]
-        Share of the columns that a tree may split.
-    dropout : Dropout
-        Rule for trees left out while the next one is grown.
-    seed : int
-        Seed; the draws of a tree depend on the seed and the number of the round.
+    The draws of a tree depend on the seed and the number of the round.
     """
 
-    n_estimators: int
+    n_estimators: int  # total number of rounds, including those to continue from
     learning_rate: float
+    # Number of trees without a better measure after which training stops; the best model is kept
     early_stopping_rounds: int | None
-    sampling: QuerySampling | GradientSampling
-    colsample: float
-    dropout: Dropout
+    sampling: QuerySampling | GradientSampling  # rows that a tree follows
+    colsample: float  # share of the columns that a tree may split, in (0, 1]
+    dropout: Dropout  # which trees are left out while the next one is grown
     seed: int
 
     def fit(
@@ -113,12 +83,8 @@ class TreeBoosting:
     ) -> tuple[TreeEnsemble, int]:
         """Grow trees until one has no split or the validation measure stops training.
 
-        Returns
-        -------
-        trees : TreeEnsemble
-        n_rounds : int
-            Rounds up to the last tree that is kept, or all if none is dropped; including those of
-            the start, and those whose draws gave no tree.
+        Also returns the number of rounds up to the last tree that is kept, or of all rounds if none
+        is dropped. It includes those of the start, and those whose draws gave no tree.
         """
         n_features, scores = grower.n_features, start.scores
         gradients, hessians = grower.derivatives()

@@ -24,12 +24,8 @@ N_ITER = 6
 def leading_axes(matrix: Float64Array, n_axes: int) -> tuple[Float64Array, Float64Array]:
     """Eigenvectors of a symmetric matrix with the largest eigenvalues.
 
-    Returns
-    -------
-    axes : ndarray of shape (n_axes, K)
-        Orthonormal rows; the entry of largest magnitude of each is positive.
-    values : ndarray of shape (n_axes,)
-        Descending, >= 0.
+    The axes, (n_axes, K), are orthonormal rows; the entry of largest magnitude of each is positive.
+    The values are descending, >= 0.
     """
     size = len(matrix)
     # Driver evr computes a few eigenvectors in half the time that evd takes for all.
@@ -60,13 +56,7 @@ def approximate_axes(
 ) -> tuple[Float64Array, Float64Array]:
     """Like :func:`leading_axes` of the centred products, approximated from the rows.
 
-    Parameters
-    ----------
-    Y : CSR of shape (N, K), float64
-    weight : ndarray of shape (N,), float64, or None
-    offset : ndarray of shape (K,), float64
-    n_axes : int
-    rng : RandomState
+    Y is CSR (N, K), ``weight`` (N,); ``offset``, (K,), is subtracted from the rows of Y.
     """
     n_samples, n_labels = Y.shape
     root = np.ones(n_samples) if weight is None else np.sqrt(weight)

@@ -30,23 +30,12 @@ FAR = 100.0
 
 @dataclass(frozen=True, eq=False)
 class LabelStatistics:
-    """Sums over weighted rows; all float64.
+    """Sums over weighted rows; all float64."""
 
-    Attributes
-    ----------
-    gram : ndarray of shape (p + 1, p + 1)
-        ``Z'WZ``; the first column belongs to the constant.
-    cross : ndarray of shape (p + 1, K)
-        ``Z'WY``.
-    labels : ndarray of shape (K, K)
-        ``Y'WY``.
-    centre : ndarray of shape (p,), or None
-        Shift near the means, subtracted from X first so that a large offset loses no precision.
-    """
-
-    gram: Float64Array
-    cross: Float64Array
-    labels: Float64Array
+    gram: Float64Array  # (p + 1, p + 1): Z'WZ; the first column belongs to the constant
+    cross: Float64Array  # (p + 1, K): Z'WY
+    labels: Float64Array  # (K, K): Y'WY
+    # (p,): shift near the means, subtracted from X first so that a large offset loses no precision
     centre: Float64Array | None = None
 
     @property
@@ -73,13 +62,8 @@ def label_statistics(
 ) -> LabelStatistics:
     """Statistics of rows; statistics can be subtracted only if their centres are equal.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (N, p)
-    Y : CSR or ndarray of shape (N, K), float64
-    weight : ndarray of shape (N,), float64, optional
-    centre : ndarray of shape (p,), float64, or "auto", optional
-        Shift subtracted from dense X first; "auto": see :func:`compute_centred_gram`.
+    ``centre`` is subtracted from dense X first; for "auto" see :func:`compute_centred_gram`. X is
+    (N, p), Y (N, K), ``weight`` (N,) and ``centre`` (p,).
     """
     if isinstance(centre, str):
         gram, centre = compute_centred_gram(X, weight)

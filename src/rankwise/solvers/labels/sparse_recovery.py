@@ -33,20 +33,10 @@ CUTOFF = 1e-10
 
 
 def cosamp(code: Float64Array, codes: Float64Array, sparsity: int, max_iter: int) -> Float64Array:
-    """The last iterates of CoSaMP.
+    """The last iterates of CoSaMP, (n_samples, n_labels).
 
-    Parameters
-    ----------
-    code : ndarray of shape (n_codes, n_labels), float64
-        P.
-    codes : ndarray of shape (n_samples, n_codes), float64
-    sparsity : int
-        Number of non-zero entries, at most n_labels.
-    max_iter : int
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_labels), float64
+    P is ``code``, (n_codes, n_labels), and ``codes`` is (n_samples, n_codes). ``sparsity`` is the
+    number of non-zero entries, at most n_labels.
     """
     columns = np.ascontiguousarray(code.T)
     n_take = min(2 * sparsity, code.shape[1])

@@ -24,13 +24,8 @@ def centre_kernel(
 ) -> Float64Array:
     """A kernel matrix, centred by query on both sides; K is not changed.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    indptr : ndarray of shape (n_queries + 1,), int64
-        Queries of consecutive ``rows``.
-    rows : ndarray of int, optional
-        Rows and columns of K to select, in group order. None: all, unchanged.
+    ``indptr``, (n_queries + 1,), bounds the queries of consecutive ``rows``. These are the rows and
+    columns of K to select, in group order; None takes all, unchanged.
     """
     K = np.array(K if rows is None else K[np.ix_(rows, rows)], dtype=np.float64, order="C")
     for lo, hi in itertools.pairwise(indptr.tolist()):

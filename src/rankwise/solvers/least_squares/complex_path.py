@@ -39,22 +39,14 @@ TILE_NUMBERS = 60_000
 class StabilisedPath:
     """Eigenbasis of ``G = Phi' L Phi`` in which (8) is diagonal.
 
-    Attributes
-    ----------
-    values : ndarray of shape (p,)
-        Eigenvalues Lambda >= 0 of G, ascending.
-    basis : ndarray of shape (n, p)
-        Columns orthogonal to each other.
-    moment : ndarray of shape (p,)
-        The solution for the complex penalty eta is ``Re[basis (moment / (Lambda + eta))]``.
-    half : float
-        ``eta = half (lam + i/sqrt(C))``: half the weight of all ordered pairs in G.
+    The solution for the complex penalty ``eta = half (lam + i/sqrt(C))`` is
+    ``Re[basis (moment / (values + eta))]``.
     """
 
-    values: Float64Array
-    basis: Float64Array
-    moment: Float64Array
-    half: float
+    values: Float64Array  # (p,): eigenvalues of G, ascending, >= 0
+    basis: Float64Array  # (n, p): columns orthogonal to each other
+    moment: Float64Array  # (p,)
+    half: float  # half the weight of all ordered pairs in G
 
     def coef(self, penalty: Float64Array) -> Float64Array:
         """Solutions for each column of ``penalty`` (2, G), shape (G, n).
@@ -78,34 +70,19 @@ class ComplexPath(StabilisedPath):
     """The path of one group of rows, with the factors that give its held-out residuals.
 
     Here G is the centred Gram matrix of the weighted rows, and ``half`` half of their weight.
-
-    Attributes
-    ----------
-    left : ndarray of shape (m, r)
-        Unit vectors U of the last r eigenvalues in the space of the scaled rows.
-    target : ndarray of shape (r,)
-        ``U' y`` of the scaled target.
-    direction : ndarray of shape (m,)
-        Unit vector of the intercept: square roots of the weights.
-    scaled : ndarray of shape (m,)
-        Target times the square roots of the weights.
-    weight : ndarray of shape (m,)
     """
 
+    # (m, r): unit vectors U of the last r eigenvalues in the space of the scaled rows
     left: Float64Array
-    target: Float64Array
-    direction: Float64Array
-    scaled: Float64Array
-    weight: Float64Array
+    target: Float64Array  # (r,): U' y of the scaled target
+    direction: Float64Array  # (m,): unit vector of the intercept: square roots of the weights
+    scaled: Float64Array  # (m,): target times the square roots of the weights
+    weight: Float64Array  # (m,)
 
     def held_out(self, folds: FoldPlan, penalty: Float64Array) -> Float64Array:
         """Weighted squared error of all held-out rows after subtracting the intercepts, shape (G,).
 
-        Parameters
-        ----------
-        folds : FoldPlan
-        penalty : ndarray of shape (2, G)
-            See :func:`complex_penalties`; no column is (0, 0).
+        ``penalty`` is (2, G), see :func:`complex_penalties`; no column is (0, 0).
         """
         m, r = self.left.shape
         values = self.values[len(self.values) - r :]
@@ -129,18 +106,11 @@ class ComplexPath(StabilisedPath):
 
 @dataclass(frozen=True, eq=False)
 class FoldPlan:
-    """Folds of rows. Folds of equal size and weight are adjacent, because they share their
-    penalties.
+    """Folds of rows; those of equal size and weight are adjacent, because they share penalties."""
 
-    Attributes
-    ----------
-    order : ndarray of int64
-        Rows of all folds, fold by fold.
-    batches : tuple of (first, last, size, train)
-        Folds of ``size`` rows each at ``order[first:last]``; ``train``: weight of the other rows.
-    """
-
-    order: Int64Array
+    order: Int64Array  # rows of all folds, fold by fold
+    # (first, last, size, train): folds of `size` rows each at order[first:last]; `train` is the
+    # weight of the other rows
     batches: tuple[tuple[int, int, int, float], ...]
 
 
@@ -161,17 +131,11 @@ def plan_folds(folds: Sequence[Int64Array], weight: Float64Array) -> FoldPlan:
 def complex_paths(
     columns: Float64Array, y: Float64Array, weight: Float64Array | None = None
 ) -> Iterator[ComplexPath]:
-    """Decompose several designs on the same rows.
+    """Decompose several designs, ``columns`` (n_draws, m, n), on the same rows.
 
     A reflection maps the direction of the intercept to the first coordinate. The other m - 1
-    coordinates hold the centred problem without its trivial null vector.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_draws, m, n)
-    y : ndarray of shape (m,)
-    weight : ndarray of shape (m,), optional
-        Repetitions of each row, > 0.
+    coordinates hold the centred problem without its trivial null vector. ``weight`` gives the
+    repetitions of each row, > 0.
     """
     m, n = columns.shape[1:]
     weight = np.ones(m) if weight is None else weight

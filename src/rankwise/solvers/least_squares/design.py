@@ -139,13 +139,7 @@ class ShiftedColumns:
 
 @dataclass(frozen=True, eq=False)
 class LinearDesign:
-    """Columns of X; each draw is a basis, or None for the columns themselves.
-
-    Attributes
-    ----------
-    columns : ShiftedColumns
-    bases : sequence of ndarray of shape (n_raw, r), or (None,)
-    """
+    """Columns of X; each draw is a basis (n_raw, r), or None for the columns themselves."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "columns": Instance((ShiftedColumns,)),

@@ -25,22 +25,14 @@ from rankwise.typing import Float64Array, Int64Array, densify
 class DualDecomposition:
     """Eigendecomposition of ``R Omega R' = U diag(values) U'``; rows in group order.
 
-    Attributes
-    ----------
-    values : ndarray of shape (r,)
-        Eigenvalues above rounding.
-    combination : ndarray of shape (N, r)
-        ``R' U``.
-    projected_target : ndarray of shape (r,)
-        ``U' R y``.
-    null : ndarray of shape (N,)
-        ``R' U U' R y`` of the other eigenvectors, which affect no score of a training row.
+    ``null`` is ``R' U U' R y`` of the eigenvectors that ``values`` leaves out. They affect no score
+    of a training row.
     """
 
-    values: Float64Array
-    combination: Float64Array
-    projected_target: Float64Array
-    null: Float64Array
+    values: Float64Array  # (r,): eigenvalues above rounding
+    combination: Float64Array  # (N, r): R' U
+    projected_target: Float64Array  # (r,): U' R y
+    null: Float64Array  # (N,)
 
     def weights(self, C: Float64Array) -> Float64Array:
         """``R' (R Omega R' + I/C)^-1 R y`` in the span of Omega, for every C, shape (N, n_C)."""
@@ -63,11 +55,8 @@ class DualDecomposition:
 class DualPath:
     """A decomposed dual system with the columns of the primal problem.
 
-    Attributes
-    ----------
-    dual : DualDecomposition
-    rows : ndarray or CSR of shape (N, p)
-        ``Phi``: column ``v_j`` of the primal eigenbasis is ``Phi' (R' u_j) / sqrt(lambda_j)``.
+    ``rows``, (N, p), is ``Phi``: column ``v_j`` of the primal eigenbasis is
+    ``Phi' (R' u_j) / sqrt(lambda_j)``.
     """
 
     dual: DualDecomposition
@@ -116,10 +105,7 @@ def limit_cancellation(diagonal: Float64Array, factor: LaplacianFactor) -> float
 def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
     """Decompose ``R Omega R'``. ``omega`` is in the group order ``order`` and is overwritten.
 
-    Raises
-    ------
-    NotSemidefiniteError
-        If an eigenvalue is negative beyond rounding.
+    Raises NotSemidefiniteError if an eigenvalue is negative beyond rounding.
     """
     groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
     factor = problem.factor(order, groups)

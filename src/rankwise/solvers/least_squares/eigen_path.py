@@ -53,20 +53,11 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class EigenPath:
-    """Eigendecomposition of a Gram matrix with its right-hand side.
+    """Eigendecomposition of a Gram matrix with its right-hand side."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (p,)
-        Eigenvalues, ascending, not negative.
-    vectors : ndarray of shape (p, p)
-    projected_rhs : ndarray of shape (p,)
-        ``V' g``.
-    """
-
-    values: Float64Array
-    vectors: Float64Array
-    projected_rhs: Float64Array
+    values: Float64Array  # (p,): ascending, >= 0
+    vectors: Float64Array  # (p, p)
+    projected_rhs: Float64Array  # (p,): V' g
 
     def coef(self, C: Float64Array) -> Float64Array:
         """Solutions for every C (``np.inf``: minimum-norm least squares), shape (n_C, p)."""
@@ -83,21 +74,10 @@ def path_coef(
 ) -> Float64Array:
     """Solutions of ``(matrix + I/C) b = rhs`` for every C, shape (n_C, p); O(p^3).
 
-    Parameters
-    ----------
-    equations : Gram or Equations
-    C : ndarray of shape (n_C,)
-    overwrite : bool
-        Whether the matrix may be overwritten.
-    checked : bool
-        Whether the smallest eigenvalue is checked even if one Cholesky factorisation would suffice.
-    noise : float
-        Size of eigenvalues that may be rounding errors of larger numbers that cancelled.
-
-    Raises
-    ------
-    NotSemidefiniteError
-        If an eigenvalue is negative beyond rounding.
+    With ``overwrite``, the matrix may be overwritten. With ``checked``, the smallest eigenvalue is
+    checked even if one Cholesky factorisation would suffice. ``noise`` is the size of eigenvalues
+    that may be rounding errors of larger numbers that cancelled. An eigenvalue that is negative
+    beyond rounding raises NotSemidefiniteError.
     """
     p = len(equations.rhs)
     alpha = 1.0 / np.asarray(C, dtype=np.float64)
@@ -188,10 +168,7 @@ def _apply_reflectors(
 def eigen_path(equations: SquareSystem, noise: float = 0.0) -> EigenPath:
     """Decompose the matrix; O(p^3). If no eigenvalue exceeds ``noise``, all become zero.
 
-    Raises
-    ------
-    NotSemidefiniteError
-        If an eigenvalue is negative beyond rounding.
+    Raises NotSemidefiniteError if an eigenvalue is negative beyond rounding.
     """
     values, vectors = np.linalg.eigh(equations.matrix)
     check_semidefinite(values, noise)

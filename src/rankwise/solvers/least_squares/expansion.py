@@ -57,26 +57,14 @@ LEAVE_OUT_MATRICES = 8
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPath:
-    """A squared loss of a kernel expansion, plus a penalty, for a grid of penalties.
-
-    Attributes
-    ----------
-    rows : FitData
-    design : KernelDesign
-        With the kernel between the rows.
-    loss : SquaredLoss
-    penalties : Penalties
-    penalise : {"norm", "coefficients"}
-    max_bytes : int
-        Memory limit that decides how many folds are solved at once.
-    """
+    """A squared loss of a kernel expansion, plus a penalty, for a grid of penalties."""
 
     rows: FitData
-    design: KernelDesign
+    design: KernelDesign  # with the kernel between the rows
     loss: SquaredLoss
     penalties: Penalties
     penalise: Penalise = "norm"
-    max_bytes: int = 2**62
+    max_bytes: int = 2**62  # memory limit that decides how many folds are solved at once
 
     def solve(self) -> PathFit:
         """Solutions for every penalty, from all rows."""

@@ -50,12 +50,8 @@ class BlockMap(Protocol):
 class GramSums:
     """Sums of one block map under one weighting of the queries.
 
-    Attributes
-    ----------
-    folds : list of Gram
-        Statistics of each fold, without the edges.
-    edges : list of (query, fold, OpenQuery)
-        Queries that may have more rows elsewhere.
+    ``folds`` are the statistics of each fold without the edges: queries that may have more rows
+    elsewhere. ``edges`` holds those as (query, fold, OpenQuery).
     """
 
     def __init__(self, phi: BlockMap, query_weight: str, n_folds: int, precise: bool) -> None:
@@ -137,14 +133,9 @@ def accumulate(
 ) -> list[GramSums]:
     """Statistics of all rows for each block map and weighting of the queries; one pass.
 
-    Parameters
-    ----------
-    parts : iterable of RowPart
-    maps : sequence of (block map, query weight)
-    n_rows : int or None
-        Total number of rows, which decides the precision of float32 blocks. If it is unknown, the
-        first blocks are multiplied in both precisions until the right one is known. This costs
-        ``PRECISE_FLOPS`` extra multiplications once.
+    The total number of rows, ``n_rows``, decides the precision of float32 blocks. If it is unknown,
+    the first blocks are multiplied in both precisions until the right one is known. This costs
+    ``PRECISE_FLOPS`` extra multiplications once.
     """
     found = [
         [GramSums(phi, weight, n_folds, precise) for precise in _precisions(n_rows, phi)]
@@ -179,16 +170,6 @@ def fold_grams(
 ) -> list[Gram]:
     """Statistics of each fold of queries (of all queries if ``fold_queries`` is None).
 
-    Parameters
-    ----------
-    problem : Problem
-    phi : callable
-        Feature map on chunks of rows.
-    fold_queries : sequence of int arrays
-        Query numbers of each fold.
-
-    Notes
-    -----
     Float32 blocks are multiplied in float32 and accumulated in float64 once the work exceeds
     ``PRECISE_FLOPS``; below, they are centred and multiplied in float64.
     """

@@ -18,26 +18,16 @@ from rankwise.typing import Float64Array, Matrix
 
 @dataclass(frozen=True, eq=False)
 class KernelDesign:
-    """Kernels at the training rows as basis functions.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR of shape (N, n_features)
-        Training rows in float64 (for a precomputed kernel: the values between them).
-    K : ndarray of shape (N, N), or None
-        Kernel between the training rows; None if it is not held or was released.
-    definite : bool
-        Whether the kernel is known to be (conditionally) positive semidefinite.
-    kept : ndarray of bool, or None
-        Mask of the rows passed to ``fit`` that have non-zero weight; None: all. These are the
-        columns used of a precomputed kernel.
-    """
+    """Kernels at the training rows as basis functions."""
 
     kernel: Kernel
+    # (N, n_features): training rows in float64 (precomputed kernel: the values between them)
     X: Matrix
+    # (N, N): between the training rows; None if it is not held or was released
     K: Float64Array | None
-    definite: bool = True
+    definite: bool = True  # whether the kernel is known to be (conditionally) positive semidefinite
+    # Mask of the rows passed to `fit` that have non-zero weight; None: all. These are the columns
+    # used of a precomputed kernel.
     kept: Any = None
 
     @property
@@ -78,10 +68,8 @@ class KernelDesign:
     def check_convex(self, groups: QueryGroups) -> None:
         """Raise if a loss of score differences within queries has no minimum.
 
-        Raises
-        ------
-        ValueError
-            If the kernel has negative eigenvalues on coefficients that sum to 0 in each query.
+        That is so if the kernel has negative eigenvalues on coefficients that sum to 0 in each
+        query.
         """
         assert self.K is not None
         order = groups.rows(np.arange(groups.n_queries))

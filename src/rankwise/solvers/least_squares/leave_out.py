@@ -43,20 +43,11 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Decomposed:
-    """Eigendecomposed problem of one draw, with its projection of the rows.
+    """Eigendecomposed problem of one draw, with its projection of the rows."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (r,)
-        Eigenvalues of ``Phi' L Phi``.
-    projected_rhs : ndarray of shape (r,)
-        ``V' Phi' L y``.
-    project : callable
-        Maps row numbers to ``Phi V``, shape (n_rows, r), centred if there is an intercept.
-    """
-
-    values: Float64Array
-    projected_rhs: Float64Array
+    values: Float64Array  # (r,): eigenvalues of Phi' L Phi
+    projected_rhs: Float64Array  # (r,): V' Phi' L y
+    # Maps row numbers to Phi V, (n_rows, r), centred if there is an intercept
     project: Callable[[Int64Array], Float64Array]
 
 
@@ -77,13 +68,6 @@ def leave_query_out(
 ) -> Float64Array:
     """Measure of every query under the model trained without it, shape (n_queries, n_values).
 
-    Raises
-    ------
-    ValueError
-        If there is only one query.
-
-    Notes
-    -----
     O(N r) numbers pass through memory query by query. For each penalty
     O(sum_q min(m_q, r)^2 (m_q + r)), for m_q rows and r columns.
     """
@@ -163,8 +147,6 @@ def leave_pair_out(
     For every pair ``y_i > y_j`` of a query, both rows are removed from the training data. A tie in
     the scores counts 1/2. NaN for a query without such pairs.
 
-    Notes
-    -----
     Each penalty and query takes one system of m unknowns, O(m^2 r + m^3), and O(m^2) systems of
     three unknowns. With row weights, there is one system of m unknowns for each sum of two weights.
     If only distinct grades form pairs, the small systems have five unknowns, and there is one
@@ -197,21 +179,12 @@ def leave_pair_out(
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """``L' = base + U M U'`` for some pairs; U = [columns, e_i, e_j].
+    """``L' = base + U M U'`` for some pairs; U = [columns, e_i, e_j]."""
 
-    Attributes
-    ----------
-    base : ndarray of shape (m, m)
-    columns : ndarray of shape (m, c)
-    small : ndarray of shape (n_pairs, c + 2, c + 2)
-    weight_left : float
-        Weight of the query without the pair.
-    """
-
-    base: Float64Array
-    columns: Float64Array
-    small: Float64Array
-    weight_left: float
+    base: Float64Array  # (m, m)
+    columns: Float64Array  # (m, c)
+    small: Float64Array  # (n_pairs, c + 2, c + 2): M
+    weight_left: float  # weight of the query without the pair
 
 
 def _changes(

@@ -37,21 +37,11 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class NonNegativePath:
-    """A squared loss on the columns of a design with coefficients >= 0, for a grid of penalties.
-
-    Attributes
-    ----------
-    rows : FitData
-    design : Design
-        Statistics of one draw.
-    loss : SquaredLoss
-        Without an intercept.
-    penalties : Penalties
-    """
+    """A squared loss on the columns of a design with coefficients >= 0, for a grid of penalties."""
 
     rows: FitData
-    design: Design
-    loss: SquaredLoss
+    design: Design  # statistics of one draw
+    loss: SquaredLoss  # without an intercept
     penalties: Penalties
 
     def solve(self) -> PathFit:

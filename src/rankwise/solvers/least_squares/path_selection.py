@@ -48,26 +48,14 @@ MEASURED_ROWS = 4 * CHUNK_ROWS
 
 @dataclass(frozen=True, eq=False)
 class PathFit:
-    """Solutions for every penalty on all training rows.
+    """Solutions for every penalty on all training rows."""
 
-    Attributes
-    ----------
-    design : Design or KernelDesign
-        Columns that the solutions weight.
-    coefs : sequence of ndarray of shape (n_values, n_columns)
-        One per draw.
-    constants : ndarray of shape (n_values,), or None
-        Unpenalised intercepts; None without an intercept.
-    n_iter : int
-        Steps of an iterative solver.
-    problem : str
-        How far an iterative solver stopped from the solution; empty if it converged.
-    """
-
-    design: AnyDesign
-    coefs: Coefs
+    design: AnyDesign  # columns that the solutions weight
+    coefs: Coefs  # one (n_values, n_columns) per draw
+    # (n_values,): unpenalised intercepts; None without an intercept
     constants: Float64Array | None = None
-    n_iter: int = 1
+    n_iter: int = 1  # steps of an iterative solver
+    # How far an iterative solver stopped from the solution; empty if it converged
     problem: str = ""
 
     def attributes(self, index: int) -> dict[str, Any]:
@@ -95,15 +83,7 @@ class PathFit:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresPath:
-    """A squared loss on the columns of a design, plus a squared norm, for a grid of penalties.
-
-    Attributes
-    ----------
-    rows : FitData
-    design : Design
-    loss : SquaredLoss
-    penalties : Penalties
-    """
+    """A squared loss on the columns of a design, plus a squared norm, for a grid of penalties."""
 
     rows: FitData
     design: Design
@@ -300,10 +280,7 @@ def _solvable(gram: Gram, intercept: bool) -> Gram:
 def _gram_coef(gram: Gram, penalties: Penalties, intercept: bool) -> Float64Array:
     """Solutions for every penalty from the statistics, shape (n_values, n_columns).
 
-    Raises
-    ------
-    FloatingPointError
-        If the squares of columns far from zero cancel numerically.
+    Raises FloatingPointError if the squares of columns far from zero cancel numerically.
     """
     with _cancelling_columns():
         return path_coef(_solvable(gram, intercept), penalties.C(gram.pairs))

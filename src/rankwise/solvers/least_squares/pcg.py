@@ -40,16 +40,9 @@ BLOCK_NUMBERS = 4_000_000
 
 @dataclass(frozen=True)
 class PreconditionedConjugateGradients:
-    """Solver for a symmetric positive definite operator.
+    """Solver for a symmetric positive definite operator."""
 
-    Attributes
-    ----------
-    tol : float
-        Stops when the norm of the residual is at most ``tol`` times that of the right-hand side.
-    max_iter : int
-    """
-
-    tol: float = 1e-8
+    tol: float = 1e-8  # largest norm of the residual, as a share of that of the right-hand side
     max_iter: int = 500
 
     def solve(
@@ -96,27 +89,14 @@ class PreconditionedConjugateGradients:
 class ConjugateGradientsPath:
     """A squared loss of a kernel expansion that is solved for one penalty.
 
-    Attributes
-    ----------
-    rows : FitData
-    design : KernelDesign
-        Without the kernel between the rows.
-    loss : SquaredLoss
-    penalties : Penalties
-    landmarks : callable
-        Maps the rows and the kernel to features whose inner products approximate the kernel.
-    solver : PreconditionedConjugateGradients
-
-    Raises
-    ------
-    ValueError
-        If several penalties are searched, or alpha=0.
+    Several penalties, or alpha=0, raise ValueError.
     """
 
     rows: FitData
-    design: KernelDesign
+    design: KernelDesign  # without the kernel between the rows
     loss: SquaredLoss
     penalties: Penalties
+    # Maps the rows and the kernel to features whose inner products approximate the kernel.
     landmarks: Callable[[FitData, Kernel], BlockMap]
     solver: PreconditionedConjugateGradients
 
@@ -191,10 +171,7 @@ def solve_expansion_by_pcg(
 ) -> SolveResult[Float64Array]:
     """Coefficients of the expansion over the rows of X (input order) for one C.
 
-    Parameters
-    ----------
-    landmarks : block map
-        Features whose inner products approximate the kernel.
+    ``landmarks`` gives features whose inner products approximate the kernel.
     """
     groups = problem.groups
     order = groups.rows(np.arange(groups.n_queries))

@@ -40,16 +40,10 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, densify
 
 @dataclass(frozen=True, eq=False)
 class RidgePath:
-    """Eigendecomposition of a symmetric matrix A: ``(A + alpha I)^-1 rhs`` for any alpha >= 0.
+    """Eigendecomposition of a symmetric matrix A: ``(A + alpha I)^-1 rhs`` for any alpha >= 0."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (p,)
-    vectors : ndarray of shape (p, p)
-    """
-
-    values: Float64Array
-    vectors: Float64Array
+    values: Float64Array  # (p,)
+    vectors: Float64Array  # (p, p)
 
     @classmethod
     def of(cls, matrix: Float64Array) -> RidgePath:
@@ -89,13 +83,8 @@ def factorised(matrix: Float64Array, alpha: float) -> Solve:
 def build_centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float) -> Solve:
     """Solver for ``Z'WT``; it and the solution are in coordinates ``Z = [1, X - centre]``.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (p + 1, p + 1)
-        ``Z'WZ``.
-    centre : ndarray of shape (p,), or None
-        Centre of the columns; None: zeros, which gives the plain solver.
-    alpha : float >= 0
+    ``gram`` is ``Z'WZ``, (p + 1, p + 1). ``centre`` is (p,); None means zeros, which gives the
+    plain solver.
     """
     if centre is None:
         return factorised(gram, alpha)
@@ -155,14 +144,7 @@ def _factorise(matrix: Float64Array, alpha: float) -> Solve | None:
 
 
 class SharedRidge:
-    """Factorised rows that solve for any outputs.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (N, p)
-    weight : ndarray of shape (N,), float64, or None
-    alpha : float >= 0
-    """
+    """Factorised rows that solve for any outputs: X (N, p), weights (N,), alpha >= 0."""
 
     def __init__(self, X: Matrix, weight: Float64Array | None, alpha: float) -> None:
         # The smaller of the two systems.

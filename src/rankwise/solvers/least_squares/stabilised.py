@@ -42,17 +42,10 @@ TOGETHER, MOST_OUTPUTS = 5, 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class StabilisedFit:
-    """Solutions of (8) on all rows, and the squared error of held-out rows.
+    """Solutions of (8) on all rows, and the squared error of held-out rows."""
 
-    Attributes
-    ----------
-    coefs : list of ndarray of shape (G, n)
-        One per draw.
-    errors : ndarray of shape (n_draws, G), or None
-    """
-
-    coefs: list[Float64Array]
-    errors: Float64Array | None
+    coefs: list[Float64Array]  # one (G, n) per draw
+    errors: Float64Array | None  # (n_draws, G)
 
 
 def fit_stabilised(
@@ -61,18 +54,10 @@ def fit_stabilised(
     penalty: Float64Array,
     criterion: Problem | None = None,
 ) -> StabilisedFit:
-    """Solutions on all rows, and their error on the rows of ``criterion``, if given.
+    """Solutions on all rows, and their error on the validation rows ``criterion``, if given.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of all pairs.
-    maps : sequence of NodeMap
-        The draws.
-    penalty : ndarray of shape (2, G)
-        See :func:`rankwise.solvers.least_squares.complex_path.complex_penalties`.
-    criterion : Problem, optional
-        Validation rows.
+    The problem is that of all pairs, and ``maps`` are the draws. ``penalty`` is (2, G), see
+    :func:`rankwise.solvers.least_squares.complex_path.complex_penalties`.
     """
     coefs, errors = [], []
     for nodes in maps:
@@ -118,14 +103,9 @@ def fit_streamed(
 ) -> StabilisedFit:
     """Solutions on all rows of a stream that has at least as many rows as nodes.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of the first rows.
-    sums : callable
-        Returns the statistics of all rows, one per fold if folds of queries choose the penalty.
-    criterion : Problem, optional
-        Validation rows.
+    ``problem`` is that of the first rows. ``sums`` returns the statistics of all rows, one per fold
+    if folds of queries choose the penalty. ``criterion`` holds validation rows. For ``maps`` and
+    ``penalty``, see :func:`fit_stabilised`.
     """
     columns = [_columns(problem, nodes)[0] for nodes in maps]
     problems = [problem]

@@ -27,23 +27,7 @@ MOST_OPEN_NUMBERS = 64 * 1000**2
 
 @dataclass(eq=False)
 class Gram:
-    """Additive statistics of a least-squares problem with p columns; sums of them are float64.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (p, p)
-        ``Phi' L Phi``.
-    rhs : ndarray of shape (p,)
-        ``Phi' L y``.
-    target_norm : float
-        ``y' L y``.
-    sums : ndarray of shape (p,)
-        ``Phi' w``; used for an unpenalised intercept of a pointwise problem.
-    target_sum, weight : float
-        ``w'y`` and ``sum(w)``.
-    pairs : float
-        ``sum_q c_q W_q^2``, the weight of all ordered pairs.
-    """
+    """Additive statistics of a least-squares problem with p columns; sums of them are float64."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "matrix": floats("n_sums", "n_sums"),
@@ -55,13 +39,13 @@ class Gram:
         "pairs": Number(),
     }
 
-    matrix: Float64Array
-    rhs: Float64Array
-    target_norm: float
-    sums: Float64Array
-    target_sum: float
-    weight: float
-    pairs: float = 0.0
+    matrix: Float64Array  # (p, p): Phi' L Phi
+    rhs: Float64Array  # (p,): Phi' L y
+    target_norm: float  # y' L y
+    sums: Float64Array  # (p,): Phi' w; used for an unpenalised intercept of a pointwise problem
+    target_sum: float  # w'y
+    weight: float  # sum(w)
+    pairs: float = 0.0  # sum_q c_q W_q^2, the weight of all ordered pairs
 
     @classmethod
     def zeros(cls, p: int) -> Gram:
@@ -161,14 +145,8 @@ def _squares(block: FloatArray, target: Float64Array) -> Gram:
 class OpenQuery:
     """Sums of a query that may continue, one slot per grade (one in all if all pairs count).
 
-    Attributes
-    ----------
-    shift : ndarray of shape (p,)
-    target_shift : float
-        ``L 1 = 0``, so any shift is allowed; one near the rows keeps the subtraction of the
-        rank-one terms from cancelling.
-    slots : dict of float to Gram
-        Pointwise statistics of the rows of each grade about the shift.
+    ``L 1 = 0``, so any shift is allowed; one near the rows keeps the subtraction of the rank-one
+    terms from cancelling.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -177,8 +155,9 @@ class OpenQuery:
         "slots": Dictionary(Number(), Instance((Gram,))),
     }
 
-    shift: Float64Array
+    shift: Float64Array  # (p,)
     target_shift: float
+    # Pointwise statistics of the rows of each grade about the shift
     slots: dict[float, Gram] = field(default_factory=dict)
 
     @classmethod
@@ -192,13 +171,7 @@ class OpenQuery:
         return Gram.of_rows(block, y - self.target_shift, w)
 
     def add_inplace(self, grade: float, gram: Gram) -> None:
-        """Add statistics of rows of one slot.
-
-        Raises
-        ------
-        ValueError
-            If the grades take more memory than ``MOST_OPEN_NUMBERS``.
-        """
+        """Add statistics of rows of one slot, if its memory stays within ``MOST_OPEN_NUMBERS``."""
         p = len(self.shift)
         if grade not in self.slots:
             most = max(1, MOST_OPEN_NUMBERS // p**2)

@@ -21,18 +21,7 @@ from rankwise.structure.rules import Instance, Optional, Plain, Rule, require
 
 @dataclass(eq=False)
 class RunningGram:
-    """Statistics of all batches so far for one block map.
-
-    Attributes
-    ----------
-    closed : Gram
-        Queries that are complete.
-    open_query : OpenQuery or None
-    open_id : object
-        Id of the open query; None if batches have no qid.
-    seen : set
-        Ids of complete queries.
-    """
+    """Statistics of all batches so far for one block map."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "closed": Instance((Gram,)),
@@ -41,10 +30,10 @@ class RunningGram:
         "seen": Plain(),
     }
 
-    closed: Gram
+    closed: Gram  # queries that are complete
     open_query: OpenQuery | None = None
-    open_id: Any = None
-    seen: set[Any] = field(default_factory=set)
+    open_id: Any = None  # id of the open query; None if batches have no qid
+    seen: set[Any] = field(default_factory=set)  # ids of complete queries
 
     def update(self, problem: Problem, phi: BlockMap, *, has_qid: bool) -> Gram:
         """Add a batch and return the statistics of everything so far."""

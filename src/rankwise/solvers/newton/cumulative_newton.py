@@ -29,44 +29,22 @@ FLAT, MOST_FLAT_STEPS = 1e-13, 5
 
 @dataclass(frozen=True, eq=False)
 class CumulativeSolution:
-    """Point at which the solver stopped.
+    """Point at which the solver stopped."""
 
-    Attributes
-    ----------
-    u : ndarray of shape (n_columns,)
-    thresholds : ndarray of shape (n_thresholds,), ascending
-    value : float
-        The objective.
-    loss : float
-        Sum of the losses, not divided by W.
-    n_iter : int
-    step : float
-        Largest change of a score or a threshold by the last step.
-    converged : bool
-        Whether ``step`` is at most the tolerance.
-    """
-
-    u: Float64Array
-    thresholds: Float64Array
-    value: float
-    loss: float
+    u: Float64Array  # (n_columns,)
+    thresholds: Float64Array  # (n_thresholds,), ascending
+    value: float  # the objective
+    loss: float  # sum of the losses, not divided by W
     n_iter: int
-    step: float
-    converged: bool
+    step: float  # largest change of a score or a threshold by the last step
+    converged: bool  # whether `step` is at most the tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class CumulativeNewton:
-    """The solver.
+    """The solver."""
 
-    Attributes
-    ----------
-    tol : float
-        Step size at which iteration ends; the remaining error is about its square.
-    max_iter : int
-    """
-
-    tol: float
+    tol: float  # step size at which iteration ends; the remaining error is about its square
     max_iter: int
 
     def start(self, columns: StandardColumns, loss: CumulativeLinkLoss) -> CumulativeSolution:

@@ -36,30 +36,17 @@ BEYOND = 1e300
 
 @dataclass(frozen=True, eq=False)
 class CumulativeModel:
-    """A solution in units of the features.
+    """A solution in units of the features."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features,)
-    thresholds : ndarray of shape (n_classes - 1,)
-    log_likelihood : float
-    objective : float
-        ``|w|^2 / 2 + C sum of losses``; only the sum if C is infinite.
-    n_iter : int
-    step : float
-        Largest change of a score by the last step.
-    converged : bool
-    covariance : ndarray of shape (n_features + n_classes - 1,) * 2, or None
-        Standard errors of coefficients and thresholds without a penalty; NaN if not estimated.
-    """
-
-    coef: Float64Array
-    thresholds: Float64Array
+    coef: Float64Array  # (n_features,)
+    thresholds: Float64Array  # (n_classes - 1,)
     log_likelihood: float
-    objective: float
+    objective: float  # |w|^2 / 2 + C sum of losses; only the sum if C is infinite
     n_iter: int
-    step: float
+    step: float  # largest change of a score by the last step
     converged: bool
+    # (n_features + n_classes - 1,) * 2: of coefficients and thresholds, without a penalty; NaN if
+    # not estimated
     covariance: Float64Array | None
 
 
@@ -112,23 +99,12 @@ class CumulativeFit:
 
 @dataclass(frozen=True, eq=False)
 class CumulativePath(RefitPath[CumulativeFit]):
-    """Models for a grid of C.
-
-    Attributes
-    ----------
-    rows : FitData
-    design : None
-        The columns of X themselves.
-    loss : Link
-    penalties : Penalties
-        Values of C, ascending; may end with infinity.
-    solver : CumulativeNewton
-    """
+    """Models for a grid of C."""
 
     rows: FitData
-    design: None
+    design: None  # the columns of X themselves
     loss: Link
-    penalties: Penalties
+    penalties: Penalties  # values of C, ascending; may end with infinity
     solver: CumulativeNewton
 
     def _scores(self, fit: CumulativeFit, X: Matrix) -> Float64Array:

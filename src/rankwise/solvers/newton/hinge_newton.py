@@ -20,18 +20,10 @@ MOST_BENDS = 30
 
 @dataclass(frozen=True)
 class HingeNewton:
-    """Solver of ``|w|^2 / 2 + C L(X w)`` for the hinge L of a :class:`PairwiseHinge`.
+    """Solver of ``|w|^2 / 2 + C L(X w)`` for the hinge L of a :class:`PairwiseHinge`."""
 
-    Attributes
-    ----------
-    tol : float
-        Largest duality gap as a share of the objective.
-    max_iter : int
-        Newton steps for each C.
-    """
-
-    tol: float
-    max_iter: int
+    tol: float  # largest duality gap as a share of the objective
+    max_iter: int  # Newton steps for each C
 
     def path(
         self, rows: LinearRows[PairwiseHinge | ListedHinge], Cs: Float64Array

@@ -25,12 +25,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class KernelProducts:
-    """A symmetric kernel matrix, positive semidefinite where dual values sum to zero.
-
-    Attributes
-    ----------
-    K : ndarray of shape (n_samples, n_samples), float64
-    """
+    """A symmetric kernel matrix, positive semidefinite where dual values sum to zero."""
 
     K: Float64Array
 
@@ -59,12 +54,7 @@ class KernelProducts:
 
 @dataclass(frozen=True, eq=False)
 class ColumnProducts:
-    """Rows of columns, ``K = X X'``; the step solves a system in the columns.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    """
+    """Rows of columns, ``K = X X'``; the step solves a system in the columns."""
 
     X: Matrix
 

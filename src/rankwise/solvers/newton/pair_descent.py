@@ -17,16 +17,12 @@ BLOCK = 65536  # pairs drawn at a time
 
 @dataclass(frozen=True)
 class PairDescent:
-    """Solver of ``|w|^2 / 2 + C L(X w)`` for the logistic loss L of pairs, one drawn pair per step.
+    """Solver of ``|w|^2 / 2 + C L(X w)`` for the logistic loss L of pairs.
 
-    Attributes
-    ----------
-    n_steps : int
-        Pairs drawn for each C.
-    seed : int
+    Each step draws one pair.
     """
 
-    n_steps: int
+    n_steps: int  # pairs drawn for each C
     seed: int
     tol: float = np.inf  # drawn steps reach no tolerance
 
@@ -63,25 +59,16 @@ class PairDescent:
 
 @dataclass(frozen=True, eq=False)
 class PairDraw:
-    """Draws pairs of distinct grades by weight in O(log): first two grades of a query, then rows.
+    """Draws pairs of distinct grades by weight, each in O(log).
 
-    Attributes
-    ----------
-    order : ndarray of shape (n_samples,)
-        Rows by query and grade.
-    mass : ndarray of shape (n_samples + 1,)
-        Sums of the weights in that order.
-    upper, lower : ndarray of shape (n_couples, 2)
-        First place and end of the rows of both grades.
-    couples : ndarray of shape (n_couples,)
-        Sums of the couples' weights.
+    First it draws two grades of a query, then a row of each.
     """
 
-    order: Int64Array
-    mass: Float64Array
-    upper: Int64Array
-    lower: Int64Array
-    couples: Float64Array
+    order: Int64Array  # (n_samples,): rows by query and grade
+    mass: Float64Array  # (n_samples + 1,): cumulative weights in that order
+    upper: Int64Array  # (n_couples, 2): first place and end of the rows of the higher grade
+    lower: Int64Array  # (n_couples, 2): of the lower one
+    couples: Float64Array  # (n_couples,): cumulative weights of the couples
 
     @property
     def total(self) -> float:

@@ -33,15 +33,9 @@ Pairs = tuple[Int64Array, Int64Array]
 class PairSelector:
     """A rule and its parameters.
 
-    Attributes
-    ----------
-    rule : str
-        "adjacent": pairs of neighbouring grades of the query. "nearest": for every row, its
-        ``n_opponents`` nearest rows of another grade. "pilot": pairs within the margin under the
-        scores of a pilot model. "random": a ``share`` of all pairs.
-    n_opponents : int
-    share : float
-    seed : int
+    "adjacent": pairs of neighbouring grades of the query. "nearest": for every row, its
+    ``n_opponents`` nearest rows of another grade. "pilot": pairs within the margin under the scores
+    of a pilot model. "random": a ``share`` of all pairs.
     """
 
     rule: str
@@ -56,23 +50,12 @@ class PairSelector:
         grades: Int64Array,
         slack: Callable[[Int64Array, Int64Array], Float64Array] | None,
     ) -> tuple[Int64Array, Int64Array, Int64Array, int]:
-        """Kept pairs of all queries.
+        """Kept pairs of all queries, and the number of all pairs of distinct grades.
 
-        Parameters
-        ----------
-        values : ndarray or CSR of shape (n_samples, n_columns)
-        indptr : ndarray of shape (n_queries + 1,)
-        grades : ndarray of shape (n_samples,), int64
-        slack : callable
-            Slack of pairs (upper rows, lower rows) under the pilot; needed for "pilot".
-
-        Returns
-        -------
-        upper, lower : ndarray of shape (n_pairs,), int64
-            Query by query.
-        pair_ptr : ndarray of shape (n_queries + 1,), int64
-        n_all : int
-            Number of all pairs of distinct grades.
+        ``values`` is (n_samples, n_columns), ``indptr`` (n_queries + 1,) and ``grades``
+        (n_samples,). ``slack`` gives the slack of pairs (upper rows, lower rows) under the pilot;
+        "pilot" needs it. Returns upper and lower rows, (n_pairs,) each and query by query, the
+        bounds of the queries in them, (n_queries + 1,), and the number.
         """
         random = np.random.RandomState(self.seed)
         uppers, lowers, sizes, n_all = [], [], [0], 0

@@ -59,24 +59,14 @@ class PairwiseAbsoluteFit:
 class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
     """Absolute differences of residuals over pairs, plus a squared norm, for a grid of penalties.
 
-    Attributes
-    ----------
-    rows : FitData
-        Rows as the user passed them; they determine which rows are equal.
-    design : Design or KernelDesign
-        Columns of every row, or kernel values between the rows.
-    loss : callable
-        Maps queries and row weights to the loss of residuals, as
-        :func:`rankwise.losses.pairwise_absolute.pairwise_absolute` does.
-    penalties : Penalties
-        Values of lam.
-    solver : ProximalNewton
+    ``loss`` maps queries and row weights to the loss of residuals, as
+    :func:`rankwise.losses.pairwise_absolute.pairwise_absolute` does.
     """
 
-    rows: FitData
-    design: AnyDesign
+    rows: FitData  # as the user passed them; they determine which rows are equal
+    design: AnyDesign  # columns of every row, or kernel values between the rows
     loss: Callable[[Int64Array, Float64Array | None], PairwiseAbsolute]
-    penalties: Penalties
+    penalties: Penalties  # values of lam
     solver: ProximalNewton
 
     def solve(self) -> PairwiseAbsoluteFit:

@@ -76,29 +76,18 @@ class RowProducts(Protocol):
 
 @dataclass(frozen=True)
 class ProximalNewton:
-    """Solver of ``g(y - f) + lam |f|_K^2``.
+    """Solver of ``g(y - f) + lam |f|_K^2``."""
 
-    Attributes
-    ----------
-    tol : float
-        Relative duality gap to reach.
-    max_iter : int
-        Newton steps for each value of lam.
-    """
-
-    tol: float = 1e-6
-    max_iter: int = 1000
+    tol: float = 1e-6  # relative duality gap to reach
+    max_iter: int = 1000  # Newton steps for each value of lam
 
     def path(
         self, loss: SupportLoss, y: Float64Array, products: RowProducts, lams: Float64Array
     ) -> list[SolveResult[Float64Array]]:
         """Solutions for every ``lam`` in the order given; each starts from the next larger one.
 
-        Returns
-        -------
-        list of SolveResult
-            ``x`` holds the dual coefficients a of shape (n_samples,), ``f = K a``; ``stop_value``
-            is the duality gap over the objective.
+        Their ``x`` holds the dual coefficients a of shape (n_samples,), ``f = K a``; ``stop_value``
+        is the duality gap over the objective.
         """
         results: dict[int, SolveResult[Float64Array]] = {}
         y = _centre_targets(loss, y)  # removes a common offset, which costs precision

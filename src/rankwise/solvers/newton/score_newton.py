@@ -60,15 +60,10 @@ _SMALL = 2e5
 
 @dataclass(frozen=True)
 class ScoreResult(SolveResult[Float64Array]):
-    """The solution w and its scores.
+    """The solution w and its scores."""
 
-    Attributes
-    ----------
-    dual : ndarray of shape (n_samples,)
-        Coefficients a of the rows, ``w = X' a`` up to the gradient: minus C times the slopes.
-    objective : float
-    """
-
+    # (n_samples,): coefficients a of the rows, w = X' a up to the gradient: minus C times the
+    # slopes
     dual: Float64Array
     objective: float
 
@@ -78,34 +73,17 @@ LossPart = tuple[slice, Matrix, LossState]
 
 @dataclass(frozen=True)
 class ScoreNewton:
-    """Solver of ``|w|^2 / 2 + C L(X w)``.
+    """Solver of ``|w|^2 / 2 + C L(X w)``."""
 
-    Attributes
-    ----------
-    tol : float
-        Largest ``|P'|^2 / 2`` as a share of P.
-    max_iter : int
-        Newton steps for each C.
-    """
-
-    tol: float = 1e-6
-    max_iter: int = 200
+    tol: float = 1e-6  # largest |P'|^2 / 2 as a share of P
+    max_iter: int = 200  # Newton steps for each C
 
     def path(self, rows: LinearRows[ScoreLoss], Cs: Float64Array) -> list[ScoreResult]:
         """Solutions for every C in the order given; each starts from the next smaller one.
 
-        If a time limit ends the path, the larger C have the last solution, which did not converge
-        for them.
-
-        Returns
-        -------
-        list of ScoreResult
-            ``x`` has shape (n_features,).
-
-        Raises
-        ------
-        TimeLimitError
-            If the smallest C is not solved in time.
+        Their ``x`` has shape (n_features,). If a time limit ends the path, the larger C have the
+        last solution, which did not converge for them. Raises TimeLimitError if the smallest C is
+        not solved in time.
         """
         results: list[ScoreResult] = []
         ascending = np.argsort(Cs, kind="stable")
@@ -217,20 +195,9 @@ def _direction(
 
 
 class LinearRows(Generic[AnyLoss]):
-    """Rows of linear scores in parts of whole queries, and their loss.
+    """Rows of linear scores and their loss, in parts of whole queries of about ``part_rows`` rows.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-        Rows in group order.
-    loss : ScoreLoss
-        Of all rows.
-    part_rows : int
-        Approximate number of rows per part.
-
-    Attributes
-    ----------
-    parts : list of (slice of the rows, X of them, LossState)
+    X, (n_samples, n_features), is in group order; ``loss`` is that of all rows.
     """
 
     def __init__(self, X: Matrix, loss: AnyLoss, part_rows: int = PART_ROWS) -> None:

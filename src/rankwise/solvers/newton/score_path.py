@@ -49,25 +49,14 @@ class ScoreSolver(Protocol[SolvedLoss]):
 
 @dataclass(frozen=True, eq=False)
 class ScoreFit(Generic[AnyLoss]):
-    """Solutions for every C, and the loss that they minimise.
+    """Solutions for every C, and the loss that they minimise."""
 
-    Attributes
-    ----------
-    design : Design or KernelDesign
-        A kernel without its values, whose memory the next kernel width needs.
-    coefs : ndarray of shape (n_C, n_columns)
-        With a kernel, shape (n_C, n_samples), with 0 for rows that were left out.
-    results : sequence of ScoreResult
-    loss : ScoreLoss
-    tol : float
-        Tolerance of the solver.
-    """
-
-    design: AnyDesign
+    design: AnyDesign  # a kernel without its values, whose memory the next kernel width needs
+    # (n_C, n_columns); with a kernel, (n_C, n_samples), with 0 for rows that were left out
     coefs: Float64Array
     results: Sequence[ScoreResult]
     loss: AnyLoss
-    tol: float
+    tol: float  # of the solver
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
@@ -97,25 +86,12 @@ class ScoreFit(Generic[AnyLoss]):
 
 @dataclass(frozen=True, eq=False)
 class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
-    """``|f|^2 / 2 + C L(f)`` for a grid of C.
+    """``|f|^2 / 2 + C L(f)`` for a grid of C."""
 
-    Attributes
-    ----------
-    rows : FitData
-        Checked rows. Their X, not the design, determines which rows are equal.
-    design : Design or KernelDesign
-        Columns of every row, or kernel values between the rows.
-    make_loss : callable
-        Maps rows of whole queries to their loss.
-    penalties : Penalties
-        Values of C.
-    solver : ScoreSolver
-    """
-
-    rows: FitData
-    design: AnyDesign
-    make_loss: Callable[[GroupedRows], AnyLoss]
-    penalties: Penalties
+    rows: FitData  # checked; their X, not the design, determines which rows are equal
+    design: AnyDesign  # columns of every row, or kernel values between the rows
+    make_loss: Callable[[GroupedRows], AnyLoss]  # maps rows of whole queries to their loss
+    penalties: Penalties  # values of C
     solver: ScoreSolver[AnyLoss]
 
     def solve(self) -> ScoreFit[AnyLoss]:

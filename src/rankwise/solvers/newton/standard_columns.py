@@ -27,23 +27,12 @@ RANK_TOL = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class StandardColumns:
-    """Rows ``Z = (X - mean) / spread`` in chunks.
+    """Rows ``Z = (X - mean) / spread`` in chunks."""
 
-    Attributes
-    ----------
-    chunks : list of ndarray or CSR
-        Chunks of Z; the mean of sparse rows is not subtracted.
-    bounds : list of (first row, row after the last)
-    mean : ndarray of shape (n_features,)
-        Shift that has been subtracted, in units of X.
-    spread : ndarray of shape (n_features,)
-        0 for a constant column, which is zero in Z.
-    """
-
-    chunks: list[Matrix]
-    bounds: list[tuple[int, int]]
-    mean: Float64Array
-    spread: Float64Array
+    chunks: list[Matrix]  # of Z; the mean of sparse rows is not subtracted
+    bounds: list[tuple[int, int]]  # (first row, row after the last)
+    mean: Float64Array  # (n_features,): shift that has been subtracted, in units of X
+    spread: Float64Array  # (n_features,): 0 for a constant column, which is zero in Z
 
     @classmethod
     def of(cls, X: Matrix, weight: Float64Array) -> StandardColumns:

@@ -36,24 +36,15 @@ SLICE_ROWS = 512
 
 @dataclass(frozen=True, eq=False)
 class SupportVectorFit:
-    """Solutions for every C on all training rows, or on some of them.
-
-    Attributes
-    ----------
-    source : SupportVectorPath
-    coefs : ndarray
-        Weights of the columns, (n_C, n_features), for a linear kernel; otherwise of the rows, (n_C,
-        n_samples).
-    results : sequence of SolveResult
-    intercepts : ndarray of shape (n_C,)
-    supports : list of n_C int64 arrays
-        Rows whose weight is not zero, in an order that depends on their content alone.
-    """
+    """Solutions for every C on all training rows, or on some of them."""
 
     source: SupportVectorPath
+    # Weights of the columns, (n_C, n_features), for a linear kernel; otherwise of the rows, (n_C,
+    # n_samples).
     coefs: Float64Array
     results: Sequence[SolveResult[Float64Array]]
-    intercepts: Float64Array
+    intercepts: Float64Array  # (n_C,)
+    # For each C, rows whose weight is not zero, in an order that depends on their content alone
     supports: Sequence[Int64Array]
 
     def attributes(self, index: int) -> dict[str, Any]:
@@ -103,26 +94,14 @@ class SupportVectorFit:
 class SupportVectorPath(RefitPath[SupportVectorFit]):
     """Absolute residuals beyond epsilon, plus half a squared norm, for a grid of C.
 
-    Attributes
-    ----------
-    rows : FitData
-        Training rows; queries only determine which rows are measured together.
-    design : tuple of Kernel and float
-        Kernel, and the residual ``epsilon`` up to which a row has no loss.
-    loss : callable
-        Loss for the columns of a linear kernel, which LIBSVM has built in: maps weights of the rows
-        and epsilon to :class:`PointwiseAbsolute`.
-    penalties : Penalties
-        Values of C.
-    tol : float
-    max_iter : int or None
-    max_bytes : int
+    ``loss`` is for the columns of a linear kernel, which LIBSVM has built in. It maps weights of
+    the rows and epsilon to :class:`PointwiseAbsolute`.
     """
 
-    rows: FitData
-    design: tuple[Kernel, float]
+    rows: FitData  # training rows; queries only determine which rows are measured together
+    design: tuple[Kernel, float]  # kernel, and the residual epsilon up to which a row has no loss
     loss: Callable[[Float64Array, float], PointwiseAbsolute]
-    penalties: Penalties
+    penalties: Penalties  # values of C
     tol: float
     max_iter: int | None
     max_bytes: int

@@ -25,30 +25,12 @@ class KernelRows:
 
     If the matrix fits in memory, all values are computed at once, in float64 or else in float32.
     Otherwise rows are computed in float32 as they are read, and the least recently read row is
-    evicted.
+    evicted. ``evaluate`` computes the kernel values of some rows with all rows; ``whole`` is the
+    matrix, if it is already known. ``max_bytes`` limits the memory for kernel values.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Computes the kernel values of some rows with all rows.
-    diagonal : ndarray of shape (n_samples,), float64
-    max_bytes : int
-        Memory limit for kernel values.
-    whole : ndarray of shape (n_samples, n_samples), optional
-        The whole matrix, if it is already known.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_slots, n_samples), float32 or float64
-    slots : ndarray of shape (n_samples,), int64
-        Place of each row in ``values``, -1: none.
-    used : ndarray of shape (n_slots + 1,), int64
-        When each slot was last read, and the number of reads.
-
-    Raises
-    ------
-    ValueError
-        If the memory is too small for a handful of rows.
+    ``values`` is (n_slots, n_samples). ``slots``, (n_samples,), is the place of each row in it, or
+    -1. ``used``, (n_slots + 1,), says when each slot was last read; its last entry is the number of
+    reads.
     """
 
     def __init__(
@@ -125,22 +107,10 @@ class KernelRows:
 def kernel_rows(
     kernel: Kernel, X: Matrix, max_bytes: int, columns: Int64Array | None = None
 ) -> KernelRows:
-    """Rows of the kernel matrix of X, which is float64.
+    """Rows of the kernel matrix of X, which is float64; a callable kernel is called once.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        A callable is called once, for the whole matrix.
-    X : ndarray or CSR of shape (n_samples, n_features)
-        Features; for a precomputed kernel, the values between these rows and the training rows.
-    max_bytes : int
-    columns : ndarray of shape (n_samples,), optional
-        Columns of a precomputed kernel that belong to the rows; None: all.
-
-    Raises
-    ------
-    ValueError
-        If a callable or precomputed kernel is not symmetric, or the memory is too small.
+    For a precomputed kernel, X holds the values between these rows and the training rows.
+    ``columns``, (n_samples,), are those of its columns that belong to the rows; None: all.
     """
     if kernel.name in ("callable", "precomputed"):
         K = _compute_given(kernel, X, max_bytes, columns)

@@ -33,14 +33,7 @@ NEWTON_TOL, NEWTON_STEPS = 1e-8, 200
 
 @dataclass(frozen=True, eq=False)
 class LinearOrdinalSMO:
-    """Solver like :class:`OrdinalSMO` for kernels that are inner products of rows.
-
-    Attributes
-    ----------
-    smo : OrdinalSMO
-    X : ndarray or CSR of shape (n_samples, n_features), float64
-        The rows whose products the kernel holds.
-    """
+    """Solver like :class:`OrdinalSMO` for kernels that are inner products of the rows of X."""
 
     smo: OrdinalSMO
     X: Matrix

@@ -33,32 +33,16 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 @dataclass(frozen=True, eq=False)
 class OrdinalFit:
-    """Solutions for every C, ascending.
-
-    Attributes
-    ----------
-    merged : MergedRows
-    expansion : KernelExpansion
-        Expansion over the merged rows; rows of a linear kernel are shifted.
-    results : sequence of SolveResult
-        Each with an OrdinalSolution of the merged rows.
-    coefs : ndarray of shape (n_C, n_merged)
-    shifted_intercepts, intercepts : ndarray of shape (n_C,)
-        Intercepts for shifted rows, and for unshifted rows.
-    thresholds : ndarray of shape (n_C, n_classes - 1)
-        Thresholds between the classes, ascending in each row.
-    tol : float
-        Tolerance of the solver.
-    """
+    """Solutions for every C, ascending."""
 
     merged: MergedRows
-    expansion: KernelExpansion
-    results: Sequence[SolveResult[OrdinalSolution]]
-    coefs: Float64Array
-    shifted_intercepts: Float64Array
-    intercepts: Float64Array
-    thresholds: Float64Array
-    tol: float
+    expansion: KernelExpansion  # over the merged rows; rows of a linear kernel are shifted
+    results: Sequence[SolveResult[OrdinalSolution]]  # of the merged rows
+    coefs: Float64Array  # (n_C, n_merged)
+    shifted_intercepts: Float64Array  # (n_C,): for shifted rows
+    intercepts: Float64Array  # (n_C,): for unshifted rows
+    thresholds: Float64Array  # (n_C, n_classes - 1): between the classes, ascending in each row
+    tol: float  # of the solver
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
@@ -107,24 +91,10 @@ class OrdinalFit:
 class OrdinalPath(RefitPath[OrdinalFit]):
     """Hinge losses of ordinal margins plus half a squared norm, for a grid of C.
 
-    Parameters
-    ----------
-    rows : FitData
-        Training rows with class numbers as y.
-    kernel : Kernel
-    loss : callable
-        Maps rows to the weight of the margin of each row and threshold, shape (n_samples,
-        n_classes - 1).
-    penalties : Penalties
-        Values of C, ascending; each solution starts from the one before.
-    solver : OrdinalSMO
-    max_bytes : int
-        Memory limit for kernel values.
-
-    Raises
-    ------
-    ValueError
-        If a kernel without an intercept turns out not to be positive definite.
+    ``rows`` are training rows with class numbers as y. ``loss`` maps rows to the weight of the
+    margin of each row and threshold, shape (n_samples, n_classes - 1). The penalties are values of
+    C, ascending; each solution starts from the one before. ``max_bytes`` limits the memory for
+    kernel values. A kernel without an intercept must be positive definite.
     """
 
     def __init__(
@@ -233,21 +203,11 @@ def measure_scores(
     thresholds: Float64Array,
     groups: QueryGroups,
 ) -> Float64Array:
-    """Mean of a measure for columns of scores, each with its thresholds.
+    """Mean of a measure for columns of scores, each with its thresholds; shape (n_columns,).
 
-    Parameters
-    ----------
-    measure : Measure
-        Measure of class numbers if it reads labels, otherwise of scores.
-    y : ndarray of shape (n_samples,)
-        Class numbers; a number below all classes of the fit has no gain.
-    scores : ndarray of shape (n_samples, n_columns)
-    thresholds : ndarray of shape (n_columns, n_classes - 1)
-    groups : QueryGroups
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
+    The measure is one of class numbers if it reads labels, otherwise of scores. ``y``,
+    (n_samples,), holds class numbers; a number below all classes of the fit has no gain. ``scores``
+    is (n_samples, n_columns), ``thresholds`` (n_columns, n_classes - 1).
     """
     if measure.reads_labels:
         columns = zip(thresholds, scores.T, strict=True)

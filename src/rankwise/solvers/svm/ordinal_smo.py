@@ -37,31 +37,16 @@ MOST_STEPS, MOST_STEPS_EACH = 10**7, 100
 
 @dataclass(frozen=True, eq=False)
 class OrdinalSolution:
-    """A dual point and the primal solution that follows from it.
+    """A dual point and the primal solution that follows from it."""
 
-    Attributes
-    ----------
-    alpha : ndarray of shape (n_samples, n_thresholds)
-    coef : ndarray of shape (n_samples,)
-        ``gamma``.
-    scores : ndarray of shape (n_samples,)
-        ``K gamma``.
-    theta : ndarray of shape (n_thresholds,)
-    intercept : float
-        Added to the scores, 0 without one; classes change where ``scores + intercept`` reaches
-        ``-theta``.
-    dual_objective : float
-        Minimised form, <= 0.
-    objective : float
-        Half the squared norm of scores and thresholds plus the hinge losses, weighed by ``upper``.
-    """
-
-    alpha: Float64Array
-    coef: Float64Array
-    scores: Float64Array
-    theta: Float64Array
+    alpha: Float64Array  # (n_samples, n_thresholds)
+    coef: Float64Array  # (n_samples,): gamma
+    scores: Float64Array  # (n_samples,): K gamma
+    theta: Float64Array  # (n_thresholds,)
+    # Added to the scores, 0 without one; classes change where scores + intercept reaches -theta.
     intercept: float
-    dual_objective: float
+    dual_objective: float  # minimised form, <= 0
+    # Half the squared norm of scores and thresholds plus the hinge losses, weighed by `upper`
     objective: float
 
     @property
@@ -75,24 +60,15 @@ class OrdinalSolution:
 class OrdinalSMO:
     """SMO with working sets of two variables (with an intercept) or of one row (without).
 
-    Attributes
-    ----------
-    tol : float
-        Largest violation of the optimality conditions: how far a variable that can rise is above
-        one that can fall (with an intercept), or a margin is off (without).
-    intercept : bool
-    max_iter : int or None
-        Steps; None: LIBSVM's limit.
-
-    Notes
-    -----
     Rows that take part in no violating pair are left out ("shrinking"); before the solver ends,
     their scores are computed and all rows are checked again.
     """
 
+    # Largest violation of the optimality conditions: how far a variable that can rise is above one
+    # that can fall (with an intercept), or a margin is off (without).
     tol: float = 1e-3
     intercept: bool = True
-    max_iter: int | None = None
+    max_iter: int | None = None  # steps; None: LIBSVM's limit
 
     def solve(
         self,
@@ -102,22 +78,11 @@ class OrdinalSMO:
         start: OrdinalSolution | None = None,
         scale: float = 1.0,
     ) -> SolveResult[OrdinalSolution]:
-        """The optimum for rows of given classes.
+        """The optimum for rows of given classes; ``stop_value`` is the violation.
 
-        Parameters
-        ----------
-        kernel : KernelRows
-        classes : ndarray of shape (n_samples,), int64
-        upper : ndarray of shape (n_samples, n_thresholds)
-            Bounds >= 0; rows without any positive one take no part.
-        start : OrdinalSolution, optional
-            Starting point, multiplied by ``scale``; the product must be within the bounds.
-
-        Returns
-        -------
-        SolveResult
-            ``x`` is an :class:`OrdinalSolution`, whose scores are those of the rows that take part
-            (others have 0); ``stop_value`` the violation.
+        ``upper``, (n_samples, n_thresholds), holds bounds >= 0; rows without any positive one take
+        no part, and their scores in the solution are 0. ``start`` is multiplied by ``scale``; the
+        product must be within the bounds.
         """
         rows = _ActiveRows(kernel, classes, upper, start, scale)
         steps = pair_steps if self.intercept else row_steps

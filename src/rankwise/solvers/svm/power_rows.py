@@ -26,19 +26,8 @@ _SMALL = 1e6
 class PowerRows:
     """Selected rows of a matrix, in a given order, with the powers of their features.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features)
-        float32 or float64.
-    degree : int >= 1
-    inverse : ndarray of shape (n_features,), optional
-        Factors of the features, applied first; None: ones.
-    rows : ndarray of int64 of shape (n_samples,), optional
-        None: all, in their order.
-
-    Attributes
-    ----------
-    n_samples, n_columns : int
+    X is float32 or float64. ``inverse``, (n_features,), holds factors of the features, applied
+    first; None: ones. Without ``rows``, all rows are taken in their order.
     """
 
     def __init__(
@@ -155,21 +144,11 @@ class PowerRows:
 
 @dataclass(frozen=True, eq=False)
 class PowerMap:
-    """Rows of a matrix, scaled, with powers or products of their features.
+    """Rows of a matrix, scaled, with powers or products of their features."""
 
-    Attributes
-    ----------
-    scale : ndarray of shape (n_features,)
-        Divisors of the features.
-    terms : TermMap or None
-        Products of features, which are stored; None: powers, which are not.
-    degree : int
-        Highest power.
-    """
-
-    scale: Float64Array
-    terms: TermMap | None
-    degree: int
+    scale: Float64Array  # (n_features,): divisors of the features
+    terms: TermMap | None  # products of features, which are stored; None: powers, which are not
+    degree: int  # highest power
 
     def __call__(self, X: Matrix) -> PowerRows:
         """Rows of checked X, a dense matrix or CSR."""

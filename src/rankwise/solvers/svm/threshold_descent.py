@@ -35,20 +35,15 @@ _SEED = 0  # the order of the visits is part of the method
 
 @dataclass(frozen=True)
 class ThresholdSolution(SolveResult[Float64Array]):
-    """Weights ``x`` (n_columns,), thresholds and dual values; ``stop_value``: gap over objective.
+    """Weights ``x``, (n_columns,), with thresholds and dual values.
 
-    Attributes
-    ----------
-    theta : ndarray of shape (n_classes - 1,)
-    alpha : ndarray of shape (n_samples, n_classes - 1)
-    objective, gap : float
-        Primal objective, and its distance above the dual objective.
+    ``stop_value`` is the gap divided by the objective.
     """
 
-    theta: Float64Array
-    alpha: Float64Array
-    objective: float
-    gap: float
+    theta: Float64Array  # (n_classes - 1,)
+    alpha: Float64Array  # (n_samples, n_classes - 1)
+    objective: float  # of the primal
+    gap: float  # distance of the primal objective above the dual one
 
 
 def solution_of(
@@ -66,18 +61,10 @@ def solution_of(
 
 @dataclass(frozen=True)
 class ThresholdDescent:
-    """Dual coordinate descent.
+    """Dual coordinate descent."""
 
-    Attributes
-    ----------
-    tol : float
-        Duality gap to reach, as a share of the objective.
-    max_iter : int
-        Passes over the rows.
-    """
-
-    tol: float
-    max_iter: int
+    tol: float  # duality gap to reach, as a share of the objective
+    max_iter: int  # passes over the rows
 
     def solve(
         self, loss: ThresholdHinge, rows: PowerRows, alpha: Float64Array

@@ -40,18 +40,10 @@ BLOCK_ROWS = 1024
 
 @dataclass(frozen=True)
 class ThresholdNewton:
-    """Proximal Newton steps.
+    """Proximal Newton steps."""
 
-    Attributes
-    ----------
-    tol : float
-        Duality gap to reach, as a share of the objective.
-    max_iter : int
-        Newton steps.
-    """
-
-    tol: float
-    max_iter: int
+    tol: float  # duality gap to reach, as a share of the objective
+    max_iter: int  # Newton steps
 
     def solve(
         self, loss: ThresholdHinge, rows: PowerRows, start: ThresholdSolution

@@ -30,17 +30,10 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 @dataclass(frozen=True, eq=False)
 class ThresholdFit:
-    """Solutions for every C.
-
-    Attributes
-    ----------
-    solutions : list of ThresholdSolution
-    thresholds : ndarray of shape (n_C, n_classes - 1)
-        Scores at which classes change, ascending in each row.
-    source : ThresholdPath
-    """
+    """Solutions for every C."""
 
     solutions: list[ThresholdSolution]
+    # (n_C, n_classes - 1): scores at which classes change, ascending in each row
     thresholds: Float64Array
     source: ThresholdPath
 
@@ -79,22 +72,13 @@ class ThresholdFit:
 class ThresholdPath(RefitPath[ThresholdFit]):
     """Hinges of margins to thresholds plus half a squared norm, for a grid of C.
 
-    Attributes
-    ----------
-    rows : FitData
-    design : PowerMap
-    loss : callable
-        Maps rows to the weight of every row and threshold, shape (n_samples, n_classes - 1).
-    penalties : Penalties
-        Values of C, ascending.
-    squared : bool
-    solver : ThresholdSolver
+    ``loss`` maps rows to the weight of every row and threshold, shape (n_samples, n_classes - 1).
     """
 
     rows: FitData
     design: PowerMap
     loss: Callable[[FitData], Float64Array]
-    penalties: Penalties
+    penalties: Penalties  # values of C, ascending
     squared: bool
     solver: ThresholdSolver
 
@@ -151,13 +135,9 @@ def _scores_of_columns(fit: ThresholdFit, columns: PowerRows) -> Float64Array:
 def sorted_thresholds(theta: Float64Array, weighed: Float64Array) -> Float64Array:
     """Ascending scores at which classes change.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_classes - 1,)
-        Offset of the score for each threshold.
-    weighed : ndarray of bool of shape (n_classes - 1,)
-        Thresholds that have at least one weighted row. The others take the value of the next one
-        below or, failing that, above.
+    ``theta``, (n_classes - 1,), holds the offset of the score for each threshold. ``weighed``,
+    (n_classes - 1,), marks thresholds that have at least one weighted row. The others take the
+    value of the next one below or, failing that, above.
     """
     known = np.flatnonzero(weighed)
     if not len(known):

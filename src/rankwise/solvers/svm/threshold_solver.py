@@ -28,19 +28,11 @@ FACTOR, COARSE = 5.0, 1e-3
 
 @dataclass(frozen=True)
 class ThresholdSolver:
-    """Solutions for ascending values of C.
+    """Solutions for ascending values of C."""
 
-    Attributes
-    ----------
-    steps : {"auto", "descent", "newton"}
-    tol : float
-        Duality gap to reach, as a share of the objective.
-    max_iter : int
-        Maximum passes of descent, and of Newton steps, for each C including intermediate ones.
-    """
-
-    steps: str
-    tol: float
+    steps: str  # "auto", "descent" or "newton"
+    tol: float  # duality gap to reach, as a share of the objective
+    # Maximum passes of descent, and of Newton steps, for each C including intermediate ones.
     max_iter: int
 
     def path(

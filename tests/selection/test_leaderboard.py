@@ -206,6 +206,19 @@ def test_text_is_aligned_and_complete(board):
     assert "p of this difference: max-t sign-flip test over all pairs of rankers." in text
 
 
+def test_the_longer_side_of_an_interval_is_called_so(rng):
+    near_1 = np.where(np.arange(30) < 3, 0.5, 1.0)
+    board = board_of({"a": {"AP": near_1}, "b": {"AP": 0.5 * near_1}}, [10, 10, 10])
+    row = board.rows()[0]
+    assert row["mean"] - row["low"] > row["high"] - row["mean"] + 1e-3
+    text = str(board)
+    assert f"{row['mean']:.4f} ± {row['mean'] - row['low']:.4f}" in text
+    assert "± the longer side of the 95 % interval over queries." in text
+    middle = 0.4 + 0.1 * rng.random(30)
+    board = board_of({"a": {"AP": middle}, "b": {"AP": middle / 2}}, [10, 10, 10])
+    assert "± half of the 95 % interval over queries." in str(board)
+
+
 def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals(rng):
     quality = rng.random(30)
     noise = 0.1 * rng.standard_normal(30)

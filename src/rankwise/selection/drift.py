@@ -319,7 +319,7 @@ def _notes(
     for column in found:
         if column.new_categories:
             notes.append(
-                f"{len(column.new_categories)} new categories in {column.name}: "
+                f"categories of {column.name} that training had none of: "
                 f"{_list_names(list(column.new_categories))}"
             )
     unseen = (sizes < before.smallest_query) | (sizes > before.largest_query)

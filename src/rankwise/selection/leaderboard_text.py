@@ -235,10 +235,16 @@ _CORRECTED = {
 }
 
 
+def _interval_of_difference(row: dict[str, Any]) -> str:
+    if row["diff_low"] is None or row["diff_high"] is None:  # as far as any value, or none
+        return "not bounded"
+    return f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
+
+
 def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     """Line of the rankers that may be as good as the best, with differences and intervals."""
     found = [
-        f"{row['ranker']} ({row['diff']:+.4f}, {row['diff_low']:+.4f} to {row['diff_high']:+.4f})"
+        f"{row['ranker']} ({row['diff']:+.4f}, {_interval_of_difference(row)})"
         for row in rows
         if row["separable"] is False
     ]

@@ -188,7 +188,7 @@ def evaluate_systems(
         rankers={name: _describe_system(system) for name, system in known.items()},
         fold_infos=[info],
         cells=cells,
-        settings=replace(settings, data=getattr(data, "name", "judgments")),
+        settings=replace(settings, data=getattr(data, "name", "judgements")),
     )
 
 

@@ -176,7 +176,7 @@ def test_drift_of_categories(rankwise, tmp_path):
     moved = write(judged_frame(1, colours=("blue", "unheard of")), tmp_path / "new.csv")
     done = rankwise("lint", moved, "--against", model)
     assert done.code == 1
-    assert "1 new categories in colour: unheard of" in done.out
+    assert "categories of colour that training had none of: unheard of" in done.out
 
 
 @pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")

@@ -181,8 +181,8 @@ TABLE = [
     ),
     Mutation(
         "selection/judging/completions.py",
-        "return place, np.concatenate([counts, n_gains[None]])",
-        "return place, counts",
+        "orders = [(best[0], worst[1]), (worst[0], best[1])]",
+        "orders = [(best[0], best[1]), (worst[0], worst[1])]",
         "selection/judging",
     ),
     Mutation(
@@ -295,8 +295,8 @@ TABLE = [
     ),
     Mutation(
         "selection/drift.py",
-        "p = float(chdtrc(freedom / (1 + spread), distance / noise / (1 + spread)))",
-        "p = float(chdtrc(freedom, distance / noise))",
+        "p = float(fdtrc(degrees, queries, distance / noise / freedom))",
+        "p = float(fdtrc(freedom, queries, distance / noise / freedom))",
         "selection/test_drift.py",
     ),
     Mutation(

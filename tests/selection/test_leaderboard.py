@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
+from rankwise import leaderboard
 from rankwise.metrics.significance import holm
 from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 from rankwise.selection import FoldInfo, FoldResult, Leaderboard, Settings, compare
@@ -204,6 +205,31 @@ def test_text_is_aligned_and_complete(board):
         assert line.split()[:2] == [str(row["rank"]), row["ranker"]]
     assert "AP = AP(" in text
     assert "p of this difference: max-t sign-flip test over all pairs of rankers." in text
+
+
+def test_few_units_leave_a_difference_without_bounds():
+    units = ["t1", "t2", "t3"]
+    wins = {
+        "a": dict(zip(units, [1, 1, 0], strict=True)),
+        "b": dict(zip(units, [0, 0, 1], strict=True)),
+    }
+    board = leaderboard(wins)
+    row = board.rows()[1]
+    assert (row["diff_low"], row["diff_high"]) == (None, None)
+    assert "b (-0.3333, not bounded)" in str(board)
+
+
+def test_the_longer_side_of_an_interval_is_called_so(rng):
+    near_1 = np.where(np.arange(30) < 3, 0.5, 1.0)
+    board = board_of({"a": {"AP": near_1}, "b": {"AP": 0.5 * near_1}}, [10, 10, 10])
+    row = board.rows()[0]
+    assert row["mean"] - row["low"] > row["high"] - row["mean"] + 1e-3
+    text = str(board)
+    assert f"{row['mean']:.4f} ± {row['mean'] - row['low']:.4f}" in text
+    assert "± the longer side of the 95 % interval over queries." in text
+    middle = 0.4 + 0.1 * rng.random(30)
+    board = board_of({"a": {"AP": middle}, "b": {"AP": middle / 2}}, [10, 10, 10])
+    assert "± half of the 95 % interval over queries." in str(board)
 
 
 def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals(rng):

@@ -98,14 +98,14 @@ def _print(board: Leaderboard, ranker: str) -> None:
     print_table(
         columns,
         lines,
-        title=f"{ranker} on {board.settings.data or 'data'} (± half of the {level} interval)",
+        title=f"{ranker} on {board.settings.data or 'data'} (with the {level} interval)",
         right=columns[1:-1],
     )
 
 
 def _format_mean(summary: dict[str, Any]) -> str:
-    half = None if summary["low"] is None else (summary["high"] - summary["low"]) / 2
-    return number(summary["mean"]) + ("" if half is None else f" ± {half:.4f}")
+    low, mean, high = (summary[what] for what in ("low", "mean", "high"))
+    return number(mean) + ("" if low is None else f" ({low:.4f} to {high:.4f})")
 
 
 def _settings(chosen: dict[str, Any]) -> str:

@@ -15,8 +15,7 @@ from rankwise.clicks.cell_model import (
 )
 from rankwise.clicks.chain_model import ChainFit, fit_dbn, fit_sdbn
 from rankwise.clicks.log import ROWS_AT_A_TIME
-from rankwise.clicks.place_propensities import note_unit
-from rankwise.clicks.summary import name_groups, name_places
+from rankwise.clicks.summary import name_groups, name_places, note_unit
 from rankwise.kernels.click_cells import mark_last_clicks
 from rankwise.kernels.click_chains import predict_by_last_click, predict_chains
 from rankwise.typing import Float64Array, Int64Array

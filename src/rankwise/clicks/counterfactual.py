@@ -36,8 +36,8 @@ HEAVY_LIST = 0.05
 MEANING = {
     "propensity": "with which the logging system shows the document of a row at its place, "
     "whatever it shows above",
-    "list_propensity": "with which the logging system shows a list, the same in all its rows; or "
-    "each row given the rows above it, if that differs between the rows of some list",
+    "list_propensity": "with which the logging system shows a list (in each of its rows), or "
+    "each row given the rows above it",
 }
 # Rate of false alarms of the test that weights have mean 1, and deviation that rounding may cause.
 WEIGHT_LEVEL, MEAN_TOLERANCE = 1e-4, 0.01
@@ -271,9 +271,9 @@ def _check_mean(
     if total.any() and p > WEIGHT_LEVEL / 2 / n_tests:
         return
     raise ValueError(
-        f"{what} have mean {mean:.3f}, not 1, which is beyond chance: {name} must be the "
-        f"probability {MEANING[name]}. If it is, the log hardly ever shows some of what the target "
-        "shows: keep the queries of which it shows all."
+        f"{what} have mean {mean:.3f}, not 1, which is beyond chance: check {setting(name)}. "
+        f"It must be the probability {MEANING[name]}. If it is, the log hardly ever shows some of "
+        "what the target shows: keep the queries of which it shows all."
     )
 
 

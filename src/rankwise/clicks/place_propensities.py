@@ -25,7 +25,14 @@ from rankwise.clicks.cell_model import (
     maximize_conditional,
 )
 from rankwise.clicks.simulation import examination_at
-from rankwise.clicks.summary import Cells, count_cells, find_components, name_groups, name_places
+from rankwise.clicks.summary import (
+    Cells,
+    count_cells,
+    find_components,
+    name_groups,
+    name_places,
+    note_unit,
+)
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.shown_text import join_lines
 from rankwise.typing import Float64Array, Int64Array
@@ -188,10 +195,7 @@ def propensities(
 def examination_of(log: ClickLog, given: Any) -> Float64Array:
     """Examination of the places 1, 2, … of a log, from the result of propensities or an array.
 
-    Raises
-    ------
-    ValueError
-        If a place that was shown has no finite examination >= 0, or all have 0.
+    It must be finite and >= 0 at every place that was shown, and not 0 at all of them.
     """
     if given is None:
         given = propensities(log, "harvest")
@@ -271,11 +275,3 @@ def _cover_queries(
     sums = np.bincount(query * n_slots + slot, residual, len(rows) * n_slots)
     scores = sums.reshape(-1, n_slots) @ bread
     return scores.T @ scores * (n_queries / (n_queries - 1))
-
-
-def note_unit(unit: str, top: str, linked: bool = True) -> str:
-    """Sentence about the slot whose examination is 1, where that is not the topmost one."""
-    why = "is looked at significantly less, or its clicks are missing"
-    if not linked:
-        why = "has few clicks or none, and none that link it"
-    return f"examination is relative to {unit}, which has 1: {top} {why}"

@@ -47,11 +47,8 @@ def sample_orders(
 ) -> tuple[Float64Array, Float64Array]:
     """Shapley values from ``n_orders`` random orders of the players, each also reversed.
 
-    Returns
-    -------
-    values, errors : ndarray of shape (players,)
-        Values and standard errors. The values add up exactly to the worth of all players minus
-        that of none.
+    Returns values and their standard errors, both (players,). The values add up exactly to the
+    worth of all players minus that of none.
     """
     orders = np.array([random_state.permutation(players) for _ in range(n_orders)])
     ways = np.stack([orders, orders[:, ::-1]], axis=1).reshape(2 * n_orders, players)

@@ -45,11 +45,7 @@ _LANES = 128  # rows processed side by side
 class TreeGames:
     """Ensemble with the paths to its nodes, in the form of the kernels.
 
-    Attributes
-    ----------
-    trees : TreeEnsemble
-    parent, above, bit, n_path, share, reach : ndarray of shape (n_nodes,)
-        See :func:`rankwise.kernels.tree_shapley.describe_paths`.
+    For the arrays, all (n_nodes,), see :func:`rankwise.kernels.tree_shapley.describe_paths`.
     """
 
     trees: TreeEnsemble
@@ -82,23 +78,9 @@ class TreeGames:
     def path_dependent(self, rows: FloatArray) -> Float64Array:
         """Shapley values of every row, which add up to its score minus :meth:`expected_score`.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples, n_features)
-            Rows in the form that the trees read.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float64
-
-        Raises
-        ------
-        ValueError
-            If the model does not store the weights of its nodes.
-
-        Notes
-        -----
-        O(n_samples n_nodes D) for D distinct features on the longest path of a tree.
+        ``rows`` are in the form that the trees read. Rows and values are (n_samples, n_features).
+        O(n_samples n_nodes D) for D distinct features on the longest path of a tree. A
+        model that does not store the weights of its nodes raises ValueError.
         """
         trees = self._require_cover()
         n, d = rows.shape
@@ -135,21 +117,10 @@ class TreeGames:
     ) -> Float64Array:
         """Shapley values of every row against background rows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples, n_features)
-        background : ndarray of shape (n_background, n_features)
-        groups : ndarray of shape (n_groups, 4), int64
-            First and last row, and first and last background row, which these rows are explained
-            against. Every row belongs to one group.
+        They add up to a row's score minus the mean score of its background. ``groups``
+        (n_groups, 4) holds the first and last row, and the first and last background row, which
+        these rows are explained against. Every row belongs to one group.
 
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float64
-            Values, which add up to a row's score minus the mean score of its background.
-
-        Notes
-        -----
         O(n_nodes (n + m)) for a group of n rows and m background rows, plus, for every leaf, the
         pairs of distinct sets of passing features.
         """

@@ -20,14 +20,6 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, canonicalise, is
 class AffinePowers:
     """Feature map: the columns, an optional constant, and for degree 2 all pairwise products.
 
-    Attributes
-    ----------
-    n_features : int
-    degree : {1, 2}
-        2: ``x_i^2, sqrt(2) x_i x_j`` (i < j), ``sqrt(2) x_i`` and 1.
-    constant : bool
-        Whether degree 1 includes a column of ones. Degree 2 always includes one.
-
     Examples
     --------
     >>> import numpy as np
@@ -39,7 +31,8 @@ class AffinePowers:
     """
 
     n_features: int
-    degree: int = 1
+    degree: int = 1  # 1, or 2 for ``x_i^2``, ``sqrt(2) x_i x_j`` (i < j), ``sqrt(2) x_i`` and 1
+    # Whether degree 1 includes a column of ones. Degree 2 always includes one.
     constant: bool = False
 
     @property
@@ -59,14 +52,8 @@ class AffinePowers:
     def __call__(self, X: Matrix) -> Matrix:
         """Features in float64: C-contiguous, or CSR with sorted indices if X is CSR.
 
-        Raises
-        ------
-        ValueError
-            If a product overflows float64.
-
-        Notes
-        -----
         O(n_rows n_features_out). For degree 2, a sparse row of s entries takes O(s^2).
+        A product that overflows float64 raises ValueError.
         """
         if X.shape[1] != self.n_features:
             raise ValueError(

@@ -33,21 +33,13 @@ CHUNK_SPARSE_COLUMNS = 256
 
 @dataclass(frozen=True, eq=False)
 class Binning:
-    """Cuts of every column; :meth:`codes` applies them to rows.
+    """Cuts of every column; :meth:`codes` applies them to rows."""
 
-    Attributes
-    ----------
-    cuts : ndarray of shape (indptr[-1],), float64
-        Ascending within a column; ``cuts[indptr[j]:indptr[j + 1]]`` are those of column j.
-    indptr : ndarray of shape (n_features + 1,), int64
-    below, above : ndarray of shape (indptr[-1],), float64
-        Largest training value up to each cut, and smallest beyond it.
-    """
-
+    # Ascending within a column; ``cuts[indptr[j]:indptr[j + 1]]`` are those of column j.
     cuts: Float64Array
-    indptr: Int64Array
-    below: Float64Array
-    above: Float64Array
+    indptr: Int64Array  # (n_features + 1,)
+    below: Float64Array  # largest training value up to each cut
+    above: Float64Array  # smallest training value beyond each cut
 
     @property
     def n_features(self) -> int:
@@ -77,21 +69,9 @@ class Binning:
     def codes(self, X: FloatArray, n_threads: int | None = None) -> NDArray[np.uint8]:
         """Number of cuts below each value: ``code <= c`` if and only if ``x <= cuts[c]``.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), float32 or float64
-            NaN where missing.
-        n_threads : int, optional
-            None: all.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_samples), uint8, C-contiguous
-            Transposed, so that the codes of one column are contiguous. NaN has ``missing_code``.
-
-        Notes
-        -----
-        Eight comparisons per value; threads work on chunks of rows.
+        Codes are (n_features, n_samples) and C-contiguous: transposed, so that those of one column
+        are contiguous. NaN in X (n_samples, n_features) has ``missing_code``. Eight comparisons per
+        value; threads (None: all) work on chunks of rows.
         """
         table, n_cuts = self.table(), self.n_cuts
         out = np.empty((self.n_features, X.shape[0]), dtype=np.uint8)
@@ -131,36 +111,16 @@ def find_bins(
 ) -> Binning:
     """Cut every column of ``X`` into at most ``max_bins`` bins of about equal weight.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
-        NaN marks missing values. They have a bin of their own, which ``max_bins`` does not count.
-    max_bins : int in [2, 255], default=255
-        Maximum number of bins. A column with no more distinct values is cut between all of them.
-    weight : ndarray of shape (n_samples,), float64 >= 0, optional
-        A weight counts as a number of repetitions; rows of weight 0 are ignored. None: all 1.
-    n_categories : ndarray of shape (n_features,), int, optional
-        Number of categories of each nominal column, at most 255; 0 for ordered columns. A nominal
-        column holds codes ``0 ... n_categories - 1``, and each code is a bin.
-    n_threads : int, optional
-        None: all.
-    rows : ndarray of shape (n_rows,), int64, optional
-        Rows to read; ``weight`` has one entry for each of them. None: all.
+    NaN in X (n_samples, n_features) marks missing values. They have a bin of their own, which
+    ``max_bins`` in [2, 255] does not count. A column with no more distinct values is cut between
+    all of them. ``rows`` are the rows to read; None: all. ``weight`` >= 0 has one entry for each of
+    these and counts as a number of repetitions; rows of weight 0 are ignored. ``n_categories``
+    (n_features,) is at most 255 for nominal columns, which hold codes ``0 ... n_categories - 1``,
+    and each code is a bin; 0 for ordered columns.
 
-    Returns
-    -------
-    Binning
-
-    Raises
-    ------
-    ValueError
-        If a nominal column has more than 255 categories.
-
-    Notes
-    -----
-    Threads sort the columns, each in O(n log n) for n rows, or stored values of a sparse column.
-    The result does not depend on the order of the rows, and repeating a row is equivalent to
-    weighting it.
+    Threads (None: all) sort the columns, each in O(n log n) for n rows, or stored values of a
+    sparse column. The result does not depend on the order of the rows, and repeating a row is
+    equivalent to weighting it.
 
     Composition: sort x :func:`rankwise.kernels.binning.find_cuts`.
 

@@ -22,17 +22,10 @@ def frequent_categories(
     weight: Float64Array | None = None,
     most: int = MOST_CATEGORIES,
 ) -> dict[int, Float64Array]:
-    """Codes of the heaviest categories of each column, ascending; ties go to the smaller code.
+    """Codes of the ``most`` heaviest categories by column, ascending; ties go to the smaller code.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Codes in the given columns; NaN is no category.
-    columns : iterable of int
-    weight : ndarray of shape (n_samples,), optional
-        Weights of the rows. None: all 1.
-    most : int >= 1
-        Number of categories of a column that are kept.
+    X is (n_samples, n_features), with codes in the given columns; NaN is not a category. ``weight``
+    is (n_samples,); None: all 1.
     """
     found = {}
     for column in columns:

@@ -29,17 +29,9 @@ _NEAR = 1e-3
 def build_squared_distances(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distances:
     """Function that writes ``|x - z|^2`` for every row x of a block and every row z of Z.
 
-    Parameters
-    ----------
-    Z : ndarray or CSR of shape (n_z, n_features)
-    dtype : dtype
-        Precision of the differences between dense rows, float32 or float64. CSR rows use float64.
-    sparse_rows : bool
-        Whether the blocks are CSR.
-
-    Notes
-    -----
-    O(n_x n_z n_features) for a block of n_x rows.
+    ``dtype`` is the precision of the differences between dense rows, float32 or float64; CSR rows
+    use float64. ``sparse_rows`` says whether the blocks are CSR. O(n_x n_z n_features) for a block
+    of n_x rows.
     """
     if sparse_rows and is_sparse(Z):
         return _sparse_squares(Z)

@@ -13,19 +13,11 @@ from rankwise.typing import Float64Array, FloatArray, Matrix
 
 @dataclass(frozen=True, eq=False)
 class KernelColumns:
-    """``K(X, landmarks)``, callable on blocks of rows.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
-    dtype : dtype
-        Precision of the values.
-    """
+    """``K(X, landmarks)``, callable on blocks of rows."""
 
     kernel: Kernel
-    landmarks: Matrix
-    dtype: Any
+    landmarks: Matrix  # (n_landmarks, n_features)
+    dtype: Any  # precision of the values
 
     @property
     def n_features_out(self) -> int:

@@ -12,36 +12,17 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion:
-    """Sums ``sum_i a_i K(x, x_i)`` over known rows.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR of shape (n_known, n_features), float64
-        Known rows; ignored for a precomputed kernel.
-    columns : ndarray of shape (n_known,), int64
-        Columns of the known rows in the values of a precomputed kernel.
-    """
+    """Sums ``sum_i a_i K(x, x_i)`` over known rows."""
 
     kernel: Kernel
-    X: Matrix
+    X: Matrix  # known rows (n_known, n_features), float64; ignored for a precomputed kernel
+    # (n_known,): columns of the known rows in the values of a precomputed kernel
     columns: Int64Array
 
     def scores(self, X: Matrix, coef: Float64Array) -> Float64Array:
-        """Sums for every row and column of coefficients, float64.
+        """Sums (n_rows, n_columns) for every row and column of coefficients (n_known, n_columns).
 
-        Parameters
-        ----------
-        X : ndarray or CSR of shape (n_rows, n_features)
-            For a precomputed kernel, its values with all rows of the fit.
-        coef : ndarray of shape (n_known, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_columns), float64
-
-        Notes
-        -----
+        For a precomputed kernel, X holds its values with all rows of the fit.
         O(n_rows n_known n_features), less if some known rows have no coefficient. A callable kernel
         is called once.
         """

@@ -161,11 +161,7 @@ def resolve_kernel(
 def scale_gamma(X: Matrix, weight: Float64Array | None = None) -> float:
     """``1 / (n_features * X.var())``, scikit-learn's "scale"; 1.0 if all values are equal.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    weight : ndarray of shape (n_samples,), optional
-        Number of repetitions of each row.
+    ``weight`` (n_samples,) is the number of repetitions of each row.
     """
     values = X.astype(np.float64, copy=False)
     if is_sparse(values):

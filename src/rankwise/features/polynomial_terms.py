@@ -33,19 +33,14 @@ _LISTED = 4
 
 @dataclass(frozen=True, eq=False)
 class TermMap:
-    """Products of features, callable on rows.
-
-    Attributes
-    ----------
-    factors : ndarray of shape (n_terms, degree), int64
-        Features of each term in ascending order, padded with -1. Terms with fewer factors come
-        first.
-    """
+    """Products of features, callable on rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "factors": integers("n_terms", "n_factors", low=-1, below="n_features_in_"),
     }
 
+    # (n_terms, degree): features of each term in ascending order, padded with -1. Terms with fewer
+    # factors come first.
     factors: Int64Array
 
     def __call__(self, X: Matrix) -> Matrix:
@@ -98,21 +93,11 @@ def check_room(
     column_bytes: int,
     max_bytes: int,
 ) -> None:
-    """Raise if the terms would take too much memory, before listing any.
+    """Raise ValueError if the terms would take too much memory, before listing any.
 
-    Parameters
-    ----------
-    n_features, degree, terms, n_terms
-        Arguments of :func:`draw_terms`.
-    column_bytes : int
-        Bytes of the values of one term. Pass 0 for sparse terms, which are not counted.
-    max_bytes : int
-        Memory limit for the values and the list of the terms' factors.
-
-    Raises
-    ------
-    ValueError
-        If the limit is exceeded; the message says what to change.
+    ``column_bytes`` are those of the values of one term; 0 for sparse terms, which are not counted.
+    ``max_bytes`` limits the values and the list of the terms' factors. For the other arguments, see
+    :func:`draw_terms`.
     """
     wanted = n_features if n_terms is None else n_terms
     total = n_features

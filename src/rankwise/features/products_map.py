@@ -12,15 +12,9 @@ from rankwise.typing import Float64Array, FloatArray, Matrix, densify
 
 @dataclass(frozen=True)
 class ProductsMap:
-    """``x_1, ..., x_d, x_1 x_1, x_1 x_2, ..., x_d x_d``, callable on blocks of rows.
+    """``x_1, ..., x_d, x_1 x_1, x_1 x_2, ..., x_d x_d``, callable on blocks of rows."""
 
-    Attributes
-    ----------
-    n_features : int
-        d.
-    """
-
-    n_features: int
+    n_features: int  # d
 
     @property
     def n_features_out(self) -> int:

@@ -16,20 +16,8 @@ _EQUAL = 1e-13
 def rank_centred(rows: FloatArray, indptr: Int64Array) -> Float64Array:
     """Centred ranks ``(below - above) / (2 m)`` within queries of m rows.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_features)
-        In group order.
-    indptr : ndarray of shape (n_queries + 1,), int64
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features), float64
-        In (-1/2, 1/2), with mean 0 in every query. All 0 if a feature is constant within a query.
-
-    Notes
-    -----
-    O(n log n) for each feature.
+    ``rows`` (n_samples, n_features) are in group order. Ranks lie in (-1/2, 1/2), with mean 0 in
+    every query; all are 0 if a feature is constant within a query. O(n log n) for each feature.
     """
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
@@ -53,18 +41,8 @@ def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
     """Ranks of new rows among stored rows, which are ranked by :func:`rank_centred`.
 
     Ranks are interpolated linearly between stored values and approach -1/2 and 1/2 beyond the
-    outermost ones. They are a continuous, increasing function of the value.
-
-    Parameters
-    ----------
-    ascending : ndarray of shape (n_kept, n_features)
-        Stored rows, with every column sorted.
-    rows : ndarray of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features), float64
-        In (-1/2, 1/2).
+    outermost ones. They are a continuous, increasing function of the value. ``ascending``
+    (n_kept, n_features) holds the stored rows, with every column sorted.
     """
     ranks = rank_centred(ascending, np.array([0, len(ascending)]))
     out = np.empty(rows.shape)

@@ -37,12 +37,7 @@ FOURIER_KERNELS = ("rbf", "laplacian")
 
 @dataclass(frozen=True, eq=False)
 class FourierMap:
-    """Random frequencies, callable on blocks of rows.
-
-    Attributes
-    ----------
-    frequencies : ndarray of shape (n_features, n_frequencies)
-    """
+    """Random frequencies, callable on blocks of rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "frequencies": floats("n_features_in_", "n_frequencies"),

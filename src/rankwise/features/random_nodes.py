@@ -40,14 +40,7 @@ SLICE_ROWS = 512
 
 @dataclass(frozen=True, eq=False)
 class NodeMap:
-    """Weights and biases of hidden nodes, callable on blocks of rows.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_features, n_nodes)
-    biases : ndarray of shape (n_nodes,)
-    activation : str
-    """
+    """Weights and biases of hidden nodes, callable on blocks of rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "weights": floats("n_features_in_", "n_nodes"),

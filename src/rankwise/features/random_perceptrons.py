@@ -45,20 +45,13 @@ QUANTILE_ROWS, N_PARTS = 1000, 32
 
 @dataclass(frozen=True, eq=False)
 class SignMap:
-    """Signs of projections minus thresholds, callable on blocks of rows.
+    """Signs of projections minus thresholds, callable on blocks of rows."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_features, n_nodes), or of int64 of shape (n_nodes,)
-        Directions of perceptrons, or feature numbers of stumps.
-    biases : ndarray of shape (n_nodes,)
-    sizes : ndarray of shape (n_nodes,)
-        Magnitude of each output.
-    """
-
+    # Directions of perceptrons (n_features, n_nodes), or feature numbers of stumps (n_nodes,),
+    # int64.
     weights: FloatArray
-    biases: FloatArray
-    sizes: FloatArray
+    biases: FloatArray  # (n_nodes,)
+    sizes: FloatArray  # (n_nodes,): magnitude of each output
 
     def __call__(self, X: Matrix) -> FloatArray:
         """Outputs of shape (n_rows, n_nodes), in the precision of ``X``; 0 counts as positive."""

@@ -64,13 +64,7 @@ class KernelBased:
 
 @dataclass(frozen=True, eq=False)
 class LinearExpansion:
-    """Weighted columns of X.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features,)
-    intercept : float
-    """
+    """Weighted columns of X."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "coef": floats("n_features_in_"),
@@ -87,12 +81,7 @@ class LinearExpansion:
 
 @dataclass(frozen=True, eq=False)
 class LinearKernelExpansion(KernelBased, LinearExpansion):
-    """Weighted columns of X as the solution with a linear kernel.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    """
+    """Weighted columns of X as the solution with a linear kernel."""
 
     _structure: ClassVar[dict[str, Rule]] = {"kernel": Instance((Kernel,))}
 
@@ -101,13 +90,7 @@ class LinearKernelExpansion(KernelBased, LinearExpansion):
 
 @dataclass(frozen=True, eq=False)
 class ProductsExpansion:
-    """Weighted columns of X and products of every two of them.
-
-    Attributes
-    ----------
-    n_features : int
-    coef : ndarray of shape (n_features (n_features + 3) / 2,)
-    """
+    """Weighted columns of X and products of every two of them."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "n_features": Number("i", low=1, size="n_features_in_"),
@@ -115,7 +98,7 @@ class ProductsExpansion:
     }
 
     n_features: int
-    coef: Float64Array
+    coef: Float64Array  # (n_features (n_features + 3) / 2,)
     intercept: ClassVar[float] = 0.0
 
     def scores(self, X: Matrix) -> Float64Array:
@@ -129,15 +112,7 @@ class ProductsExpansion:
 
 @dataclass(frozen=True, eq=False)
 class NodeExpansion:
-    """Random hidden nodes; scores are averaged over draws.
-
-    Attributes
-    ----------
-    hidden_weights : ndarray of shape (n_draws, n_features, n_nodes)
-    hidden_biases : ndarray of shape (n_draws, n_nodes)
-    output_weights : ndarray of shape (n_draws, n_nodes)
-    activation : str
-    """
+    """Random hidden nodes; scores are averaged over draws."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "hidden_weights": floats("n_draws", "n_features_in_", "n_nodes"),
@@ -164,14 +139,7 @@ class NodeExpansion:
 
 @dataclass(frozen=True, eq=False)
 class LandmarkExpansion(KernelBased):
-    """Nystroem features.
-
-    Attributes
-    ----------
-    nystroem : NystroemMap
-    output_weights : ndarray of shape (n_landmarks,)
-    intercept : float
-    """
+    """Nystroem features."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "nystroem": Instance((NystroemMap,)),
@@ -180,7 +148,7 @@ class LandmarkExpansion(KernelBased):
     }
 
     nystroem: NystroemMap
-    output_weights: Float64Array
+    output_weights: Float64Array  # (n_landmarks,)
     intercept: float
 
     @property
@@ -195,14 +163,7 @@ class LandmarkExpansion(KernelBased):
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedExpansion(KernelBased):
-    """Weighted values of a precomputed kernel with all rows of the fit.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    dual_coef : ndarray of shape (n_samples,)
-    intercept : float
-    """
+    """Weighted values of a precomputed kernel with all rows of the fit."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "kernel": Instance((Kernel,)),
@@ -211,7 +172,7 @@ class PrecomputedExpansion(KernelBased):
     }
 
     kernel: Kernel
-    dual_coef: Float64Array
+    dual_coef: Float64Array  # (n_samples,)
     intercept: float
 
     def scores(self, X: Matrix) -> Float64Array:
@@ -221,20 +182,14 @@ class PrecomputedExpansion(KernelBased):
 
 @dataclass(frozen=True, eq=False)
 class SupportExpansion(PrecomputedExpansion):
-    """Weighted kernels at known rows.
-
-    Attributes
-    ----------
-    X_fit : ndarray or CSR of shape (n_support, n_features), float64
-        Known rows.
-    """
+    """Weighted kernels at known rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "dual_coef": floats("n_support"),
         "X_fit": MatrixRows("n_support", "n_features_in_"),
     }
 
-    X_fit: Matrix
+    X_fit: Matrix  # known rows (n_support, n_features), float64
 
     def scores(self, X: Matrix) -> Float64Array:
         """Score of every row; a kernel of the user is called once."""

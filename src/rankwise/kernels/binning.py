@@ -112,18 +112,12 @@ def find_cuts(values, weights, out):
 def find_entry_cuts(values, weights, indptr, rest, max_bins, n_cuts, out):
     """Find the cuts of sparse columns; one zero stands for all values that are not stored.
 
-    Parameters
-    ----------
-    values, weights : ndarrays of shape (n_entries,), float64
-        Column j: ``values[indptr[j]:indptr[j + 1]]``, ascending, NaN last.
-    indptr : ndarray of shape (n_columns + 1,), int64
-    rest : ndarray of shape (n_columns,), float64
-        Weight of the zero; negative: all values of the column are stored.
-    max_bins : int
-    n_cuts : ndarray of shape (n_columns,), int64, overwritten
-    out : ndarray of shape (3, n), float64
-        Cuts, with the values below and above each, one column after another. A column of k entries
-        has at most k cuts.
+    Column j is ``values[indptr[j]:indptr[j + 1]]``, ascending, NaN last. ``values`` and ``weights``
+    are (n_entries,), float64, ``indptr`` is (n_columns + 1,). ``rest`` (n_columns,) is the weight
+    of the zero; negative: all values of the column are stored.
+
+    Overwrites ``n_cuts`` (n_columns,) and ``out`` (3, n): cuts, with the values below and above
+    each, one column after another. A column of k entries has at most k cuts.
     """
     longest = 1
     for j in range(len(rest)):

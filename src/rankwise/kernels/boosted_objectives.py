@@ -33,17 +33,10 @@ def _against(power, weight, slopes, curvatures, n_below, own_power, own_weight):
 def logistic_pairs(scores, labels, weights, order, indptr, gradients, hessians):
     """Derivatives of ``sum w_i w_j log(1 + exp(f_j - f_i))`` over the pairs ``y_i > y_j``.
 
-    Parameters
-    ----------
-    scores, labels, weights : ndarray of shape (n_rows,), float64
-    order : ndarray of shape (n_rows,), int32
-        Row numbers within their query by ascending label.
-    indptr : ndarray of shape (n_queries + 1,), int64
-    gradients, hessians : ndarray of shape (n_rows,), float64, written
-
-    Notes
-    -----
-    O(m^2) for m rows of a query, with one exponential per row.
+    ``scores``, ``labels`` and ``weights`` are (n_rows,), float64. ``order`` (n_rows,), int32, holds
+    row numbers within their query by ascending label, and ``indptr`` is (n_queries + 1,). Writes
+    ``gradients`` and ``hessians`` (n_rows,). O(m^2) for m rows of a query, with one exponential per
+    row.
     """
     longest = 0
     for q in range(len(indptr) - 1):

@@ -31,17 +31,11 @@ def order_by_pair(pair, indptr, order):
 def sum_cells(indptr, order, slot, click, weight, n_slots, out_indptr, out_slot, out_n, out_clicks):
     """Sum the rows of each pair by slot; cells are sorted by slot, and none has weight 0.
 
-    Parameters
-    ----------
-    indptr, order : ndarray of int32
-        Rows of each pair.
-    slot, click : ndarray of shape (n_rows,), int32 and bool
-    weight : ndarray of shape (n_rows,) or (0,), float64
-        Empty: all weights are 1.
-    n_slots : int
-    out_indptr : ndarray of shape (n_pairs + 1,), int64
-        Output, like the arrays below, whose length is at least the number of cells.
-    out_slot, out_n, out_clicks : ndarray of int64, float64 and float64
+    ``indptr`` and ``order``, int32, are the rows of each pair. ``slot`` is (n_rows,), int32,
+    ``click`` (n_rows,), bool, and ``weight`` (n_rows,), or (0,) if all weights are 1.
+
+    Writes ``out_indptr`` (n_pairs + 1,), int64, and ``out_slot``, int64, ``out_n`` and
+    ``out_clicks``, float64, whose length is at least the number of cells.
     """
     n, clicks = np.zeros(n_slots), np.zeros(n_slots)
     touched = np.empty(n_slots, np.int64)
@@ -84,18 +78,9 @@ def _sum_rows(rows, slot, click, weight, n, clicks, touched):
 def collect_patterns(indptr, order, slot, click, weight, n_slots, code):
     """Distinct sets of cells; the cells of all pairs never are in memory at a time.
 
-    Parameters
-    ----------
-    indptr, order, slot, click, weight, n_slots
-        As in :func:`sum_cells`.
-    code : ndarray of shape (n_pairs,), int32
-        Output: pattern of each pair, numbered by first appearance.
-
-    Returns
-    -------
-    starts : ndarray of shape (n_patterns + 1,), int64
-    slot : ndarray of shape (n_cells,), int64
-    n, clicks : ndarray of shape (n_cells,), float64
+    For the arguments, see :func:`sum_cells`. Writes the pattern of each pair to ``code``
+    (n_pairs,), int32, numbered by first appearance. Returns starts (n_patterns + 1,), and slots,
+    impressions and clicks, all (n_cells,).
     """
     n, clicks = np.zeros(n_slots), np.zeros(n_slots)
     touched = np.empty(n_slots, np.int64)
@@ -173,22 +158,13 @@ def run_em_step(
     The objective is the log-likelihood of all cells, plus ``c log v + (n - c) log(1 - v)`` for
     every parameter v that is given c clicks in n impressions beforehand.
 
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_pairs + 1,), int64
-        Cells of each pair.
-    slot : ndarray of shape (n_cells,), int64
-    n, clicks : ndarray of shape (n_cells,), float64
-    times : ndarray of shape (n_pairs,), float64
-        Number of pairs that have these cells.
-    prior : ndarray of shape (2, 2), float64
-        Clicks and impressions given to every attraction, and to every examination.
-    attraction : ndarray of shape (n_pairs,), float64, in (0, 1)
-    examination : ndarray of shape (n_slots,), float64, in (0, 1)
-    new_attraction : ndarray of shape (n_pairs,), float64
-        Output.
-    totals : ndarray of shape (2, n_slots), float64
-        Output: new examinations are ``totals[0] / totals[1]``.
+    ``indptr`` (n_pairs + 1,) are the cells of each pair; ``slot``, int64, ``n`` and ``clicks``,
+    float64, are (n_cells,). ``times`` (n_pairs,) is the number of pairs that have these cells.
+    ``prior`` (2, 2) holds the clicks and impressions given to every attraction, and to every
+    examination. ``attraction`` (n_pairs,) and ``examination`` (n_slots,) lie in (0, 1).
+
+    Writes ``new_attraction`` (n_pairs,) and ``totals`` (2, n_slots); new examinations are
+    ``totals[0] / totals[1]``.
     """
     totals[0, :], totals[1, :] = prior[1, 0], prior[1, 1]
     value = 0.0

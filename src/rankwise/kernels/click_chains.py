@@ -27,18 +27,9 @@ def number_lists(indptr, pair, click, weight, alone, code):
     Lists with the same pairs and clicks are equal. Of a list that is ``alone``, no pair is in
     another list: it is equal to such lists with the same clicks and weight.
 
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_lists + 1,), int64
-    pair, click : ndarray of shape (n_rows,), int32 and bool
-    weight : ndarray of shape (n_lists,), float64
-    alone : ndarray of shape (n_lists,), bool
-    code : ndarray of shape (n_lists,), int32
-        Output.
-
-    Returns
-    -------
-    ndarray of shape (n_distinct,), int64
+    ``indptr`` is (n_lists + 1,), ``pair`` (n_rows,), int32, ``click`` (n_rows,), bool, ``weight``
+    (n_lists,), float64, and ``alone`` (n_lists,), bool. Writes ``code`` (n_lists,), int32; returns
+    (n_distinct,), int64.
     """
     bits, count = 12, 0
     table = np.full(1 << bits, -1, np.int32)
@@ -105,12 +96,8 @@ def spread_classes(indptr, pair, code, first, class_of_first, out, times):
 def count_examined(indptr, pair, click, weight, seen, clicked, satisfied):
     """Add the rows down to the last click of each list, all if there is none, by pair.
 
-    Parameters
-    ----------
-    weight : ndarray of shape (n_rows,) or (0,), float64
-        Empty: all weights are 1.
-    seen, clicked, satisfied : ndarray of shape (n_pairs,), float64
-        Output: examined rows, clicks, and last clicks.
+    ``weight`` is (n_rows,), or (0,) if all weights are 1. Adds examined rows to ``seen``, clicks to
+    ``clicked`` and last clicks to ``satisfied``, all (n_pairs,), float64.
     """
     for q in range(len(indptr) - 1):
         last = indptr[q] - 1
@@ -132,27 +119,19 @@ def run_chain_step(
 ):
     """Add expected counts of all lists; return their log-likelihood and the counts of going on.
 
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_lists + 1,), int64
-    pair, click : ndarray of shape (n_rows,), int64 and bool
-        Rows of a list in order of their places.
-    weight : ndarray of shape (2, n_lists), float64
-        Weight in the counts of pairs; and in the likelihood and in the counts of going on, where a
-        list also stands for equal ones of other pairs.
-    attraction, satisfaction : ndarray of shape (n_pairs,), float64, in (0, 1)
-    gamma : float
-        Probability of going on, in (0, 1].
-    attracted, satisfied : ndarray of shape (2, n_pairs), float64
-        Output: expected clicks and examinations; expected satisfied clicks, and clicks that a later
-        row could tell from unsatisfied ones.
-    scores : ndarray of shape (n_pairs,) or (0,), float64
-        Output: sum of the squared derivatives of the log-likelihood of each list by the attraction.
-        Empty: not computed.
+    - ``indptr`` (n_lists + 1,), int64.
+    - ``pair`` and ``click`` (n_rows,), int64 and bool: rows of a list in order of their places.
+    - ``weight`` (2, n_lists): weight in the counts of pairs; and in the likelihood and in the
+      counts of going on, where a list also stands for equal ones of other pairs.
+    - ``attraction`` and ``satisfaction`` (n_pairs,), in (0, 1).
+    - ``gamma``: probability of going on, in (0, 1].
+    - ``attracted`` (2, n_pairs), output: expected clicks and examinations.
+    - ``satisfied`` (2, n_pairs), output: expected satisfied clicks, and clicks that a later row
+      could tell from unsatisfied ones.
+    - ``scores`` (n_pairs,), output: sum of the squared derivatives of the log-likelihood of each
+      list by the attraction; (0,): not computed.
 
-    Returns
-    -------
-    value, went_on, could_go_on : float
+    Returns ``value, went_on, could_go_on``.
     """
     longest = 0
     for q in range(len(indptr) - 1):

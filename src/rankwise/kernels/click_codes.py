@@ -11,19 +11,8 @@ from rankwise.runtime.jit import njit
 def encode_keys(first, factor, second, code):
     """Write the codes of ``first[i] * factor + second[i]`` by first appearance; return the keys.
 
-    Parameters
-    ----------
-    first : ndarray of shape (n,), int32 or int64
-    factor : int
-    second : ndarray of shape (n,) or (0,), int32 or int64
-        Empty: all 0.
-    code : ndarray of shape (n,), int32
-        Output.
-
-    Returns
-    -------
-    ndarray of shape (n_keys,), int64
-        Distinct keys by code.
+    ``first`` is (n,) and ``second`` (n,), or (0,) if all are 0, int32 or int64. Writes ``code``
+    (n,), int32; returns the distinct keys (n_keys,), int64, by code.
     """
     bits = 12
     table = np.full(1 << bits, -1, np.int32)

@@ -21,17 +21,13 @@ def sort_by_majority(order, indptr, ranks, weight):
 
     A list votes for the row that it ranks higher, and for a row that it ranks against one that it
     does not contain. A list that contains neither row, or gives both one rank, does not vote. A row
-    beats another when the weights of the votes for it are larger.
-    O(m n log n) for a query of n rows and m lists.
+    beats another when the weights of the votes for it are larger. O(m n log n) for a query of n
+    rows and m lists.
 
-    Parameters
-    ----------
-    order : ndarray of shape (n_rows,), int64
-        Rows of each query; sorted in place. Neighbours in the initial order are merged first.
-    indptr : ndarray of shape (n_queries + 1,), int64
-    ranks : ndarray of shape (n_rows, n_lists), float64
-        Ranks from 1; 0 if the list does not contain the row.
-    weight : ndarray of shape (n_lists,), float64
+    ``order`` (n_rows,), int64, holds the rows of each query and is sorted in place; neighbours in
+    the initial order are merged first. ``ranks`` (n_rows, n_lists), float64, count from 1; 0 if the
+    list does not contain the row. ``indptr`` is (n_queries + 1,) and ``weight`` (n_lists,),
+    float64.
     """
     spare = np.empty_like(order)
     for q in range(len(indptr) - 1):

@@ -9,13 +9,8 @@ from rankwise.runtime.jit import njit
 def is_canonical(indptr, indices, n_columns):
     """Check that ``indptr`` is ascending, and that each row has ascending indices in range.
 
-    Never reads outside the arrays, whatever they contain. O(rows + indices).
-
-    Parameters
-    ----------
-    indptr : integer array of shape (n_rows + 1,)
-    indices : integer array of shape (n_entries,)
-    n_columns : int
+    ``indptr`` is (n_rows + 1,) and ``indices`` (n_entries,), of any integers. Never reads outside
+    the arrays, whatever they contain. O(rows + indices).
     """
     if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(indices):
         return False

@@ -226,24 +226,20 @@ def measure_gradients(
 ):  # fmt: skip
     """Write gradient and second derivative for every row of some queries.
 
-    Parameters
-    ----------
-    scores, gains, weights : ndarray of shape (n_rows,), float64
-        Weights are > 0, and whole except for ``DISCOUNTED``.
-    indptr : ndarray of shape (n_queries + 1,), int64
-    query_weight : ndarray of shape (n_queries,), float64
-        Factor of the change, such as 1 / ideal DCG; 0 if no swap changes the query's measure.
-    discounts : ndarray of shape (depth,), float64
-        Discounts of the ranks within the cut-off; 0 after them.
-    kind : int or None
-        ``DISCOUNTED``, ``AVERAGE_PRECISION``, ``RECIPROCAL_RANK`` (gains 0 and 1 in both) or
-        ``EXPECTED_RANK`` (gains are probabilities to stop).
-    normalised : bool
-        Divide the change of a pair by 0.01 plus its score difference, unless all scores are equal.
-        Then divide all gradients of a query by S / log2(1 + S), where S sums their absolute values.
-    order : ndarray of shape (n_rows,), any unsigned integers
-        Row numbers within their query by descending score; read as the initial order and updated.
-    gradients, hessians : ndarray of shape (n_rows,), float64
+    - ``scores``, ``gains`` and ``weights`` (n_rows,), float64. Weights are > 0, and whole except
+      for ``DISCOUNTED``.
+    - ``indptr`` (n_queries + 1,), int64.
+    - ``query_weight`` (n_queries,): factor of the change, such as 1 / ideal DCG; 0 if no swap
+      changes the query's measure.
+    - ``discounts`` (depth,): discounts of the ranks within the cut-off; 0 after them.
+    - ``kind``: ``DISCOUNTED``, ``AVERAGE_PRECISION``, ``RECIPROCAL_RANK`` (gains 0 and 1 in both)
+      or ``EXPECTED_RANK`` (gains are probabilities to stop).
+    - ``normalised``: divide the change of a pair by 0.01 plus its score difference, unless all
+      scores are equal. Then divide all gradients of a query by S / log2(1 + S), where S sums their
+      absolute values.
+    - ``order`` (n_rows,), any unsigned integers: row numbers within their query by descending
+      score; read as the initial order and updated.
+    - ``gradients`` and ``hessians`` (n_rows,), float64, written.
     """
     # Uses loops instead of slices, min() and max(), which take a second to compile.
     buffer = np.empty(BUFFER)
@@ -323,12 +319,7 @@ def neighbour_gradients(
 
     Each draw ranks the rows by ``scores + noise`` and pairs neighbours. The logistic loss of a pair
     at ``scores`` is weighted by the change of the measure if the pair swaps in that ranking.
-
-    Parameters
-    ----------
-    noise : ndarray of shape (n_draws, n_rows), float64
-    scores, gains, weights, indptr, query_weight, discounts, kind, gradients, hessians
-        See :func:`measure_gradients`.
+    ``noise`` is (n_draws, n_rows), float64; for the other arguments, see :func:`measure_gradients`.
     """
     n_draws = len(noise)
     gradients[:] = 0.0

@@ -72,24 +72,18 @@ def read_columns(X, features, indptr, listed, out):
 def add_open_leaves(
     table, column, threshold, mask, word, bounds, goes_left, leaf_indptr, leaf_values, bits, out
 ):
-    """Add to ``out`` the values of the leaves that each row reaches, over all trees.
+    """Add to ``out`` (n_rows,) the values of the leaves that each row reaches, over all trees.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_columns, width), float64
-        From :func:`read_columns`; at least as many rows as ``out`` has.
-    column, threshold, mask, word : ndarrays of shape (n_masks,)
-        What rows that go right at a split leave open of a word of leaves. At nominal splits, the
-        threshold is the place of the split's first entry in ``goes_left``.
-    bounds : ndarray of shape (n_trees, 4), int64
-        Ends of the masks of a tree: numeric splits that send missing values right, numeric splits
-        that send them left, and nominal splits.
-    goes_left : ndarray, bool
-        Of a nominal split, by the place of a value.
-    leaf_indptr, leaf_values : ndarrays
-        Values of tree t: ``leaf_values[leaf_indptr[t]:leaf_indptr[t + 1]]``.
-    bits : ndarray of shape (n_words, width), uint32 or uint64, overwritten
-    out : ndarray of shape (n_rows,), float64
+    - ``table`` (n_columns, width), float64: from :func:`read_columns`; at least as many rows as
+      ``out`` has.
+    - ``column``, ``threshold``, ``mask`` and ``word`` (n_masks,): what rows that go right at a
+      split leave open of a word of leaves. At nominal splits, the threshold is the position of the
+      split's first entry in ``goes_left``.
+    - ``bounds`` (n_trees, 4), int64: ends of the masks of a tree: numeric splits that send missing
+      values right, numeric splits that send them left, and nominal splits.
+    - ``goes_left``, bool: of a nominal split, by the position of a value.
+    - ``leaf_values[leaf_indptr[t]:leaf_indptr[t + 1]]``: values of tree t.
+    - ``bits`` (n_words, width), uint32 or uint64, overwritten.
     """
     width, word_size = bits.shape[1], 8 * bits.itemsize
     every = ~bits.dtype.type(0)

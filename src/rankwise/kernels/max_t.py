@@ -19,36 +19,25 @@ SMALLEST_ERROR = 1e-12
 
 @njit
 def largest_pair_t(values, counted, starts, base, ratio, share, shifts, variances, seeds, maxima):
-    """Fill ``maxima`` with the largest squared t over pairs, one per draw of signs.
+    """Fill ``maxima`` (n_draws,) with the largest squared t over pairs, one per draw of signs.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries, n_systems), float64
-        Rows ordered by stratum; 0 if not counted.
-    counted : ndarray of shape (n_queries, n_systems), bool
-    starts : ndarray of shape (n_strata + 1,), int64
-        First row of each stratum.
-    base : ndarray of shape (n_systems, n_systems), float64
-        Squared standard error of each pair's mean difference if the sums of all strata were 0; NaN
-        excludes the pair.
-    ratio : ndarray of shape (n_strata, n_systems, n_systems), float64
-        What the square of a stratum's sum takes from ``base``: squares are about its mean, and the
-        sum of squares itself does not change with signs.
-    share : ndarray of shape (n_strata, n_systems, n_systems), float64
-        Weight of a stratum's sum in the mean difference.
-    shifts : ndarray of shape (n_draws, n_systems), float64
-        What each draw adds to the mean of a system.
-    variances : ndarray of shape (n_systems,), float64
-        Variance of these shifts, which joins the squared standard error of a pair.
-    seeds : ndarray of shape (n_draws,), uint64
-        One per draw, so that results do not depend on how draws are divided among threads.
-    maxima : ndarray of shape (n_draws,), float64
-        Output.
+    - ``values`` (n_queries, n_systems): rows ordered by stratum; 0 if not counted.
+    - ``counted`` (n_queries, n_systems), bool.
+    - ``starts`` (n_strata + 1,), int64: first row of each stratum.
+    - ``base`` (n_systems, n_systems): squared standard error of each pair's mean difference if the
+      sums of all strata were 0; NaN excludes the pair.
+    - ``ratio`` (n_strata, n_systems, n_systems): what the square of a stratum's sum takes from
+      ``base``: squares are about its mean, and the sum of squares itself does not change with
+      signs.
+    - ``share`` (n_strata, n_systems, n_systems): weight of a stratum's sum in the mean difference.
+    - ``shifts`` (n_draws, n_systems): what each draw adds to the mean of a system.
+    - ``variances`` (n_systems,): variance of these shifts, which joins the squared standard error
+      of a pair.
+    - ``seeds`` (n_draws,), uint64: one per draw, so that results do not depend on how draws are
+      divided among threads.
 
-    Notes
-    -----
-    O(n_draws · n_systems · (n_queries + n_systems · n_strata)), and
-    O(n_draws · n_systems²) more for every query with a missing value.
+    O(n_draws · n_systems · (n_queries + n_systems · n_strata)), and O(n_draws · n_systems²) more
+    for every query with a missing value.
     """
     n_strata, k = len(starts) - 1, values.shape[1]
     sums = np.empty((n_strata, k))

@@ -191,15 +191,10 @@ def _partner(top, own, kernel_row, rows, codes, down, extra, f):
 def pair_steps(cache, rows, state, tol, max_steps):
     """Step on pairs of variables chosen by second-order selection, keeping ``sum alpha s``.
 
-    Returns
-    -------
-    status : int
-        ``CONVERGED``: no variable that can rise is more than ``tol`` above one that can fall;
-        ``STEPS_DONE``; ``ROW_MISSING``: the kernel row ``row`` must be put into the cache.
-    row : int
-    n_steps : int
-    top, low : float
-        Largest v that can rise and smallest v that can fall, at the last check.
+    Returns ``status, row, n_steps, top, low``: the last two are the largest v that can rise and the
+    smallest v that can fall, at the last check. The status is ``CONVERGED`` if no variable that can
+    rise is more than ``tol`` above one that can fall, ``STEPS_DONE``, or ``ROW_MISSING`` if the
+    kernel row ``row`` must be put into the cache.
     """
     values, columns, diagonal, classes = cache[0], rows[0], rows[1], rows[2]
     alpha, upper, f, theta, order, rising, falling = state

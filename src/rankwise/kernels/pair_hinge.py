@@ -48,31 +48,19 @@ def _restore_order(order, keys, lo, hi):
 def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed, ranges, out):
     """Evaluate the loss of some queries and its gradient; prepare :func:`hinge_curvature`.
 
-    Parameters
-    ----------
-    keys : float64 (n,)
-    grades : int64 (n,)
-        From 0 to K - 1.
-    weight : float64 (n,)
-    scale : float64 (n_queries,)
-    indptr : int64 (n_queries + 1,)
-    table : float64 (K, K)
-        Weight of each pair of grades, upper grade first.
-    shape : float64 (3,)
-        Margin, bend (infinity: none) and curvature.
-    order : int64 (n,), changed
-        Rows of each query; becomes sorted by key, which is faster if it nearly is.
-    placed : float64 (3, n), written
-        Key, weight and diagonal of the curvature of the row at each position.
-    ranges : int32 (5, n), written
-        For the row at each position: start and end, within the query, of its opponents of lower
-        grade on the bent part, the same for opponents of higher grade, and its grade.
-    out : float64 (n,), written
-        Gradient with respect to the keys, in input order.
-
-    Returns
-    -------
-    float
+    - ``keys`` and ``weight`` (n,), float64; ``scale`` (n_queries,), float64.
+    - ``grades`` (n,), int64: from 0 to K - 1.
+    - ``indptr`` (n_queries + 1,), int64.
+    - ``table`` (K, K): weight of each pair of grades, upper grade first.
+    - ``shape`` (3,): margin, bend (infinity: none) and curvature.
+    - ``order`` (n,), int64, changed: rows of each query; becomes sorted by key, which is faster if
+      it nearly is.
+    - ``placed`` (3, n), float64, written: key, weight and diagonal of the curvature of the row at
+      each position.
+    - ``ranges`` (5, n), int32, written: for the row at each position: start and end, within the
+      query, of its opponents of lower grade on the bent part, the same for opponents of higher
+      grade, and its grade.
+    - ``out`` (n,), float64, written: gradient with respect to the keys, in input order.
     """
     n_grades = table.shape[0]
     margin, bend, curvature = shape[0], shape[1], shape[2]
@@ -198,13 +186,8 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
 def hinge_curvature(values, scale, indptr, table, curvature, order, placed, ranges, out):
     """Second derivative of the loss at the last :func:`hinge_point`, times ``values``.
 
-    Parameters
-    ----------
-    values : float64 (n,)
-    scale, indptr, table, order, placed, ranges
-        See :func:`hinge_point`.
-    curvature : float
-    out : float64 (n,), written
+    ``values`` and ``out``, which is written, are (n,), float64; for the others, see
+    :func:`hinge_point`.
     """
     n_grades = table.shape[0]
     most = 0
@@ -237,15 +220,7 @@ def hinge_curvature(values, scale, indptr, table, curvature, order, placed, rang
 def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
     """Sum of ``table[a, b] max(0, margin - (key_i - key_j))`` over the pairs of some queries.
 
-    Parameters
-    ----------
-    keys, grades, weight, scale, indptr, table
-        See :func:`hinge_point`.
-    margin : float
-
-    Returns
-    -------
-    float
+    For the arrays, see :func:`hinge_point`.
     """
     n_grades = table.shape[0]
     sums = np.zeros((2, n_grades))

@@ -47,19 +47,9 @@ def _below(tree, grade):
 def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, out):
     """Evaluate the loss of some queries and its gradient; prepare the curvature.
 
-    Parameters
-    ----------
-    keys : float64 (n,)
-    ranks : int64 (n,)
-        Rank of each row's label within its query, from 0; equal labels share a rank.
-    weight, scale, indptr, shape, placed, out
-        See :func:`rankwise.kernels.pair_hinge.hinge_point`.
-    order : int64 (n,)
-        Rows of each query in the order of their keys.
-
-    Returns
-    -------
-    float
+    ``ranks`` (n,), int64, are those of each row's label within its query, from 0; equal labels
+    share a rank. ``order`` (n,), int64, holds the rows of each query in the order of their keys.
+    For the other arrays, see :func:`rankwise.kernels.pair_hinge.hinge_point`.
     """
     margin, bend, curvature = shape[0], shape[1], shape[2]
     straight = bend < np.inf

@@ -9,20 +9,9 @@ from rankwise.runtime.jit import njit
 def evaluate_listed_pairs(keys, upper, lower, weight, margin, bend, curvature, out):
     """Return the loss and the trace of its second derivative; add the gradient to ``out``.
 
-    Parameters
-    ----------
-    keys : float64 (n,)
-    upper, lower : int64 (n_pairs,)
-        Rows of each pair.
-    weight : float64 (n_pairs,)
-    margin, bend, curvature : float
-        The loss for a slack ``s = margin - (key_upper - key_lower)`` is ``curvature s^2`` up to
-        ``bend``, then a straight line.
-    out : float64 (n,), changed
-
-    Returns
-    -------
-    float, float
+    The loss for a slack ``s = margin - (key_upper - key_lower)`` is ``curvature s^2`` up to
+    ``bend``, then a straight line. ``keys`` and ``out`` are (n,), float64; ``upper`` and ``lower``,
+    int64, are the rows of each pair and ``weight`` its weight, float64, all (n_pairs,).
     """
     value, trace = 0.0, 0.0
     for pair in range(len(upper)):

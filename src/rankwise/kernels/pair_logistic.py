@@ -21,17 +21,8 @@ _FULL = 1e30  # a product that can take one more factor up to exp(600)
 def raise_scores(scores, order, indptr, grow):
     """Write exp(score - middle of the query's scores) for every row, in the given order.
 
-    Parameters
-    ----------
-    scores : float64 (n,)
-    order : int64 (n,)
-    indptr : int64 (n_queries + 1,)
-    grow : float64 (n,), written
-
-    Returns
-    -------
-    bool
-        Whether all differences within queries are at most 600. If not, do not use ``grow``.
+    ``scores`` and ``grow`` are (n,), float64, ``order`` (n,), int64. Returns whether all
+    differences within queries are at most 600. If not, do not use ``grow``.
     """
     for query in range(len(indptr) - 1):
         lo, hi = indptr[query], indptr[query + 1]
@@ -105,23 +96,11 @@ def _bends(grow, shrink, weight, pair, first, last, own, values, out):
 def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
     """Evaluate the loss of some queries, its gradient, and the trace of its second derivative.
 
-    Parameters
-    ----------
-    grow : float64 (n,)
-        See :func:`raise_scores`. All arrays are sorted by grade within queries.
-    grades : int64 (n,)
-    ends : int64 (n,)
-        First position in the query with a higher grade.
-    weight : float64 (n,)
-    scale : float64 (n_queries,)
-    indptr : int64 (n_queries + 1,)
-    table : float64 (K, K)
-        Weight of a pair of grades, upper grade first; shape (1, 1): one weight for all pairs.
-    gradient : float64 (n,), written
-
-    Returns
-    -------
-    float, float
+    All arrays are sorted by grade within queries. ``grow`` (see :func:`raise_scores`), ``weight``
+    and ``gradient``, which is written, are (n,), float64, ``grades`` and ``ends`` (n,), int64.
+    ``ends`` is the first position in the query with a higher grade. ``scale`` is (n_queries,),
+    ``indptr`` (n_queries + 1,). ``table`` (K, K) is the weight of a pair of grades, upper grade
+    first; (1, 1): one weight for all pairs.
     """
     value, trace, top = 0.0, 0.0, len(table) - 1
     for query in range(len(indptr) - 1):
@@ -147,12 +126,8 @@ def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
 def logistic_curvature(values, grow, grades, ends, weight, scale, indptr, table, out):
     """Second derivative of the loss times ``values``; all arrays are sorted by grade.
 
-    Parameters
-    ----------
-    values : float64 (n,)
-    grow, grades, ends, weight, scale, indptr, table
-        See :func:`logistic_point`.
-    out : float64 (n,), written
+    ``values`` and ``out``, which is written, are (n,), float64; for the others, see
+    :func:`logistic_point`.
     """
     top = len(table) - 1
     for query in range(len(indptr) - 1):
@@ -176,18 +151,9 @@ def descend_pairs(X, upper, lower, first_step, decay, w, mean):
     """One stochastic gradient step per pair on ``decay |w|^2 / 2 + log(1 + exp(-w'(x_i - x_j)))``.
 
     Step t has length ``1 / (decay t)``, at most 1 over the squared length of the pair's difference.
-
-    Parameters
-    ----------
-    X : float32 or float64 (n, d)
-    upper, lower : int64 (n_steps,)
-        Rows of each pair.
-    first_step : int
-        Step number t of the first pair in this call, from 1.
-    decay : float
-    w : float64 (d,), changed
-    mean : float64 (d,), changed
-        Incremented by the sum of the iterates.
+    ``first_step`` is the number t of the first pair in this call, from 1. X is (n, d), float32 or
+    float64; ``upper`` and ``lower`` (n_steps,), int64, are the rows of each pair. Changes ``w``
+    (d,), and adds the sum of the iterates to ``mean`` (d,).
     """
     d = X.shape[1]
     for number in range(len(upper)):

@@ -88,15 +88,10 @@ def move_all(scores, code, coins, thresholds, tallies, moves, lo, steps):
 def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
     """Update hypotheses ``lo`` to ``hi`` with PRank on each row of X in turn, in place.
 
-    Parameters
-    ----------
-    X : (n, D) float64
-    codes : (n,) int64, class numbers
-    coins : (n, P) bool, which PRanks see which row
-    weights : (D, P) float64
-    thresholds : (P, K - 1) float64
-    tallies : (P, 3) int64
-    moves : (n, P, 2) int32, becomes how many thresholds each row lowered and raised
+    X is (n, D), float64, and ``codes`` (n,), int64, are class numbers. ``coins`` (n, P), bool, says
+    which PRanks see which row. Changes ``weights`` (D, P) and ``thresholds`` (P, K - 1), float64,
+    and ``tallies`` (P, 3), int64; ``moves`` (n, P, 2), int32, becomes how many thresholds each row
+    lowered and raised.
     """
     scores, steps = np.empty(hi - lo), np.empty(hi - lo)
     for i in range(X.shape[0]):

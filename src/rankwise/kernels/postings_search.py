@@ -37,25 +37,13 @@ def search_postings(
     ascending order. O(postings of the terms + k log k) a query; if the terms have many postings,
     O(documents) is added: all documents are passed in their order instead of a list of matches.
 
-    Parameters
-    ----------
-    starts : ndarray of shape (n_terms + 1,), int64
-        Postings of term t are ``starts[t]:starts[t + 1]``.
-    documents : ndarray of shape (n_postings,), int32
-    weights : ndarray of shape (n_postings,), float64
-    n_documents : int
-    terms : ndarray of shape (n_query_terms,), int64
-        Terms of all queries; query q has ``bounds[q]:bounds[q + 1]``.
-    factors : ndarray of shape (n_query_terms,), float64
-    bounds : ndarray of shape (n_queries + 1,), int64
-    shift : ndarray of shape (n_queries, n_documents or 1), float64
-        Added once per document; a single column applies to all documents.
-    scale : ndarray of shape (n_documents,) or (1,), float64
-    out_documents : ndarray of shape (n_queries, k), int64
-    out_scores : ndarray of shape (n_queries, k), float64
+    Postings of term t are ``starts[t]:starts[t + 1]``, with ``starts`` (n_terms + 1,), of
+    ``documents``, int32, and ``weights``, float64, both (n_postings,). ``terms``, int64, and
+    ``factors``, float64, are (n_query_terms,); query q has ``bounds[q]:bounds[q + 1]``, with
+    ``bounds`` (n_queries + 1,). ``shift`` (n_queries, n_documents or 1) is added once per document;
+    a single column applies to all documents. ``scale`` is (n_documents,) or (1,). Writes
+    ``out_documents``, int64, and ``out_scores``, float64, both (n_queries, k).
 
-    Notes
-    -----
     The sum of a document without a term is -0.0. No other sum is, because 0.0 is added to every
     product: so the bits tell documents with a sum of 0.0 from documents that were not found.
     """

@@ -36,14 +36,9 @@ def swap_places(order, indptr, force, n_sweeps, seed):
     ranking, from 1 to m - 1 on a logarithmic scale. Short swaps order neighbours; long swaps move a
     row through the whole ranking. O(n_sweeps n_rankings n_samples).
 
-    Parameters
-    ----------
-    order : ndarray of shape (n_rankings, n_samples), int64
-        Rows of each query from the top, changed in place.
-    indptr : ndarray of shape (n_queries + 1,), int64
-    force : ndarray of shape (n_samples,), float64
-    n_sweeps : int
-    seed : uint64 > 0
+    ``order`` (n_rankings, n_samples), int64, holds the rows of each query from the top, and is
+    changed in place. ``indptr`` is (n_queries + 1,), ``force`` (n_samples,), float64, and
+    ``seed`` > 0, uint64.
     """
     state = seed
     for k in range(order.shape[0]):

@@ -14,33 +14,24 @@ _TO_SHARE = 2.0**-64
 
 @njit
 def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, query_keys, sums):
-    """Sort the rows of some queries, and mark which rows are distinct.
+    """Sort the rows of the queries ``first:last``, and mark which rows are distinct.
 
-    Parameters
-    ----------
-    keys : ndarray of shape (n_keys, n_samples), uint64
-        Keys of the rows; the last row of ``keys`` is the primary sort key.
-    hash_line : int
-        Index of the hashes in ``keys``; adjacent rows with equal hashes count as equal. The line
-        before the hashes, if any, holds the bits of the weights as float64; otherwise all are 1.
-    indptr : ndarray of shape (n_queries + 1,), int64
-    first, last : int
-        Range ``first:last`` of queries to sort.
-    rows : ndarray of shape (n_samples,), int64, changed
-        Row numbers, query by query; rows of equal keys keep their order.
-    is_new : ndarray of shape (n_samples,), bool, written
-        Whether each of ``rows`` differs from the one before it.
-    sizes : ndarray of shape (n_queries,), int64, written
-        Number of distinct rows.
-    query_keys : ndarray of shape (n_queries,), uint64, written
-        Sum of the scrambled hashes of the distinct rows.
-    sums : ndarray of shape (n_queries,), float64, written
-        Sum of the weights, each times a number in [0, 1) that depends on the hash. It orders
-        queries of equal keys, which have the same distinct rows in other numbers, and the order
-        does not change if all weights are multiplied by a number.
+    - ``keys`` (n_keys, n_samples), uint64: keys of the rows; the last line is the primary sort key.
+    - ``hash_line``: index of the hashes in ``keys``; adjacent rows with equal hashes count as
+      equal. The line before the hashes, if any, holds the bits of the weights as float64; otherwise
+      all are 1.
+    - ``indptr`` (n_queries + 1,), int64.
+    - ``rows`` (n_samples,), int64, changed: row numbers, query by query; rows of equal keys keep
+      their order.
+    - ``is_new`` (n_samples,), bool, written: whether each of ``rows`` differs from the one before
+      it.
+    - ``sizes`` (n_queries,), int64, written: number of distinct rows.
+    - ``query_keys`` (n_queries,), uint64, written: sum of the scrambled hashes of the distinct
+      rows.
+    - ``sums`` (n_queries,), float64, written: sum of the weights, each times a number in [0, 1)
+      that depends on the hash. It orders queries of equal keys, which have the same distinct rows
+      in other numbers, and the order does not change if all weights are multiplied by a number.
 
-    Notes
-    -----
     O(n_samples) for each row of keys.
     """
     longest = 0
@@ -85,20 +76,15 @@ def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, que
 def join_queries(rows, is_new, indptr, starts, first, last, weights, out, totals, places):
     """Move the distinct rows of some queries together, and add up the weights of equal ones.
 
-    Parameters
-    ----------
-    rows, is_new, indptr, first, last
-        See :func:`order_queries`.
-    starts : ndarray of shape (n_queries,), int64
-        First place of each query among the distinct rows.
-    weights : ndarray of shape (n_samples,), float64
-        Weights of the rows; empty: all 1.
-    out : ndarray of shape (n_distinct,), int64, written
-        Row numbers.
-    totals : ndarray of shape (n_distinct,), float64, written
-        Sums of weights, initially 0. Pass an empty array if they are not needed.
-    places : ndarray of shape (n_samples,), int64, written
-        Position of each row among the distinct rows. Pass an empty array if not needed.
+    For ``rows``, ``is_new``, ``indptr``, ``first`` and ``last``, see :func:`order_queries`.
+
+    - ``starts`` (n_queries,), int64: first place of each query among the distinct rows.
+    - ``weights`` (n_samples,), float64: weights of the rows; empty: all 1.
+    - ``out`` (n_distinct,), int64, written: row numbers.
+    - ``totals`` (n_distinct,), float64, written: sums of weights, initially 0. Pass an empty array
+      if they are not needed.
+    - ``places`` (n_samples,), int64, written: position of each row among the distinct rows. Pass an
+      empty array if not needed.
     """
     for q in range(first, last):
         place = starts[q] - 1

@@ -22,17 +22,9 @@ _INSERTION = 24  # up to this number of keys, insertion beats eight histograms
 def sort_rows(keys, rows, spare):
     """Sort ``rows`` by their keys in place; rows of equal keys keep their order.
 
-    Parameters
-    ----------
-    keys : float64 (n,)
-        Without NaN.
-    rows : int64 (m,), changed
-        Indices into ``keys``.
-    spare : int64 (m,), written
-        Scratch space for a copy of the rows.
+    ``rows`` (m,), int64, are indices into ``keys`` (n,), float64 without NaN. ``spare`` (m,),
+    int64, is scratch space for a copy of the rows.
 
-    Notes
-    -----
     Runs of 16 rows are sorted by insertion and merged pairwise, bottom up; neighbouring runs that
     are in order already are not merged. O(m log m).
     """
@@ -84,12 +76,7 @@ def sort_rows(keys, rows, spare):
 def write_keys(x, start, key):
     """Write whole numbers that order like the floats ``x[start:]``; -0.0 equals 0.0.
 
-    Parameters
-    ----------
-    x : float64 (n,)
-        Without NaN.
-    start : int
-    key : uint64 (m,), written
+    ``x`` is (n,), float64 without NaN, and ``key``, which is written, (m,), uint64.
     """
     bits = x.view(np.uint64)
     for i in range(len(key)):
@@ -105,18 +92,9 @@ def write_keys(x, start, key):
 def sort_keys(key, value, other_key, other_value, histogram):
     """Sort values by their keys, both uint64; values of equal keys keep their order.
 
-    Parameters
-    ----------
-    key, value, other_key, other_value : uint64 (m,), changed
-    histogram : int64 (8, 256), written
+    The first four arrays are (m,) and all changed; ``histogram``, int64 (8, 256), is scratch space.
+    Returns the first four: the sorted pair, then the scratch pair.
 
-    Returns
-    -------
-    key, value, other_key, other_value
-        The sorted pair, then the scratch pair.
-
-    Notes
-    -----
     Radix sort by bytes, two to three times as fast as merging. Bytes that all keys share are
     skipped. Up to 24 keys are sorted by insertion. O(m).
     """

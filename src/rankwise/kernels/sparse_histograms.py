@@ -56,18 +56,11 @@ def _prefetch_entries(indptr, features, codes, row):
 def add_entries(indptr, features, codes, first, zero_codes, rows, packed, sums, out):
     """Add some rows to a histogram.
 
-    Parameters
-    ----------
-    indptr, features, codes : ndarrays
-        CSR matrix of the codes of all rows, uint8.
-    first : ndarray of shape (n_features,), int64
-        First cell of each column in the histogram; -1: the histogram leaves the column out.
-    zero_codes : ndarray of shape (n_features,), uint8
-        Code of 0 in each column.
-    rows : ndarray of shape (n_rows,), int32
-    packed : ndarray of shape (n_samples,), int64
-    sums : ndarray of shape (n_features,), int64, overwritten
-    out : ndarray of shape (n_cells,), int64
+    ``indptr``, ``features`` and ``codes`` are the CSR matrix of the codes of all rows, uint8, and
+    ``zero_codes`` (n_features,), uint8, the code of 0 in each column. ``first`` (n_features,),
+    int64, is the first cell of each column in the histogram; -1: the histogram leaves the column
+    out. ``rows`` is (n_rows,), int32, ``packed`` (n_samples,), int64. Overwrites ``sums``
+    (n_features,), int64, and adds to ``out`` (n_cells,), int64.
     """
     total, last = np.int64(0), len(rows) - 1
     sums[:] = 0

@@ -246,11 +246,8 @@ def _number(buf, start):
 def count_rows(buf, stop):
     """Number of lines in ``buf[:stop]`` that are neither blank nor comments.
 
-    Parameters
-    ----------
-    buf : uint8 array
-        Whole lines; a newline is the last byte before ``stop``, and ``SPARE_BYTES`` follow it.
-    stop : int
+    ``buf``, uint8, holds whole lines; a newline is the last byte before ``stop``, and
+    ``SPARE_BYTES`` follow it.
     """
     i, n_rows = _U0, 0
     while i < np.uint64(stop):
@@ -289,31 +286,26 @@ def _begins_unlabelled(buf, i):
 def parse_block(buf, plan, y, qid, weight, sizes, values, indices, text, hard, state):
     """Parse the lines in ``buf[plan[START]:plan[STOP]]``; writes into all arrays but the first two.
 
-    Parameters
-    ----------
-    buf : uint8 array
-        Whole lines; a newline is the last byte before ``STOP``, and ``SPARE_BYTES`` follow it.
-    plan : int64 array of shape (N_PLAN,)
-        ``ROW``: the first row in ``y``, ``qid``, ``sizes`` and, dense, ``values``. ``BASE``: the
-        lowest index allowed, 0 or 1. ``WIDTH``: number of columns allowed. ``DENSE``: 1 to write
-        row by row, 0 to append entries. ``TEXT_QID``: 1 to keep query ids as text, with their
-        lengths in ``qid``. ``ROW_STOP``: rows from this one on are not written. ``NO_LABEL``: 1 if
-        lines may begin with their query id or first feature; their ``y`` is then NaN.
-    y, qid : float64 and int64 arrays
-    weight : float64 array
-        Numbers after ``cost:``; NaN for rows without one.
-    sizes : int64 array of shape (n_rows, 2)
-        Number of entries and of comment bytes (-1: no comment) of every row.
-    values : float32 or float64 array
-        Dense: rows of zeros. Sparse: entries of this block, from 0.
-    indices : int32 array
-        Sparse: indices as written. Dense: not used.
-    text : uint8 array
-        Query ids (if kept as text) and comments without the white space around them, row by row.
-    hard : int64 array of shape (n, 3)
-        Tokens left to the caller: slot in ``values`` (or -1 - row for a label), first byte, end.
-    state : int64 array of shape (N_STATE,)
-        Result of the scan; ``STATUS`` is OK or says why parsing stopped at byte ``AT``.
+    - ``buf``, uint8: whole lines; a newline is the last byte before ``STOP``, and ``SPARE_BYTES``
+      follow it.
+    - ``plan`` (N_PLAN,), int64. ``ROW``: the first row in ``y``, ``qid``, ``sizes`` and, dense,
+      ``values``. ``BASE``: the lowest index allowed, 0 or 1. ``WIDTH``: number of columns allowed.
+      ``DENSE``: 1 to write row by row, 0 to append entries. ``TEXT_QID``: 1 to keep query ids as
+      text, with their lengths in ``qid``. ``ROW_STOP``: rows from this one on are not written.
+      ``NO_LABEL``: 1 if lines may begin with their query id or first feature; their ``y`` is then
+      NaN.
+    - ``y`` and ``qid``, float64 and int64.
+    - ``weight``, float64: numbers after ``cost:``; NaN for rows without one.
+    - ``sizes`` (n_rows, 2), int64: number of entries and of comment bytes (-1: no comment) of every
+      row.
+    - ``values``, float32 or float64. Dense: rows of zeros. Sparse: entries of this block, from 0.
+    - ``indices``, int32. Sparse: indices as written. Dense: not used.
+    - ``text``, uint8: query ids (if kept as text) and comments without the white space around them,
+      row by row.
+    - ``hard`` (n, 3), int64: tokens left to the caller: slot in ``values`` (or -1 - row for a
+      label), first byte, end.
+    - ``state`` (N_STATE,), int64: result of the scan; ``STATUS`` is OK or says why parsing stopped
+      at byte ``AT``.
     """
     i, stop, row = np.uint64(plan[START]), np.uint64(plan[STOP]), np.uint64(plan[ROW])
     base, width = np.uint64(plan[BASE]), np.uint64(plan[WIDTH])

@@ -23,31 +23,20 @@ def pair_features(
     tokens, bounds, distinct, inverse_norm, idf, df, cf, n_tokens, mean_length, query_tokens,
     query_bounds, query_terms, term_bounds, query_of, document_of, settings, near, out,
 ):  # fmt: skip
-    """Write the features :data:`NAMES` of every pair to its row of ``out``.
+    """Write the features :data:`NAMES` of every pair to its row of ``out`` (n_pairs, len(NAMES)).
 
     O(l m) per pair, for l terms of the document and m of the query.
 
-    Parameters
-    ----------
-    tokens, bounds : ndarray
-        Terms of document d: ``tokens[bounds[d]:bounds[d + 1]]``.
-    distinct : ndarray of shape (n_documents,), int64
-        Number of different terms of each document.
-    inverse_norm : ndarray of shape (n_documents,)
-        1 / norm of ``(1 + ln tf) idf``.
-    idf, df, cf : ndarray of shape (n_terms,), float64
-        ``ln(N / df)``, number of documents and of occurrences of each term.
-    n_tokens, mean_length : float
-    query_tokens, query_bounds : ndarray of int64
-        Terms of query q in order; -1 for a term that no document has.
-    query_terms, term_bounds : ndarray of int64
-        Distinct terms of query q; -1 for a term that no document has.
-    query_of, document_of : ndarray of shape (n_pairs,), int64
-    settings : ndarray of shape (5,)
-        k1 and b of BM25, mu, lambda, delta.
-    near : int
-        Largest distance at which two adjacent query terms count as an unordered pair.
-    out : ndarray of shape (n_pairs, len(NAMES)), float64
+    Terms of document d are ``tokens[bounds[d]:bounds[d + 1]]``; ``distinct`` (n_documents,), int64,
+    is the number of different ones and ``inverse_norm`` (n_documents,) 1 / norm of
+    ``(1 + ln tf) idf``. ``idf``, ``df`` and ``cf`` (n_terms,), float64, are ``ln(N / df)`` and the
+    number of documents and of occurrences of each term. ``query_tokens`` and ``query_bounds``,
+    int64, are the terms of query q in order, ``query_terms`` and ``term_bounds`` its distinct
+    terms; -1 for a term that no document has.
+
+    ``query_of`` and ``document_of`` are (n_pairs,), int64. ``settings`` (5,) are k1 and b of BM25,
+    mu, lambda and delta. ``near`` is the largest distance at which two adjacent query terms count
+    as an unordered pair.
     """
     k1, b, mu, lam, delta = settings[0], settings[1], settings[2], settings[3], settings[4]
     n_documents, longest, most = len(bounds) - 1, 1, 1

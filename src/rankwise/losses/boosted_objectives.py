@@ -32,24 +32,13 @@ def make_loss(
     seed: int,
     n_threads: int,
 ) -> GradientLoss:
-    """Create a loss on rows.
+    """Create a loss on rows, by name or from a function that computes its derivatives.
 
-    Parameters
-    ----------
-    objective : str or callable
-        Name of the loss, or a function that computes its derivatives.
-    rows : JudgedRows
-    measure : Measure
-        Measure optimised by lambdarank and yetirank; xendcg uses the gains of nDCG or DCG.
-    truncation_level : int or None
-        lambdarank follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``.
-    normalised : bool
-        See :class:`rankwise.losses.lambda_gradients.LambdaGradients`.
-    decay : float or None
-        See :class:`rankwise.losses.lambda_gradients.NeighbourGradients`.
-    seed : int
-        Seed for xendcg and yetirank; the other objectives draw no random numbers.
-    n_threads : int
+    lambdarank and yetirank optimise ``measure``; xendcg uses the gains of nDCG or DCG. lambdarank
+    follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``. For ``normalised``, see
+    :class:`rankwise.losses.lambda_gradients.LambdaGradients`, for ``decay``
+    :class:`rankwise.losses.lambda_gradients.NeighbourGradients`. Only xendcg and yetirank draw
+    random numbers, from ``seed``.
     """
     if not isinstance(objective, str):
         return FunctionGradients(rows, objective, n_threads)

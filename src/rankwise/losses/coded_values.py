@@ -15,18 +15,11 @@ MOST = 256  # number of distinct values that fit in a byte
 
 @dataclass(frozen=True, eq=False)
 class CodedValues:
-    """An array whose slices are decoded on access.
+    """An array whose slices are decoded on access."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n,), uint8 or float64
-        Indices into ``levels``, or the values themselves if ``levels`` is None.
-    levels : ndarray of shape (n_levels,), float64, or None
-        Distinct values, ascending.
-    """
-
+    # indices into ``levels``, or the values themselves if ``levels`` is None
     codes: NDArray[np.uint8] | Float64Array
-    levels: Float64Array | None
+    levels: Float64Array | None  # distinct values, ascending
 
     @classmethod
     def of(cls, values: Float64Array) -> CodedValues:

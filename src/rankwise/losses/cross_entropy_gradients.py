@@ -23,14 +23,8 @@ from rankwise.typing import Float64Array, Int64Array
 class CrossEntropyGradients(GradientLoss):
     """Cross entropy with targets drawn anew for every tree; O(m) for m rows of a query.
 
-    Parameters
-    ----------
-    rows : JudgedRows
-        Equal rows of a query share a draw, so that repeating a row is equivalent to weighting it.
-    measure : NDCG or DCG
-        Measure that supplies the gains.
-    seed : int
-    n_threads : int
+    ``measure`` supplies the gains. Equal rows of a query share a draw, so that repeating a row is
+    equivalent to weighting it.
     """
 
     draws: bool = True

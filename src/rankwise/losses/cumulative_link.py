@@ -53,21 +53,12 @@ class IntervalTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """A link: a distribution F.
+    """A link: a distribution F."""
 
-    Attributes
-    ----------
-    cdf, sf : callables
-        F and 1 - F of an array.
-    ppf : callable
-        Inverse of F for probabilities between 0 and 1.
-    terms : callable
-        ``terms(a, b, gap)`` with ``gap = a - b`` gives :class:`IntervalTerms`.
-    """
-
-    cdf: Callable[[Float64Array], Float64Array]
-    sf: Callable[[Float64Array], Float64Array]
-    ppf: Callable[[Float64Array], Float64Array]
+    cdf: Callable[[Float64Array], Float64Array]  # F
+    sf: Callable[[Float64Array], Float64Array]  # 1 - F
+    ppf: Callable[[Float64Array], Float64Array]  # inverse of F for probabilities between 0 and 1
+    # ``terms(a, b, gap)`` with ``gap = a - b``
     terms: Callable[[Float64Array, Float64Array, Float64Array], IntervalTerms]
 
     @property
@@ -91,20 +82,11 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class CumulativeLinkLoss:
-    """Cumulative link loss of some rows.
-
-    Attributes
-    ----------
-    link : Link
-    codes : ndarray of shape (n_samples,), int64
-        Class numbers.
-    weight : ndarray of shape (n_samples,)
-        > 0.
-    """
+    """Cumulative link loss of some rows."""
 
     link: Link
-    codes: Int64Array
-    weight: Float64Array
+    codes: Int64Array  # (n_samples,): class numbers
+    weight: Float64Array  # (n_samples,), > 0
 
     def terms(self, scores: Float64Array, thresholds: Float64Array) -> IntervalTerms:
         """Value and derivatives for every row, multiplied by its weight."""

@@ -8,19 +8,12 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 class DualPoint(NamedTuple):
-    """Nearest point of the dual polytope, with its partition of the nodes into blocks.
+    """Nearest point of the dual polytope, with its partition of the nodes into blocks."""
 
-    Attributes
-    ----------
-    nu : ndarray of shape (n_nodes,)
-    active : ndarray of shape (n_active,), int64
-        Nodes whose value changes with z, block by block; ``nu - z`` is constant within a block.
-    block_ptr : ndarray of shape (n_blocks + 1,), int64
-    """
-
-    nu: Float64Array
+    nu: Float64Array  # (n_nodes,)
+    # Nodes whose value changes with z, block by block; ``nu - z`` is constant within a block.
     active: Int64Array
-    block_ptr: Int64Array
+    block_ptr: Int64Array  # (n_blocks + 1,), into ``active``
 
 
 class SupportLoss(Protocol):

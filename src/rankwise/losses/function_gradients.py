@@ -20,22 +20,11 @@ class FunctionGradients(GradientLoss):
     """Derivatives by a function of labels, scores and the numbers of rows of the queries.
 
     The function sees every copy of a row, so that it needs no weights: a row of weight w is passed
-    w times, and the derivatives of its copies are summed.
+    w times, and the derivatives of its copies are summed. Weights must therefore be whole numbers,
+    and their sum at most 2^31. The function is called once for a tree, on all rows.
 
-    Parameters
-    ----------
-    rows : JudgedRows
-        Weights must be whole numbers.
-    function : callable
-    n_threads : int
-        The function is called once for a tree, on all rows.
-
-    Raises
-    ------
-    ValueError
-        If a weight is not a whole number, or their sum is beyond 2^31; ``write`` raises it for
-        derivatives of a wrong shape, that are missing or no real numbers within +-1e200, or second
-        derivatives below 0.
+    ``write`` raises ValueError for derivatives of a wrong shape, that are missing or no real
+    numbers within +-1e200, or second derivatives below 0.
     """
 
     def __init__(self, rows: JudgedRows, function: GradientFunction, n_threads: int) -> None:

@@ -19,20 +19,13 @@ CHUNK_ROWS = 4096
 class JudgedRows:
     """Labels of whole queries, one query after the other.
 
-    Attributes
-    ----------
-    y : ndarray of shape (n_samples,), float64
-    indptr : ndarray of shape (n_queries + 1,), int64
-        Query ``q`` holds the rows ``indptr[q]:indptr[q + 1]``.
-    weight : ndarray of shape (n_samples,), float64 > 0, or None
-        A row of weight w stands for w equal rows; None: all 1.
-    query_weight : {"pair", "document", "query"}
-        Multiplies the loss of a query by 1, 1 / W or 1 / W^2, where W is the sum of its weights.
+    ``query_weight`` multiplies the loss of a query by 1 ("pair"), 1 / W ("document") or 1 / W^2
+    ("query"), where W is the sum of its weights.
     """
 
     y: Float64Array
-    indptr: Int64Array
-    weight: Float64Array | None
+    indptr: Int64Array  # query ``q`` holds the rows ``indptr[q]:indptr[q + 1]``
+    weight: Float64Array | None  # > 0: a row of weight w stands for w equal rows; None: all 1
     query_weight: QueryWeight = "pair"
 
     @property
@@ -78,13 +71,7 @@ class BoostedLoss(Protocol):
 class GradientLoss:
     """Base class of losses that compute derivatives at all scores, tree by tree.
 
-    A subclass defines ``_write``.
-
-    Parameters
-    ----------
-    rows : JudgedRows
-    n_threads : int
-        Does not affect the derivatives.
+    A subclass defines ``_write``. The derivatives do not depend on ``n_threads``.
     """
 
     draws: bool = False  # whether the loss draws random numbers for every tree
@@ -118,16 +105,11 @@ class GradientLoss:
     def write(
         self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0
     ) -> None:
-        """Write first and second derivatives at the scores.
+        """Write first and second derivatives at the scores; all arrays are (n_samples,).
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,), float64
-        gradients, hessians : ndarray of shape (n_samples,), float64
-            Derivatives summed over the copies of a row. ``hessians`` are >= 0.
-        tree : int
-            Number of the tree to be fitted; determines the draws of losses that draw random
-            numbers.
+        Derivatives are summed over the copies of a row; ``hessians`` are >= 0. ``tree`` is the
+        number of the tree to be fitted, which determines the draws of losses that draw random
+        numbers.
         """
         self._begin(tree)
 

@@ -35,19 +35,9 @@ N_DRAWS = 10
 class LambdaGradients(GradientLoss):
     """Gradients at the scores of whole queries; stores the order of the rows between calls.
 
-    Parameters
-    ----------
-    rows : JudgedRows
-    measure : Measure
-        See :func:`rankwise.losses.measure_changes.changes_of`.
-    normalised : bool
-        See :func:`rankwise.kernels.lambda_gradients.measure_gradients`.
-    n_threads : int
-        Does not affect the gradients.
-
-    Notes
-    -----
-    O(m k) for a query of m rows and the cut-off k, with one exponential per row.
+    For ``measure``, see :func:`rankwise.losses.measure_changes.changes_of`, for ``normalised``
+    :func:`rankwise.kernels.lambda_gradients.measure_gradients`. The gradients do not depend on
+    ``n_threads``. O(m k) for a query of m rows and the cut-off k, with one exponential per row.
     """
 
     def __init__(
@@ -91,22 +81,12 @@ class NeighbourGradients(GradientLoss):
     For every tree, T = 10 rankings are drawn by sorting ``f_i + log(u_i / (1 - u_i))`` with random
     u_i in (0, 1). The loss is ``sum_q c_q sum_t sum_(i, j) D_ij log(1 + exp(f_j - f_i)) / T`` over
     rows i and j that are neighbours in ranking t, where i has the higher label. D_ij is the change
-    of the measure if i and j swap ranks there.
+    of the measure if i and j swap ranks there, see
+    :func:`rankwise.losses.measure_changes.changes_of`. With a ``decay`` in (0, 1) it is
+    ``(1 - decay) decay^r |y_i - y_j|`` instead if i and j are at ranks r and r + 1 from 0, as in
+    CatBoost, where ``decay`` is 0.85.
 
-    Parameters
-    ----------
-    rows : JudgedRows
-        Equal rows of a query share a draw, so that repeating a row is equivalent to weighting it.
-    measure : Measure
-        See :func:`rankwise.losses.measure_changes.changes_of`.
-    decay : float in (0, 1) or None
-        D_ij is ``(1 - decay) decay^r |y_i - y_j|`` if i and j are at ranks r and r + 1 from 0, as
-        in CatBoost, where it is 0.85. None: D_ij follows ``measure``.
-    seed : int
-    n_threads : int
-
-    Notes
-    -----
+    Equal rows of a query share a draw, so that repeating a row is equivalent to weighting it.
     O(T m log m) for a query of m rows.
     """
 

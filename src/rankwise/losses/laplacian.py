@@ -39,32 +39,18 @@ QUERY_WEIGHTS = ("pair", "document", "query")
 
 @dataclass(frozen=True, eq=False)
 class LaplacianFactor:
-    """The factor ``R`` of ``L = R'R`` for rows in group order.
+    """The factor ``R`` of ``L = R'R`` for rows in group order."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_queries + 1,)
-    weight : ndarray of shape (n_samples,)
-        Row weights w.
-    row_scale : ndarray of shape (n_samples,)
-        Square root of the diagonal of L before the rank-one terms.
-    centred : bool
-        Whether rows are centred by query (pairwise) or not (pointwise).
-    tied_rows : ndarray
-        Rows that share a grade with another row of their query, grade by grade; "distinct" only.
-    tied_indptr : ndarray
-        ``tied_rows[tied_indptr[s]:tied_indptr[s + 1]]`` is segment ``s``, the rows of one grade.
-    tied_scale : ndarray of shape (n_segments,)
-        ``sqrt(c_q)`` of each segment.
-    """
-
-    indptr: Int64Array
-    weight: Float64Array
+    indptr: Int64Array  # (n_queries + 1,)
+    weight: Float64Array  # (n_samples,): row weights w
+    # (n_samples,): square root of the diagonal of L before the rank-one terms
     row_scale: Float64Array
-    centred: bool
+    centred: bool  # whether rows are centred by query (pairwise) or not (pointwise)
+    # Rows that share a grade with another row of their query, grade by grade; "distinct" only.
+    # ``tied_rows[tied_indptr[s]:tied_indptr[s + 1]]`` is segment ``s``, the rows of one grade.
     tied_rows: Int64Array
     tied_indptr: Int64Array
-    tied_scale: Float64Array
+    tied_scale: Float64Array  # ``sqrt(c_q)`` of each segment
 
     @cached_property
     def tied_first_row(self) -> Int64Array:
@@ -85,10 +71,7 @@ class LaplacianFactor:
     def apply(self, block: FloatArray, first_query: int, last_query: int) -> FloatArray:
         """Compute ``R block`` for whole queries; overwrites ``block``, may return a larger array.
 
-        Parameters
-        ----------
-        block : ndarray of shape (n_rows, p)
-            Rows of queries ``first_query:last_query`` in group order.
+        ``block`` (n_rows, p) holds the rows of queries ``first_query:last_query`` in group order.
         """
         start = int(self.indptr[first_query])
         stop = int(self.indptr[last_query])
@@ -152,17 +135,10 @@ def laplacian_factor(
     graph: str = "all",
     query_weight: str = "pair",
 ) -> LaplacianFactor:
-    """Factor the block Laplacian of ``groups``; ``y`` and weights are in group order.
+    """Factor the block Laplacian of ``groups``; ``y`` and weights are in group order. O(n log n).
 
-    Parameters
-    ----------
-    graph : {"all", "distinct", "pointwise"}
-        Pairs of a query to include; "pointwise" gives ``L = diag(w)``.
-    query_weight : {"pair", "document", "query"}
-
-    Notes
-    -----
-    O(n log n).
+    ``graph`` names the pairs of a query to include: "all", "distinct" (of different grades), or
+    "pointwise", which gives ``L = diag(w)``.
     """
     n = groups.n_samples
     weight = np.ones(n) if sample_weight is None else sample_weight

@@ -25,30 +25,19 @@ ROWS_AT_ONCE = 131_072
 class LayeredPairs:
     """Rows sorted by query and ascending grade, with equal rows adjacent, whatever the input order.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows,), int64
-        Input row number of each sorted row.
-    layer_ptr : ndarray of shape (n_layers + 1,), int64
-        Layer k holds rows ``layer_ptr[k]:layer_ptr[k + 1]``.
-    query_ptr : ndarray of shape (n_queries + 1,), int64
-        Query q holds layers ``query_ptr[q]:query_ptr[q + 1]``.
-    grades : ndarray of shape (n_layers,), int64
-        Rank of each layer's label among all distinct labels.
-    table : ndarray of shape (n_grades, n_grades)
-        Weight of a pair of grades, the upper grade first; of shape (0, 0) if all weights are 1.
-    weight : ndarray of shape (n_rows,)
-    scale : ndarray of shape (n_queries,)
-        Weight of the pairs of each query.
+    Layer k holds rows ``layer_ptr[k]:layer_ptr[k + 1]``, and query q layers
+    ``query_ptr[q]:query_ptr[q + 1]``.
     """
 
-    rows: Int64Array
+    rows: Int64Array  # (n_rows,): input row number of each sorted row
     layer_ptr: Int64Array
     query_ptr: Int64Array
-    grades: Int64Array
+    grades: Int64Array  # (n_layers,): rank of each layer's label among all distinct labels
+    # (n_grades, n_grades): weight of a pair of grades, the upper grade first; (0, 0) if all weights
+    # are 1
     table: Float64Array
-    weight: Float64Array
-    scale: Float64Array
+    weight: Float64Array  # (n_rows,)
+    scale: Float64Array  # (n_queries,): weight of the pairs of each query
 
     @property
     def row_ptr(self) -> Int64Array:
@@ -77,11 +66,7 @@ class LayeredPairs:
 def layer_pairs(data: FitData, pair_weight: PairWeight, query_weight: QueryWeight) -> LayeredPairs:
     """Sort the checked rows into layers; O(N d + N log N).
 
-    Raises
-    ------
-    ValueError
-        If there are more than 4096 distinct labels with ``pair_weight``, or weights are negative
-        or not finite.
+    With ``pair_weight``, at most 4096 distinct labels are allowed.
     """
     order, sizes = canonical_order(data.X, data.y, data.groups)
     query = np.repeat(np.arange(len(sizes)), sizes)

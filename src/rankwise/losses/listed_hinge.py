@@ -19,27 +19,15 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class ListedHinge:
-    """Hinge loss over the listed pairs of whole queries, with rows in group order.
+    """Hinge loss over the listed pairs of whole queries, with rows in group order."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_queries + 1,), int64
-    upper, lower : ndarray of shape (n_pairs,), int64
-        Rows of each pair; the pairs of a query are consecutive.
-    weight : ndarray of shape (n_pairs,)
-    pair_ptr : ndarray of shape (n_queries + 1,), int64
-        Pairs of each query.
-    offset : ndarray of shape (n_samples,)
-        Subtracted from the scores to obtain keys: 0, or the label if the label difference is the
-        margin.
-    margin, bend, curvature : float
-    """
-
-    indptr: Int64Array
-    upper: Int64Array
+    indptr: Int64Array  # (n_queries + 1,), into the rows
+    upper: Int64Array  # Rows of each pair, (n_pairs,); the pairs of a query are consecutive.
     lower: Int64Array
-    weight: Float64Array
-    pair_ptr: Int64Array
+    weight: Float64Array  # (n_pairs,)
+    pair_ptr: Int64Array  # (n_queries + 1,): pairs of each query
+    # (n_samples,): subtracted from the scores to obtain keys: 0, or the label if the label
+    # difference is the margin
     offset: Float64Array
     margin: float = 1.0
     bend: float = np.inf

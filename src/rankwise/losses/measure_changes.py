@@ -44,23 +44,12 @@ WHOLE = (AveragePrecision, ReciprocalRank, ExpectedReciprocalRank)  # for whole-
 
 @dataclass(frozen=True, eq=False)
 class MeasureChanges:
-    """Changes of a measure caused by swaps of rows.
+    """Changes of a measure caused by swaps of rows."""
 
-    Attributes
-    ----------
-    kind : int or None
-        See :func:`rankwise.kernels.lambda_gradients.measure_gradients`.
-    gains : ndarray of shape (n_samples,), float64
-    discounts : ndarray of shape (depth,), float64
-        Discounts of the ranks within the cut-off.
-    query_weight : ndarray of shape (n_queries,), float64
-        0 if no swap changes the measure.
-    """
-
-    kind: int | None
-    gains: Float64Array
-    discounts: Float64Array
-    query_weight: Float64Array
+    kind: int | None  # see :func:`rankwise.kernels.lambda_gradients.measure_gradients`
+    gains: Float64Array  # (n_samples,)
+    discounts: Float64Array  # (depth,): discounts of the ranks within the cut-off
+    query_weight: Float64Array  # (n_queries,); 0 if no swap changes the measure
 
 
 def check_objective(measure: Measure, estimator: str) -> None:
@@ -81,23 +70,11 @@ def check_objective(measure: Measure, estimator: str) -> None:
 def changes_of(
     measure: Measure, y: Float64Array, indptr: Int64Array, weight: Float64Array
 ) -> MeasureChanges:
-    """Prepare the changes of a measure for the labels.
+    """Prepare the changes of a measure that :func:`check_objective` accepts, for the labels.
 
-    Parameters
-    ----------
-    measure : Measure
-        A measure that :func:`check_objective` accepts.
-    y : ndarray of shape (n_samples,), float64
-        Labels, whole queries one after the other.
-    indptr : ndarray of shape (n_queries + 1,), int64
-    weight : ndarray of shape (n_samples,), float64 > 0
-        A row of weight w occupies w ranks.
-
-    Raises
-    ------
-    ValueError
-        If labels are missing from a table of gains or exceed the scale of ERR, or if weights cannot
-        be numbers of ranks.
+    ``y`` and ``weight`` > 0 are (n_samples,), whole queries one after the other; a row of weight w
+    occupies w ranks. Raises ValueError if labels are missing from a table of gains or exceed the
+    scale of ERR, or if weights cannot be numbers of ranks.
     """
     assert isinstance(measure, TopMeasure)
     sizes = _sums(weight, indptr)
@@ -140,13 +117,8 @@ def weigh_neighbours(
 
     Neighbours at ranks r and r + 1 change it by ``(1 - decay) * decay ** r`` times the difference
     of their labels, which is the weight of their pair in CatBoost's YetiRank at 0.85. Whole grades
-    from 0 to 30 count as they are; other labels are divided by the largest.
-
-    Parameters
-    ----------
-    decay : float in (0, 1)
-    y, indptr, weight
-        See :func:`changes_of`.
+    from 0 to 30 count as they are; other labels are divided by the largest. ``decay`` is in (0, 1);
+    for the arrays, see :func:`changes_of`.
     """
     sizes = _sums(weight, indptr)
     _check_total(weight, sizes)

@@ -35,18 +35,9 @@ _ROUNDING = 1e-12
 
 
 def cost_matrix(kind: str, n_classes: int) -> Float64Array:
-    """Cost matrix that depends only on the true and the predicted class.
+    """Costs by true class (row) and predicted class (column), (n_classes, n_classes).
 
-    Parameters
-    ----------
-    kind : {"absolute", "squared", "zero_one"}
-        ``|y - k|``, ``(y - k)^2``, or 1 if y and k differ.
-    n_classes : int >= 1
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes), float64
-        Row: true class, column: predicted class.
+    "absolute" is ``|y - k|``, "squared" ``(y - k)^2``, and "zero_one" 1 if y and k differ.
 
     Examples
     --------
@@ -73,38 +64,17 @@ def row_costs(
     weight: Float64Array | None = None,
     kept: np.ndarray[Any, Any] | None = None,
 ) -> Float64Array:
-    """Cost of every class for every row.
+    """Cost (n_samples, n_classes) of every class for every row, >= 0 and 0 for the true class.
 
-    Parameters
-    ----------
-    costs : {"absolute", "squared", "zero_one", "err"} or array-like
-        An array of shape (n_classes, n_classes) holds costs by true and predicted class; an array
-        of shape (n_rows, n_classes) holds the costs of each row. If both shapes are equal, the
-        first applies.
-    codes : ndarray of int of shape (n_samples,)
-        Class numbers, 0 to n_classes - 1.
-    n_classes : int
-    groups : QueryGroups
-        Queries, for "err".
-    weight : ndarray of shape (n_samples,), optional
-        Row weights > 0. For "err" they must be whole numbers: a row of weight 2 counts as two rows.
-    kept : ndarray of bool of shape (n_rows,), optional
-        Mask of the rows kept by ``fit``; ``costs`` of shape (n_rows, n_classes) covers all rows.
+    ``costs`` is "err", a name for :func:`cost_matrix` or an array: (n_classes, n_classes) by true
+    and predicted class or (n_rows, n_classes) by row, of which the first applies if both shapes are
+    equal. An array must be finite, >= 0 and V-shaped; the cost of the true class is subtracted.
+    ``kept`` (n_rows,) masks the rows kept by ``fit``, as costs by row cover all rows. ``codes`` are
+    class numbers, 0 to n_classes - 1, and ``weight`` > 0; both are (n_samples,).
 
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes), float64
-        >= 0, and 0 for the true class (the cost of the true class is subtracted).
-
-    Raises
-    ------
-    ValueError
-        If the array has the wrong shape, negative or non-finite entries, or is not V-shaped.
-
-    Notes
-    -----
-    "err": O(m K) for a query of m rows and K classes. A misclassified row ties with the rows of its
-    predicted class; its cost is the mean over its possible ranks among them.
+    "err" needs ``groups`` and whole weights: a row of weight 2 counts as two rows. It takes O(m K)
+    for a query of m rows and K classes. A misclassified row ties with the rows of its predicted
+    class; its cost is the mean over its possible ranks among them.
 
     Examples
     --------
@@ -154,23 +124,10 @@ def query_setting(costs: str | ArrayLike) -> str | None:
 
 
 def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array:
-    """Weights of the thresholds for the rows of a fit, not multiplied by row weights.
+    """Weights (n_samples, n_classes - 1) of the thresholds for the rows of a fit.
 
-    Parameters
-    ----------
-    costs : {"absolute", "squared", "zero_one", "err"} or array-like
-        See :func:`row_costs`.
-    data : FitData
-        Rows of a fit with ordered classes.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes - 1), float64
-
-    Raises
-    ------
-    ValueError
-        If the costs are invalid or all zero.
+    Classes are ordered. The weights are not multiplied by row weights. For ``costs``, see
+    :func:`row_costs`; they must not all be zero.
     """
     assert data.classes is not None
     table = row_costs(
@@ -202,19 +159,10 @@ def costs_of_rows(costs: str | ArrayLike, data: FitData, rows: Int64Array) -> st
 
 
 def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
-    """Smallest V-shaped costs that are at least as large as the given costs.
+    """Smallest V-shaped costs that are at least as large as the given costs (n_samples, n_classes).
 
-    Parameters
-    ----------
-    costs : array-like of shape (n_samples, n_classes)
-        Finite and >= 0.
-    codes : array-like of int of shape (n_samples,)
-        Class number of each row; 0 to n_classes - 1 for a cost matrix by class.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes), float64
-        Running maxima from the true class outwards.
+    They are running maxima from the true class outwards. ``codes`` (n_samples,) are the class
+    numbers of the rows; 0 to n_classes - 1 for a cost matrix by class.
 
     Examples
     --------

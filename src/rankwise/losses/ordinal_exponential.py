@@ -26,20 +26,15 @@ from rankwise.typing import Float64Array
 class BestThresholds:
     """Thresholds that minimise the loss, with the loss and its slopes.
 
-    Attributes
-    ----------
-    thresholds : ndarray of shape (n_classes - 1,), float64
-        Ascending; -inf if no row is below the threshold, inf if no row is above it.
-    loss : float
-    up, down : ndarray of shape (n_classes,), float64
-        The derivative of the loss for a step h in {-1, 1} of a row of class y is
-        ``-h w (up[y] exp(-H) - down[y] exp(H))``. The two terms are the row's loss at the
-        thresholds below and above its class.
+    The derivative of the loss for a step h in {-1, 1} of a row of class y is
+    ``-h w (up[y] exp(-H) - down[y] exp(H))``. The two terms are the row's loss at the thresholds
+    below and above its class.
     """
 
+    # (n_classes - 1,), ascending: -inf if no row is below the threshold, inf if no row is above it
     thresholds: Float64Array
     loss: float
-    up: Float64Array
+    up: Float64Array  # (n_classes,), as ``down``
     down: Float64Array
 
     def finite(self, bound: float) -> Float64Array:
@@ -48,19 +43,12 @@ class BestThresholds:
 
 
 def best_thresholds(sums: Float64Array, form: str) -> BestThresholds:
-    """Minimise the loss over the thresholds.
+    """Minimise the loss over the thresholds, in O(n_classes).
 
-    Parameters
-    ----------
-    sums : ndarray of shape (2, n_classes), float64 >= 0
-        ``sum w exp(H)`` and ``sum w exp(-H)`` over the rows of each class.
-    form : {"all", "lr"}
-
-    Notes
-    -----
-    "all": ``theta_k = log(sum_{y <= k} w exp(H) / sum_{y > k} w exp(-H)) / 2``; "lr": the two sums
-    cover only the classes k and k + 1, and thresholds that are out of order are pooled by adding
-    their sums. O(n_classes).
+    ``sums`` (2, n_classes) holds ``sum w exp(H)`` and ``sum w exp(-H)`` over the rows of each
+    class. For the form "all", ``theta_k = log(sum_{y <= k} w exp(H) / sum_{y > k} w exp(-H)) / 2``.
+    For "lr", the two sums cover only the classes k and k + 1, and thresholds that are out of order
+    are pooled by adding their sums.
 
     Examples
     --------

@@ -53,10 +53,7 @@ class LogisticGradients(GradientLoss):
 class SquaredGradients(GradientLoss):
     """Squared loss of all pairs; O(m) for m rows of a query.
 
-    Raises
-    ------
-    ValueError
-        If labels are so large that their squares overflow.
+    Raises ValueError if labels are so large that their squares overflow.
     """
 
     def __init__(self, rows: JudgedRows, n_threads: int) -> None:

@@ -137,24 +137,13 @@ def _try_method(
 
 @dataclass(frozen=True, eq=False)
 class ListedPairs:
-    """The loss of a user over the pairs of whole queries, rows in group order.
+    """The loss of a user over the pairs of whole queries, rows in group order."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_queries + 1,), int64
-    upper, lower : ndarray of shape (n_pairs,), int64
-        Rows of each pair; the pairs of a query are consecutive.
-    weight : ndarray of shape (n_pairs,)
-    pair_ptr : ndarray of shape (n_queries + 1,), int64
-        Pairs of each query.
-    loss : PairLoss
-    """
-
-    indptr: Int64Array
-    upper: Int64Array
+    indptr: Int64Array  # (n_queries + 1,), into the rows
+    upper: Int64Array  # Rows of each pair, (n_pairs,); the pairs of a query are consecutive.
     lower: Int64Array
-    weight: Float64Array
-    pair_ptr: Int64Array
+    weight: Float64Array  # (n_pairs,)
+    pair_ptr: Int64Array  # (n_queries + 1,): pairs of each query
     loss: PairLoss
 
     @classmethod

@@ -17,23 +17,12 @@ PairWeight: TypeAlias = str | Callable[[Float64Array, Float64Array], Any] | None
 
 
 def pair_weights(pair_weight: PairWeight, upper: Float64Array, lower: Float64Array) -> Float64Array:
-    """Weight of every pair of labels, ``upper`` above ``lower``.
+    """Weight of every pair of labels, ``upper`` above ``lower``, both (n_pairs,).
 
-    Parameters
-    ----------
-    pair_weight : str, callable or None
-        None: 1. For labels a > b: "difference" ``a - b``; "gain" ``2^a - 2^b``; "power"
-        ``a^(a - b)`` and "product" ``a (a - b)`` [1]_; or a function of the arrays of upper and
-        lower labels that returns as many weights >= 0.
-    upper, lower : ndarray of shape (n_pairs,)
+    For labels a > b: 1 if ``pair_weight`` is None; "difference" ``a - b``; "gain" ``2^a - 2^b``;
+    "power" ``a^(a - b)`` and "product" ``a (a - b)`` [1]_; or a function of the arrays of upper and
+    lower labels that returns as many weights, finite and >= 0.
 
-    Raises
-    ------
-    ValueError
-        If weights are negative or not finite.
-
-    References
-    ----------
     .. [1] Tsai et al., "Ranking algorithms of the Yahoo learning to rank challenge", 2010: the
        weight ``max(y_i, y_j)^|y_i - y_j|``, read as a power; the product is another reading.
     """
@@ -69,21 +58,8 @@ def pair_weights(pair_weight: PairWeight, upper: Float64Array, lower: Float64Arr
 def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
     """Weight of every pair of grades, the upper grade first; 0 unless the first is higher.
 
-    Parameters
-    ----------
-    pair_weight : str, callable or None
-        See :func:`pair_weights`.
-    grades : ndarray of shape (n_grades,)
-        Distinct labels, ascending.
-
-    Returns
-    -------
-    ndarray of shape (n_grades, n_grades)
-
-    Raises
-    ------
-    ValueError
-        If weights are negative or not finite, or there are more than 4096 grades.
+    ``grades`` (n_grades,) are the distinct labels, ascending, at most 4096; the table is
+    (n_grades, n_grades). See :func:`pair_weights`.
     """
     if len(grades) > LARGEST_TABLE:
         raise ValueError(

@@ -31,26 +31,13 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class PairwiseAbsolute:
-    """The loss of residuals in group order.
+    """The loss of residuals in group order."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_queries + 1,), int64
-    weight : ndarray of shape (n_samples,)
-        Row weights > 0.
-    pair_scale : ndarray of shape (n_queries,)
-        ``c_q / S``.
-    epsilon : float >= 0
-        Differences up to epsilon have no loss, in units of y.
-    dual_weight : ndarray of shape (n_nodes,)
-        ``rho_q w_i`` of every node.
-    """
-
-    indptr: Int64Array
-    weight: Float64Array
-    pair_scale: Float64Array
-    epsilon: float
-    dual_weight: Float64Array
+    indptr: Int64Array  # (n_queries + 1,)
+    weight: Float64Array  # (n_samples,): row weights > 0
+    pair_scale: Float64Array  # (n_queries,): ``c_q / S``
+    epsilon: float  # differences up to epsilon have no loss, in units of y
+    dual_weight: Float64Array  # (n_nodes,): ``rho_q w_i`` of every node
 
     def value(self, r: Float64Array) -> float:
         """g(r); O(m log m) per query."""
@@ -101,14 +88,8 @@ def pairwise_absolute(
 ) -> PairwiseAbsolute:
     """The loss over queries of consecutive rows.
 
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_queries + 1,), int64
-    weight : ndarray of shape (n_samples,), optional
-        Row weights > 0; None: all 1.
-    epsilon : float >= 0
-    query_weight : {"pair", "document", "query"}
-        ``c_q`` is 1, ``1 / W_q`` or ``1 / W_q^2``.
+    ``weight`` (n_samples,) is > 0; None: all 1. ``c_q`` is 1, ``1 / W_q`` or ``1 / W_q^2`` for the
+    ``query_weight`` "pair", "document" or "query".
 
     Examples
     --------

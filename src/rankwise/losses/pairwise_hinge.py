@@ -29,30 +29,19 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class PairwiseHinge:
-    """The loss of some whole queries, rows in group order.
+    """The loss of some whole queries, rows in group order."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_queries + 1,), int64
-    grades : ndarray of shape (n_samples,), int64
-        Rank of every row's label, from 0, among all labels or (without a table) within its query.
-    weight : ndarray of shape (n_samples,)
-    scale : ndarray of shape (n_queries,)
-        Weight ``c_q`` of each query.
-    table : ndarray of shape (n_grades, n_grades), or None
-        Weight of a pair of grades, the upper grade first. None: all 1; used if there are many
-        labels.
-    offset : ndarray of shape (n_samples,)
-        Subtracted from the scores to obtain keys: 0, or the label if the label difference is the
-        margin.
-    margin, bend, curvature : float
-    """
-
-    indptr: Int64Array
+    indptr: Int64Array  # (n_queries + 1,)
+    # (n_samples,): rank of every row's label, from 0, among all labels or (without a table) within
+    # its query
     grades: Int64Array
-    weight: Float64Array
-    scale: Float64Array
+    weight: Float64Array  # (n_samples,)
+    scale: Float64Array  # (n_queries,): weight ``c_q`` of each query
+    # (n_grades, n_grades): weight of a pair of grades, the upper grade first. None: all 1; used if
+    # there are many labels.
     table: Float64Array | None
+    # (n_samples,): subtracted from the scores to obtain keys: 0, or the label if the label
+    # difference is the margin
     offset: Float64Array
     margin: float = 1.0
     bend: float = np.inf
@@ -69,12 +58,8 @@ class PairwiseHinge:
     ) -> PairwiseHinge:
         """The squared hinge over the pairs of rows.
 
-        Parameters
-        ----------
-        pair_weight : see :func:`rankwise.losses.pair_weights.pair_weights`
-        by_difference : bool
-            Whether the margin of a pair is its label difference, instead of 1.
-        query_weight : {"pair", "document", "query"}
+        With ``by_difference``, the margin of a pair is its label difference, instead of 1. For
+        ``pair_weight``, see :func:`rankwise.losses.pair_weights.pair_weights`.
         """
         table = table_of_few(pair_weight, np.unique(rows.y))
         return cls(

@@ -25,18 +25,10 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class PointwiseAbsolute:
-    """The loss of residuals in any order.
+    """The loss of residuals in any order."""
 
-    Attributes
-    ----------
-    weight : ndarray of shape (n_samples,)
-        Row weights > 0.
-    epsilon : float >= 0
-        Residuals up to epsilon have no loss, in units of y.
-    """
-
-    weight: Float64Array
-    epsilon: float
+    weight: Float64Array  # (n_samples,), > 0
+    epsilon: float  # residuals up to epsilon have no loss, in units of y
 
     @property
     def indptr(self) -> Int64Array:

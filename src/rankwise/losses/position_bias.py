@@ -27,22 +27,9 @@ RIDGE = 0.001
 class PositionBias:
     """Wrap a loss so that it is evaluated at scores plus the bias of each row's position.
 
-    Parameters
-    ----------
-    loss : GradientLoss
-    position : ndarray of shape (n_samples,), int64
-        Position at which each row was shown.
-    before : dict of int to float
-        Initial biases of positions; all others start at 0.
-    learning_rate : float > 0
-    regularisation : float >= 0
-
-    Attributes
-    ----------
-    positions : ndarray of shape (n_positions,), int64
-        Distinct positions, ascending.
-    biases : ndarray of shape (n_positions,), float64
-        Biases after the trees fitted so far.
+    ``position`` (n_samples,) is where each row was shown. ``before`` holds the initial biases of
+    positions; all others start at 0. ``positions`` (n_positions,) are the distinct ones, ascending,
+    and ``biases`` (n_positions,) theirs after the trees fitted so far.
     """
 
     draws: bool = True  # the biases differ from tree to tree

@@ -21,21 +21,14 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 @dataclass(frozen=True)
 class SquaredLoss:
-    """``sum_i w_i (y_i - f_i)^2``, or the sum over pairs ``((y_i - y_j) - (f_i - f_j))^2``.
+    """``sum_i w_i (y_i - f_i)^2``, or the sum over pairs ``((y_i - y_j) - (f_i - f_j))^2``."""
 
-    Attributes
-    ----------
-    graph : {"all", "distinct", "pointwise"}
-        All pairs of a query, those of different grades, or no pairs but the grades themselves.
-    query_weight : {"pair", "document", "query"}
-        Unit of equal total weight: every pair, every document or every query.
-    intercept : bool
-        Whether a pointwise loss has an unpenalised intercept.
-    """
-
+    # "all" pairs of a query, "distinct": those of different grades, or "pointwise": the grades
+    # themselves
     graph: str
+    # Unit of equal total weight: every "pair", every "document" or every "query".
     query_weight: str = "pair"
-    intercept: bool = False
+    intercept: bool = False  # whether a pointwise loss has an unpenalised intercept
 
     @property
     def takes_shift(self) -> bool:
@@ -59,12 +52,7 @@ class SquaredLoss:
 class Problem:
     """Rows, queries and pair graph of a squared ranking loss; y and weights in input order.
 
-    Attributes
-    ----------
-    graph : {"all", "distinct", "pointwise"}
-    query_weight : {"pair", "document", "query"}
-    intercept : bool
-        Whether a pointwise loss has an unpenalised intercept.
+    For ``graph``, ``query_weight`` and ``intercept``, see :class:`SquaredLoss`.
     """
 
     X: Matrix
@@ -135,24 +123,13 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class RowPart:
-    """Rows that are processed together.
-
-    Attributes
-    ----------
-    fold, n_rows : int
-    take : callable
-        Returns the rows in group order.
-    query : object
-        Identifier of the query if the rows are a piece of one; None: whole queries.
-    is_edge : bool
-        Whether other parts may hold more rows of the query.
-    """
+    """Rows that are processed together."""
 
     fold: int
     n_rows: int
-    take: Callable[[], Problem]
-    query: Any = None
-    is_edge: bool = False
+    take: Callable[[], Problem]  # returns the rows in group order
+    query: Any = None  # identifier of the query if the rows are a piece of one; None: whole queries
+    is_edge: bool = False  # whether other parts may hold more rows of the query
 
 
 def query_factor(weight: float, query_weight: str) -> float:

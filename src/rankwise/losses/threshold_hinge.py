@@ -45,19 +45,10 @@ class BentHinge(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ThresholdHinge:
-    """The loss of some rows.
+    """The loss of some rows."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_samples,), int64
-        Class numbers.
-    weight : ndarray of shape (n_samples, n_classes - 1)
-        >= 0.
-    squared : bool
-    """
-
-    codes: Int64Array
-    weight: Float64Array
+    codes: Int64Array  # (n_samples,): class numbers
+    weight: Float64Array  # (n_samples, n_classes - 1), >= 0
     squared: bool
 
     def scaled(self, C: float) -> ThresholdHinge:

@@ -1,17 +1,16 @@
-"""Compiled forms of the functions of :mod:`rankwise.runtime.jit` that are one instruction.
+"""Compiled forms of functions that are one instruction.
 
-Imported with Numba, before the first kernel is compiled.
+:mod:`rankwise.runtime.jit` registers them with Numba before the first kernel is compiled.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba.extending
 from llvmlite import ir
 from numba import types
-
-from rankwise.runtime import jit
 
 intrinsic: Any = numba.extending.intrinsic  # its stub keeps the arguments that Numba fills in
 
@@ -44,6 +43,12 @@ def _trailing_zeros(_typing: Any, _word: Any) -> Any:
     return _OF_WORD, lambda _c, builder, _s, arguments: builder.cttz(arguments[0], _BIT(0))
 
 
-numba.extending.overload(jit.prefetch)(lambda address: lambda address: _prefetch(address))
-numba.extending.overload(jit.leading_zeros)(lambda word: lambda word: _leading_zeros(word))
-numba.extending.overload(jit.trailing_zeros)(lambda word: lambda word: _trailing_zeros(word))
+def register(
+    prefetch: Callable[..., Any],
+    leading_zeros: Callable[..., Any],
+    trailing_zeros: Callable[..., Any],
+) -> None:
+    """Compile calls of these functions, which kernels see under their own names."""
+    numba.extending.overload(prefetch)(lambda address: lambda address: _prefetch(address))
+    numba.extending.overload(leading_zeros)(lambda word: lambda word: _leading_zeros(word))
+    numba.extending.overload(trailing_zeros)(lambda word: lambda word: _trailing_zeros(word))

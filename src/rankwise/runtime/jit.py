@@ -59,10 +59,10 @@ class CompiledFunction:
     def dispatcher(self) -> Any:
         import numba
 
-        import rankwise.runtime.instructions  # noqa: F401  # tells Numba of them
         from rankwise.runtime.compiling import announce_compilation
 
         announce_compilation()
+        _register_instructions()
         _link_read_only_cache()
         fastmath = self._fastmath
         options: dict[str, Any] = {
@@ -197,6 +197,13 @@ def prefetch(address: Any) -> None:
     A kernel that knows which rows it reads next, in any order but that of memory, would wait for
     each of them in turn.
     """
+
+
+@cache
+def _register_instructions() -> None:
+    from rankwise.runtime.instructions import register
+
+    register(prefetch, leading_zeros, trailing_zeros)
 
 
 @overload

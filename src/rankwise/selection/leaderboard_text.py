@@ -52,8 +52,8 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         *table,
         *([f"Left out for the width: {', '.join(hidden)}."] if hidden else []),
         "",
-        f"± half of the {_level(settings)} interval over {settings.unit}. to best: difference in "
-        f"{first} to the best {settings.contestant}.",
+        f"± {_side(rows, board.measures)} of the {_level(settings)} interval over {settings.unit}. "
+        f"to best: difference in {first} to the best {settings.contestant}.",
         f"p of this difference: {how_tested(settings)}.",
         *([f"ranks: {_level(settings)} intervals, which hold jointly."] if ranks else []),
         *([how_adjusted(board) + "."] if is_adjusted(rows) else []),
@@ -236,10 +236,16 @@ _CORRECTED = {
 }
 
 
+def _interval_of_difference(row: dict[str, Any]) -> str:
+    if row["diff_low"] is None or row["diff_high"] is None:  # as far as any value, or none
+        return "not bounded"
+    return f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
+
+
 def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     """Line of the rankers that may be as good as the best, with differences and intervals."""
     found = [
-        f"{row['ranker']} ({row['diff']:+.4f}, {row['diff_low']:+.4f} to {row['diff_high']:+.4f})"
+        f"{row['ranker']} ({row['diff']:+.4f}, {_interval_of_difference(row)})"
         for row in rows
         if row["separable"] is False
     ]
@@ -316,13 +322,22 @@ def _list_against_baseline(
     ]
 
 
+def _sides(row: dict[str, Any], name: str) -> list[float]:
+    """Distances of the ends of an interval from its mean: unequal near the ends of the measure."""
+    low, mean, high = (row["measures"][name][what] for what in ("low", "mean", "high"))
+    return [] if low is None else [mean - low, high - mean]
+
+
+def _side(rows: list[dict[str, Any]], measures: list[str]) -> str:
+    sides = [_sides(row, name) for row in rows if row["rank"] for name in measures]
+    return "the longer side" if any(abs(s[0] - s[1]) > 5e-5 for s in sides if s) else "half"
+
+
 def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
     means = []
     for name in measures:
-        low, mean, high = (row["measures"][name][what] for what in ("low", "mean", "high"))
-        # Where the measure ends, the interval is cut on one side.
-        half = None if low is None else max(high - mean, mean - low)
-        means.append(_number(mean, ".4f") + ("" if half is None else f" ± {half:.4f}"))
+        mean, sides = row["measures"][name]["mean"], _sides(row, name)
+        means.append(_number(mean, ".4f") + (f" ± {max(sides):.4f}" if sides else ""))
     memory = row["memory_bytes"]
     return [
         str(row["rank"]),

@@ -37,19 +37,11 @@ KEEP_BYTES = 256_000_000  # ... unless all histograms together exceed this size
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumns:
-    """Bins of all columns and codes of the rows.
-
-    Attributes
-    ----------
-    binning : Binning
-    codes : ndarray of shape (n_features, n_samples), uint8
-    n_categories : ndarray of shape (n_features,), int64
-        0 for ordered columns.
-    """
+    """Bins of all columns and codes of the rows."""
 
     binning: Binning
-    codes: NDArray[np.uint8]
-    n_categories: Int64Array
+    codes: NDArray[np.uint8]  # (n_features, n_samples)
+    n_categories: Int64Array  # (n_features,); 0 for ordered columns
 
     def rows(
         self,

@@ -34,15 +34,6 @@ MAX_DENSE_BYTES = 2**33
 class ColumnTable:
     """Categorical columns of the training rows; all other columns hold numbers.
 
-    Attributes
-    ----------
-    nominal : dict of int to ndarray
-        Sorted categories of the training rows for each nominal column; codes are positions.
-    ordered : dict of int to ndarray
-        Declared categories of the dtype for each ordered column.
-
-    Notes
-    -----
     A tree estimator stores this table to encode later tables in the same way.
 
     Examples
@@ -62,8 +53,9 @@ class ColumnTable:
         "ordered": Dictionary(Number("i", low=0), Plain()),
     }
 
+    # By column: sorted categories of the training rows; codes are positions.
     nominal: dict[int, NDArray[Any]]
-    ordered: dict[int, NDArray[Any]]
+    ordered: dict[int, NDArray[Any]]  # By column: declared categories of the dtype.
 
     @classmethod
     def of(
@@ -71,21 +63,13 @@ class ColumnTable:
     ) -> ColumnTable:
         """Find the categorical columns of a table and their categories.
 
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-        categorical_features : {"from_dtype"}, None, or array-like of bool, int or str
-            Columns that are nominal whatever their dtype, as a mask, by number or by name. In
-            frames, text and unordered categories are nominal as well, and ordered categories
-            (pandas ordered categorical, polars Enum) are ordered. None: no column holds categories.
-        sample_weight : array-like of shape (n_samples,), optional
-            Categories of rows of weight 0 only are unknown, as if these rows were left out. Other
-            rules for weights are checked with the rows.
+        ``categorical_features`` lists columns that are nominal whatever their dtype, as a mask, by
+        number or by name. With the default "from_dtype", and besides listed ones, text and
+        unordered categories of frames are nominal, and ordered categories
+        (pandas ordered categorical, polars Enum) are ordered. None: no column holds categories.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If ``categorical_features`` names no column.
+        Categories that only rows of weight 0 hold are unknown, as if these rows were left out.
+        Other rules for weights are checked with the rows.
         """
         nominal: dict[int, NDArray[Any]] = {}
         ordered: dict[int, NDArray[Any]] = {}
@@ -133,15 +117,10 @@ class ColumnTable:
         return numbers
 
     def encode(self, X: FrameLike) -> FrameLike:
-        """X with codes in place of categories.
+        """X with codes in place of categories; X itself if no column is categorical.
 
         Unknown categories become missing values (NaN), with a warning if a column of several rows
-        has no other. If no column is categorical, X itself is returned.
-
-        Raises
-        ------
-        ValueError
-            If a column holds numbers instead of text, or text instead of numbers.
+        has no other. Text instead of numbers, or numbers instead of text, raise ValueError.
         """
         coded = {**self.nominal, **self.ordered}
         if not coded:
@@ -169,10 +148,7 @@ class ColumnTable:
     def continue_codes(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
         """Return this table with the codes of an earlier one; new categories come last.
 
-        Raises
-        ------
-        ValueError
-            If the categorical columns differ, or ordered categories have changed.
+        Raises ValueError if the categorical columns differ, or ordered categories have changed.
         """
         same = set(self.nominal) == set(earlier.nominal) and set(self.ordered) == {*earlier.ordered}
         for column in self.ordered if same else ():
@@ -225,16 +201,9 @@ class CategoricalInput:
         return tags
 
     def encoded_rows(self, X: FrameLike) -> NDArray[Any]:
-        """Rows as input of the trees of ``tree_ensemble``.
+        """Rows as dense input of the trees of ``tree_ensemble``, float32 or float64.
 
-        Parameters
-        ----------
-        X : array-like, CSR or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float32 or float64
-            Categories as codes; missing values and unknown categories as NaN.
+        Categories become codes; missing values and unknown categories become NaN.
         """
         return densify(self._check_rows(X))
 
@@ -253,15 +222,10 @@ class CategoricalInput:
 
 
 def dense_within_memory(X: FrameLike) -> FrameLike:
-    """Convert sparse rows to an array; return anything else unchanged.
+    """Convert sparse rows to an array of at most 8 GiB; return anything else unchanged.
 
     Every split examines whole columns, including the zeros that a sparse matrix omits, so a sparse
     format would save nothing.
-
-    Raises
-    ------
-    ValueError
-        If the array would take more than 8 GiB.
     """
     if not is_sparse(X):
         return X

@@ -34,30 +34,15 @@ CRITERIA = {"rank": RANKS, "gini": GINI, "entropy": ENTROPY, "absolute_error": A
 
 @dataclass(frozen=True, eq=False)
 class Criterion:
-    """Impurity that a split reduces.
+    """Impurity that a split reduces."""
 
-    Attributes
-    ----------
-    kind : int
-        Number of the impurity in :mod:`rankwise.kernels.tree_splits`.
-    distances : ndarray of shape (n_classes, n_classes), float64
-        Between classes, ``|i - j|`` if none are given.
-    """
-
-    kind: int
-    distances: Float64Array
+    kind: int  # number of the impurity in ``rankwise.kernels.tree_splits``
+    distances: Float64Array  # (n_classes, n_classes); ``|i - j|`` if none are given
 
     def impurity(self, counts: Float64Array) -> Float64Array:
-        """Impurity of nodes from their class weights.
+        """Impurity (n_nodes,) of nodes from their class weights (n_nodes, n_classes).
 
-        Parameters
-        ----------
-        counts : ndarray of shape (n_nodes, n_classes), float64 >= 0
-
-        Returns
-        -------
-        ndarray of shape (n_nodes,), float64
-            Exactly 0 for nodes with a single class.
+        Exactly 0 for nodes with a single class.
         """
         n = counts.sum(axis=1)
         below = counts.cumsum(axis=1)[:, :-1]
@@ -80,21 +65,9 @@ class Criterion:
 def make_criterion(criterion: str | ArrayLike, n_classes: int) -> Criterion:
     """Create a criterion from its name or from a matrix of rank distances.
 
-    Parameters
-    ----------
-    criterion : {"rank", "gini", "entropy", "absolute_error"} or array-like
-        An array holds the distance between each two of the ``n_classes`` classes: symmetric, zero
-        on the diagonal, and not decreasing away from it along rows and columns.
-    n_classes : int >= 1
-
-    Returns
-    -------
-    Criterion
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or the distances are invalid.
+    Names are "rank", "gini", "entropy" and "absolute_error". A matrix holds the distance between
+    each two of the ``n_classes`` classes: symmetric, zero on the diagonal, and not decreasing away
+    from it along rows and columns.
 
     Examples
     --------

@@ -21,35 +21,21 @@ CHUNK_ROWS = 32_768  # number of rows, over whole nodes, that a thread processes
 class Frontier:
     """Pairs of siblings, some of which may be split; the root is the first of its own pair.
 
-    Attributes
-    ----------
-    bounds : ndarray of shape (n_pairs, 3), int64
-        Start, border and end of the siblings' rows in the arrays of rows.
-    numbers : ndarray of shape (n_pairs, 2), int64
-        Numbers of the nodes in the tree.
-    is_open : ndarray of shape (n_pairs, 2), bool
-        Whether a node may be split. Arrays "of open nodes" have an entry for each such node, in C
-        order.
-    counts : ndarray of shape (n_pairs, 2, n_classes), float64
-    impurity : ndarray of shape (n_pairs, 2), float64
-    depth : ndarray of shape (n_pairs,), int32
-    keys : ndarray of shape (n_pairs, 2), uint64
-        Random keys for the feature draws; a node's key depends only on its path from the root.
-    lines : ndarray of shape (n_pairs,), int64
-        Line of their parent in ``histograms``, or -1.
-    histograms : ndarray or None
-        Histograms of the parents that are stored, if the grower uses any.
+    Arrays "of open nodes" have an entry for each node that ``is_open`` marks, in C order.
     """
 
+    # (n_pairs, 3): start, border and end of the siblings' rows in the arrays of rows
     bounds: Int64Array
-    numbers: Int64Array
-    is_open: NDArray[np.bool_]
-    counts: Float64Array
-    impurity: Float64Array
-    depth: NDArray[np.int32]
+    numbers: Int64Array  # (n_pairs, 2): numbers of the nodes in the tree
+    is_open: NDArray[np.bool_]  # (n_pairs, 2): whether a node may be split
+    counts: Float64Array  # (n_pairs, 2, n_classes)
+    impurity: Float64Array  # (n_pairs, 2)
+    depth: NDArray[np.int32]  # (n_pairs,)
+    # (n_pairs, 2): random keys for the feature draws; a node's key depends only on its path from
+    # the root.
     keys: NDArray[np.uint64]
-    lines: Int64Array
-    histograms: NDArray[Any] | None
+    lines: Int64Array  # (n_pairs,): line of their parent in ``histograms``, or -1
+    histograms: NDArray[Any] | None  # of the parents that are stored, if the grower uses any
 
     @property
     def n_open(self) -> int:
@@ -84,33 +70,19 @@ class Frontier:
 class Splits:
     """Best split of each node.
 
-    Attributes
-    ----------
-    gain : ndarray of shape (n_nodes,), float64
-        0 if no split gains anything; the other fields of such a node are undefined.
-    feature : ndarray of shape (n_nodes,), int64
-    threshold : ndarray of shape (n_nodes,), float64
-        NaN for nominal columns.
-    place : ndarray of shape (n_nodes,), int64
-        Split position in an ordered column, in the grower's own units.
-    side : ndarray of shape (n_nodes,), int64
-        Side of missing values: 1 left, 0 right, -1 if the node has none.
-    marks : ndarray of shape (n_nodes, width), uint8
-        For nominal columns, by category: 1 left, 0 right, 2 the node has no such row.
-    lines : ndarray of shape (n_nodes,), int64
-        Line of the node in ``histograms``, or -1.
-    histograms : ndarray or None
-        Data that the grower keeps for the children.
+    Where the gain is 0, no split gains anything and the other fields are undefined. The arrays are
+    (n_nodes,), but ``marks`` is (n_nodes, width).
     """
 
     gain: Float64Array
     feature: Int64Array
-    threshold: Float64Array
-    place: Int64Array
-    side: Int64Array
+    threshold: Float64Array  # NaN for nominal columns
+    place: Int64Array  # split position in an ordered column, in the grower's own units
+    side: Int64Array  # side of missing values: 1 left, 0 right, -1 if the node has none
+    # For nominal columns, by category: 1 left, 0 right, 2 the node has no such row.
     marks: NDArray[np.uint8]
-    lines: Int64Array
-    histograms: NDArray[Any] | None
+    lines: Int64Array  # line of the node in ``histograms``, or -1
+    histograms: NDArray[Any] | None  # data that the grower keeps for the children
 
     def take(self, nodes: Any) -> Splits:
         """Select the splits of some nodes."""
@@ -137,12 +109,8 @@ class NodeRows(Protocol):
     def mark(self, segments: Int64Array, splits: Splits) -> tuple[Int64Array, Float64Array]:
         """Mark which rows of the nodes go left.
 
-        Returns
-        -------
-        n_left : ndarray of shape (n_nodes,), int64
-            Number of rows on the left.
-        counts : ndarray of shape (n_nodes, 2, n_classes), float64
-            Class weights of the children.
+        Returns the number of rows on the left (n_nodes,) and the class weights of the children
+        (n_nodes, 2, n_classes).
         """
         ...
 
@@ -160,14 +128,7 @@ def _part(values: Frontier | Splits, index: Any) -> dict[str, NDArray[Any]]:
 def first_best(gains: Float64Array, ties: Float64Array) -> Int64Array:
     """For each node, the first column whose gain is the largest up to the tie.
 
-    Parameters
-    ----------
-    gains : ndarray of shape (n_features, n_nodes)
-    ties : ndarray of shape (n_nodes,)
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), int64
+    ``gains`` is (n_features, n_nodes), ``ties`` and the result (n_nodes,).
     """
     return np.argmax(gains >= gains.max(axis=0) - ties, axis=0)
 

@@ -31,33 +31,21 @@ SIDES = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
 class Limits:
     """Stopping rules, and the sampling of features for each node.
 
-    Attributes
-    ----------
-    max_depth : int >= 0 or None
-        None: no limit.
-    min_samples_leaf : float
-        Minimum weight of a child; a weight counts repetitions. Values up to 1 set no limit, so that
-        rows of weight below 1 can be separated too.
-    min_samples_split : float
-        Minimum weight of a node that is split; values up to 2 set no limit.
-    min_gain : float >= 0
-        Minimum gain of a split, not divided by the weight. Even at 0, splits without gain are
-        rejected.
-    max_leaf_nodes : int >= 2 or None
-        Maximum number of leaves. If set, nodes are split in the order of their gain.
-    max_features : int >= 1 or None
-        Number of features drawn for each node; if none of them allows a split, all are tried.
-    seed : int in [0, 2^63)
-        Seed of the feature draws. A node's features depend on the seed and the path to the node.
+    None sets no limit. Weights count repetitions. A ``min_samples_leaf`` up to 1 and a
+    ``min_samples_split`` up to 2 set no limit, so that rows of weight below 1 can be separated too.
     """
 
     max_depth: int | None = None
-    min_samples_leaf: float = 1
-    min_samples_split: float = 2
+    min_samples_leaf: float = 1  # minimum weight of a child
+    min_samples_split: float = 2  # minimum weight of a node that is split
+    # Minimum gain of a split, not divided by the weight. Even at 0, splits without gain are
+    # rejected.
     min_gain: float = 0.0
+    # If set (at least 2), nodes are split in the order of their gain.
     max_leaf_nodes: int | None = None
+    # Number of features drawn for each node; if none of them allows a split, all are tried.
     max_features: int | None = None
-    seed: int = 0
+    seed: int = 0  # In [0, 2^63). A node's features depend on the seed and the path to the node.
 
 
 def prepare(
@@ -70,29 +58,12 @@ def prepare(
 ) -> SortedColumns | BinnedColumns:
     """Sort or bin the columns once, for any number of trees over the same rows.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n_samples, n_features), float32 or float64
-        NaN where missing. A nominal column holds codes ``0 ... n_categories - 1``.
-    n_categories : array-like of shape (n_features,), int, optional
-        0 for ordered columns. None: all are ordered.
-    method : {"exact", "histogram"}, default="exact"
-        "histogram" splits ordered columns between bins of
-        :func:`rankwise.features.binning.find_bins`. Splits are exact if a column has at most
-        ``max_bins`` values.
-    max_bins : int in [2, 255], default=255
-    weight : ndarray of shape (n_samples,), optional
-        Row weights for bins of equal weight.
-
-    Returns
-    -------
-    SortedColumns or BinnedColumns
-        For :func:`grow_from`.
-
-    Raises
-    ------
-    ValueError
-        If ``method="histogram"`` and a column has more than 255 categories.
+    The result is for :func:`grow_from`. ``columns`` is (n_samples, n_features), NaN where missing.
+    ``n_categories`` (n_features,) is 0 for ordered columns; a nominal column holds codes
+    ``0 ... n_categories - 1``. ``method="histogram"`` splits ordered columns between bins of
+    about equal ``weight`` (n_samples,), see :func:`rankwise.features.binning.find_bins`;
+    ``max_bins`` is in [2, 255]. That method needs at most 255 categories in a column, and its
+    splits are exact if a column has at most ``max_bins`` values.
     """
     if n_categories is None:
         sizes = np.zeros(columns.shape[1], dtype=np.int64)
@@ -115,39 +86,18 @@ def grow(
     n_categories: ArrayLike | None = None,
     max_bins: int = 255,
 ) -> Tree:
-    """Grow one tree.
+    """Grow one tree; ``limits=None`` grows it until no split gains anything.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n_samples, n_features), float32 or float64
-        NaN marks missing values. Every split is tried with missing values on either side, and the
-        split of missing from present values is tried too. A nominal column holds codes
-        ``0 ... n_categories - 1`` and is split by subsets. A node with at most 8 categories tries
-        all subsets; a node with more sorts them by mean class and splits that order. Infinite
-        values are not allowed.
-    codes : ndarray of shape (n_samples,), int
-        Class numbers ``0 ... n_classes - 1``.
-    n_classes : int >= 1
-    weight : ndarray of shape (n_samples,), float64 >= 0, optional
-        A weight counts as a number of repetitions; rows of weight 0 are ignored. None: all 1.
-    criterion : {"rank", "gini", "entropy", "absolute_error"} or array-like, default="rank"
-        An array holds rank distances, see :func:`rankwise.trees.criterion.make_criterion`.
-    limits : Limits, optional
-        None: the tree grows until no split gains anything.
-    method, n_categories, max_bins
-        See :func:`prepare`.
+    ``columns`` is (n_samples, n_features), finite or NaN where missing. Every split is tried with
+    missing values on either side, and the split of missing from present values is tried too. A
+    nominal column holds codes ``0 ... n_categories - 1`` and is split by subsets. A node with at
+    most 8 categories tries all subsets; a node with more sorts them by mean class and splits that
+    order.
 
-    Returns
-    -------
-    Tree
+    ``codes`` (n_samples,) are class numbers ``0 ... n_classes - 1``. ``weight`` (n_samples,) counts
+    as a number of repetitions; rows of weight 0 are ignored. For ``criterion``, see
+    :func:`rankwise.trees.criterion.make_criterion`; for the other arguments, :func:`prepare`.
 
-    Raises
-    ------
-    ValueError
-        If the criterion is unknown, or the columns cannot be binned.
-
-    Notes
-    -----
     For N rows, d columns and depth t: O(N d log N) to sort and O(N d t) to grow, or, with
     histograms of B bins, O(N d log N) to bin and O((N + n_nodes B) d t); the constant is much
     smaller. If all weights are whole numbers, the larger of two siblings is counted by subtraction.

@@ -28,41 +28,23 @@ CHUNK_ROWS = 1024
 class LeafSums:
     """Trees one after the other, with a row of values for every node.
 
-    Attributes
-    ----------
-    trees : tuple of Tree
-    starts : ndarray of shape (n_trees,), int64
-        First node of each tree.
-    nodes : ndarray of shape (n_nodes, 3), int32
-        Feature (-1: a leaf), left and right child; children are numbered over all trees.
-    threshold : ndarray of shape (n_nodes,), float64
-    missing_left, nominal : ndarrays of shape (n_nodes,), bool
-    category_indptr : ndarray of shape (n_nodes + 1,), int64
-    categories : ndarray of shape (n_categories,), int32
-    values : ndarray of shape (n_nodes, n_values), float64
+    Arrays are (n_nodes,) unless noted.
     """
 
     trees: tuple[Tree, ...]
-    starts: Int64Array
+    starts: Int64Array  # (n_trees,): first node of each tree
+    # (n_nodes, 3): feature (-1: a leaf), left and right child, numbered over all trees
     nodes: NDArray[np.int32]
     threshold: Float64Array
     missing_left: NDArray[np.bool_]
     nominal: NDArray[np.bool_]
-    category_indptr: Int64Array
+    category_indptr: Int64Array  # (n_nodes + 1,)
     categories: NDArray[np.int32]
-    values: Float64Array
+    values: Float64Array  # (n_nodes, n_values)
 
     @classmethod
     def of(cls, trees: Sequence[Tree], values: Callable[[Tree], Float64Array]) -> LeafSums:
-        """Join trees.
-
-        Parameters
-        ----------
-        trees : sequence of Tree
-            At least one.
-        values : callable
-            Takes a tree and returns an array of shape (n_nodes, n_values).
-        """
+        """Join at least one tree; ``values`` takes a tree and returns (n_nodes, n_values)."""
         sizes = np.array([tree.n_nodes for tree in trees])
         starts = np.cumsum(sizes) - sizes
         nodes = [
@@ -83,13 +65,9 @@ class LeafSums:
         )
 
     def add(self, X: FloatArray, out: Float64Array) -> None:
-        """Add the values of the leaves of every row.
+        """Add the values of the leaves of every row to ``out`` (n_samples, n_values), in place.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), float32 or float64
-            NaN where missing; nominal columns hold codes.
-        out : ndarray of shape (n_samples, n_values), float64, modified
+        X is (n_samples, n_features), NaN where missing; nominal columns hold codes.
         """
         check_columns_read(self.nodes[:, 0], X.shape[1])
         is_small = X.shape[0] * len(self.starts) <= FEW_CELLS

@@ -25,24 +25,11 @@ LEAF_RULES = ("median", "mode", "mean", "probabilities")
 def distance_matrix(
     rank_distance: str | ArrayLike | Callable[[int, int], float] | None, n_classes: int
 ) -> Float64Array:
-    """Matrix of distances between ranks.
+    """Matrix (n_classes, n_classes) of distances between ranks, from "absolute" (None) on.
 
-    Parameters
-    ----------
-    rank_distance : None, {"absolute", "squared", "zero_one"}, array-like or callable
-        None is "absolute", ``|i - j|``. An array holds the distance of ranks i and j, from 0 on;
-        a callable is called with every two of them.
-    n_classes : int >= 1
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes), float64
-
-    Raises
-    ------
-    ValueError
-        If the distances are not finite, not symmetric, not 0 on the diagonal, or fall as ranks
-        move apart.
+    ``rank_distance`` is "absolute", ``|i - j|``; "squared"; "zero_one"; an array of the distances
+    of ranks i and j, from 0 on; or a function, which is called with every two of them. Distances
+    must be finite, symmetric, 0 on the diagonal, and not fall as ranks move apart.
 
     Examples
     --------
@@ -94,21 +81,10 @@ def mean_ranks(weights: Float64Array) -> Float64Array:
 def leaf_margins(weights: Float64Array, rule: LeafRule, distance: Float64Array) -> Float64Array:
     """Fit of each class; a leaf predicts the first of the classes with the largest value.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n, n_classes), float64
-        Weights of the classes, counts or shares, not all 0 in a row.
-    rule : {"median", "mode", "probabilities"}
-    distance : ndarray of shape (n_classes, n_classes), float64
-        For "probabilities".
+    ``weights`` and the result are (n, n_classes): counts or shares, not all 0 in a row.
+    ``distance`` is (n_classes, n_classes), for "probabilities". Values are class shares for "mode",
+    otherwise minus the mean distance to the leaf's classes.
 
-    Returns
-    -------
-    ndarray of shape (n, n_classes), float64
-        "mode": class shares; otherwise minus the mean distance to the leaf's classes.
-
-    Notes
-    -----
     O(n n_classes^2). Sums of whole weights are exact, so that ties are detected.
     """
     total = weights.sum(axis=1, keepdims=True)

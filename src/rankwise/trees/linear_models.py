@@ -34,17 +34,7 @@ OVERFITTED = 10.0  # factor of the error if there are no more rows than paramete
 class ModelNodes:
     """Arrays over the nodes of a model tree; node 0 is the root, children come after their parent.
 
-    Attributes
-    ----------
-    feature : ndarray of shape (n_nodes,), int64
-        Column that a node tests; -1 at leaves.
-    threshold : ndarray of shape (n_nodes,), float64
-        A row goes left if its value, as float32, is at most the threshold.
-    left, right : ndarray of shape (n_nodes,), int64
-        Children; -1 at leaves.
-    coef : ndarray of shape (n_nodes, n_features), float64
-        Coefficients of the leaves' models, smoothed; zeros elsewhere.
-    intercept : ndarray of shape (n_nodes,), float64
+    ``feature``, ``left`` and ``right`` are -1 at leaves.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -56,11 +46,11 @@ class ModelNodes:
         "intercept": floats("n_nodes"),
     }
 
-    feature: Int64Array
-    threshold: Float64Array
+    feature: Int64Array  # column that a node tests
+    threshold: Float64Array  # a row goes left if its value, as float32, is at most the threshold
     left: Int64Array
     right: Int64Array
-    coef: Float64Array
+    coef: Float64Array  # (n_nodes, n_features), of the leaves' models, smoothed; zeros elsewhere
     intercept: Float64Array
 
     def apply(self, X: FloatArray) -> Int64Array:
@@ -93,21 +83,12 @@ class ModelNodes:
 
 @dataclass(frozen=True)
 class NodeRegression:
-    """Least squares on some features.
-
-    Attributes
-    ----------
-    features : ndarray of int64
-    coef : ndarray of float64
-    intercept : float
-    sse : float
-        Weighted sum of squared errors on the node's rows.
-    """
+    """Least squares on some features."""
 
     features: Int64Array
     coef: Float64Array
     intercept: float
-    sse: float
+    sse: float  # weighted sum of squared errors on the node's rows
 
     @property
     def n_parameters(self) -> int:
@@ -126,29 +107,12 @@ def grow_models(
     prune: bool = True,
     smoothing: float = 15.0,
 ) -> ModelNodes:
-    """Grow, prune and smooth a model tree.
+    """Grow, prune and smooth a model tree on finite X (n_samples, n_features).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite.
-    y, weight : ndarray of shape (n_samples,), float64
-        A weight > 0 counts as a number of repetitions.
-    min_leaf : float > 0
-        Minimum weight of a leaf.
-    max_depth : int or None
-    least_deviation : float in [0, 1)
-        Nodes whose standard deviation is below this share of the root's become leaves.
-    prune : bool
-    smoothing : float >= 0
-        The constant k; 0: none.
+    A ``weight`` > 0 counts as a number of repetitions; ``min_leaf`` is the minimum weight of a
+    leaf. Nodes whose standard deviation is below the share ``least_deviation`` of the root's become
+    leaves. ``smoothing`` is the constant k; 0: none.
 
-    Returns
-    -------
-    ModelNodes
-
-    Notes
-    -----
     O(N d log N) for each level of the growing tree; for every node of n rows whose subtree uses p
     features O(n p^2 + p^3).
     """
@@ -248,12 +212,7 @@ def fit_linear(
 ) -> NodeRegression:
     """Least squares with a constant; features are dropped while Akaike's criterion decreases.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_columns)
-    y, weight : ndarray of shape (n_samples,), float64
-    features : ndarray of shape (n_columns,), int64
-        Their numbers in the whole matrix.
+    X is (n_samples, n_columns); ``features`` (n_columns,) are their numbers in the whole matrix.
     """
     n = weight.sum()
     X = np.asarray(X, dtype=np.float64)

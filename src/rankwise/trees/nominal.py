@@ -15,20 +15,11 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class NominalColumns:
-    """Columns whose values have no order.
+    """Columns whose values have no order."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_nominal,), int64
-        Column numbers.
-    n_categories : ndarray of shape (n_nominal,), int64
-    codes : ndarray of shape (n_nominal, n_samples), uint8 or int32
-        Category code of each row; ``n_categories`` if missing.
-    """
-
-    features: Int64Array
-    n_categories: Int64Array
-    codes: NDArray[Any]
+    features: Int64Array  # (n_nominal,): column numbers
+    n_categories: Int64Array  # (n_nominal,)
+    codes: NDArray[Any]  # (n_nominal, n_samples), uint8 or int32; ``n_categories`` if missing
 
     @property
     def width(self) -> int:
@@ -45,14 +36,10 @@ class NominalColumns:
         criterion: tuple[Any, ...],
         allowed: NDArray[np.bool_] | None,
     ) -> tuple[Float64Array, NDArray[np.uint8]]:
-        """Best subset split of each node by each column.
+        """Best subset split of each node by each column: gains (0: no split) and marks.
 
-        Returns
-        -------
-        gains : ndarray of shape (n_nominal, n_nodes), float64
-            0: no split.
-        marks : ndarray of shape (n_nominal, n_nodes, width), uint8
-            See :class:`rankwise.trees.frontier.Splits`.
+        Gains are (n_nominal, n_nodes), marks (n_nominal, n_nodes, width) as in
+        :class:`rankwise.trees.frontier.Splits`.
         """
         gains = np.zeros((len(self.features), len(segments)))
         marks = np.zeros((len(self.features), len(segments), self.width), dtype=np.uint8)
@@ -77,13 +64,9 @@ class NominalColumns:
     ) -> tuple[NDArray[np.bool_], NDArray[np.uint8], Int64Array]:
         """Select the results of :meth:`search` for the column that splits each node.
 
-        Returns
-        -------
-        is_nominal : ndarray of shape (n_nodes,), bool
-            Whether the column is nominal; if not, the other values are undefined.
-        marks : ndarray of shape (n_nodes, width), uint8
-        side : ndarray of shape (n_nodes,), int64
-            Side of missing values: 1 left, 0 right, -1 if the node has none.
+        Returns whether the column is nominal (n_nodes,), its marks (n_nodes, width) and the side of
+        missing values (n_nodes,): 1 left, 0 right, -1 if the node has none. Marks and sides of
+        columns that are not nominal are undefined.
         """
         if len(self.features) == 0:
             n = len(feature)

@@ -10,18 +10,10 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densif
 
 @dataclass(frozen=True, eq=False)
 class OrderedRows:
-    """Some rows of a matrix, in any order.
+    """Some rows of a matrix, in any order."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
-        NaN where missing.
-    order : ndarray of shape (n_rows,), int64, or None
-        Row numbers. None: all rows in their original order.
-    """
-
-    X: Matrix
-    order: Int64Array | None = None
+    X: Matrix  # ndarray or CSR, float32 or float64; NaN where missing
+    order: Int64Array | None = None  # row numbers; None: all rows in their original order
 
     @property
     def n_rows(self) -> int:

@@ -24,14 +24,7 @@ _ROUNDING = 1e-12
 
 
 def collapse_at(tree: Tree, nodes: NDArray[np.bool_]) -> Tree:
-    """Turn some nodes of a tree into leaves.
-
-    Parameters
-    ----------
-    tree : Tree
-    nodes : ndarray of shape (n_nodes,), bool
-        Nodes to turn into leaves; the nodes below them are removed.
-    """
+    """Turn the marked nodes (n_nodes,) of a tree into leaves; the nodes below them are removed."""
     is_leaf = tree.is_leaf | nodes
     kept = np.zeros(tree.n_nodes, dtype=bool)
     kept[0] = True
@@ -64,14 +57,8 @@ def cut_at_depth(tree: Tree, depth: int) -> Tree:
 def collapse_alphas(tree: Tree) -> Float64Array:
     """Smallest alpha at which each node is a leaf or removed in the sequence of pruned trees.
 
-    Returns
-    -------
-    ndarray of shape (n_nodes,), float64
-        At most the value of the parent; 0 at leaves.
-
-    Notes
-    -----
-    O(n_nodes depth log n_nodes): pruning a node changes the mean gain of its ancestors.
+    (n_nodes,), at most the value of the parent, 0 at leaves. O(n_nodes depth log n_nodes): pruning
+    a node changes the mean gain of its ancestors.
     """
     parent, inner = tree.parent.tolist(), ~tree.is_leaf
     gain, splits = tree.gain.tolist(), inner.astype(int).tolist()
@@ -111,12 +98,8 @@ def collapse_alphas(tree: Tree) -> Float64Array:
 def prune(tree: Tree, ccp_alpha: float) -> Tree:
     """The smallest subtree of the least cost ``impurity + ccp_alpha * leaves``.
 
-    Parameters
-    ----------
-    tree : Tree
-    ccp_alpha : float >= 0
-        In the units of the gains, which are not divided by the weight of the rows. 0: the tree
-        itself.
+    ``ccp_alpha`` is in the units of the gains, which are not divided by the weight of the rows. 0:
+    the tree itself.
     """
     if ccp_alpha == 0:
         return tree
@@ -127,12 +110,8 @@ def prune(tree: Tree, ccp_alpha: float) -> Tree:
 def pruning_path(tree: Tree) -> tuple[Float64Array, Float64Array]:
     """Alphas at which the pruned tree becomes smaller, and what its leaves' impurity is from there.
 
-    Returns
-    -------
-    ccp_alphas : ndarray of shape (n_steps,), float64
-        Ascending, 0 first.
-    lost : ndarray of shape (n_steps,), float64
-        Impurity of the leaves minus that of the grown tree: the sum of the gains given up.
+    Both are (n_steps,). Alphas ascend from 0. The impurity is given minus that of the grown tree:
+    the sum of the gains given up.
     """
     alphas, inner = collapse_alphas(tree), ~tree.is_leaf
     steps, place = np.unique(np.append(0.0, alphas[inner]), return_inverse=True)

@@ -35,26 +35,15 @@ SMALL = 4096  # rows times columns that are worth a second thread
 
 @dataclass(frozen=True, eq=False)
 class SortedColumns:
-    """Row numbers in the order of every ordered column; the codes of nominal ones.
+    """Row numbers in the order of every ordered column; the codes of nominal ones."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64
-    features : ndarray of shape (n_ordered,), int64
-        Numbers of the ordered columns.
-    order : ndarray of shape (n_ordered, n_samples), uint32
-        Row numbers by ascending value, missing values last; the uppermost bits mark a value that
-        differs from the one before, and missing values.
-    nominal : NominalColumns
-    n_categories : ndarray of shape (n_features,), int64
-        0 for ordered columns.
-    """
-
-    X: FloatArray
-    features: Int64Array
+    X: FloatArray  # (n_samples, n_features)
+    features: Int64Array  # (n_ordered,): numbers of the ordered columns
+    # (n_ordered, n_samples): row numbers by ascending value, missing values last; the uppermost
+    # bits mark a value that differs from the one before, and missing values.
     order: NDArray[np.uint32]
     nominal: NominalColumns
-    n_categories: Int64Array
+    n_categories: Int64Array  # (n_features,); 0 for ordered columns
 
     def rows(
         self,

@@ -36,33 +36,20 @@ _UNKNOWN_CODE = -2
 
 @dataclass(frozen=True, eq=False)
 class StoredTrees:
-    """Trees read from a stored model.
-
-    Attributes
-    ----------
-    trees : tuple of ScoreTree
-    constant : float
-        Added to the sum of the trees.
-    has_missing : bool
-        Whether values were missing in the training rows, as far as the model knows.
-    tells_missing : bool
-        Whether the model knows.
-    """
+    """Trees read from a stored model; ``constant`` is added to their sum."""
 
     trees: tuple[ScoreTree, ...]
     constant: float = 0.0
+    # whether values were missing in the training rows, as far as the model knows
     has_missing: bool = False
-    tells_missing: bool = True
+    tells_missing: bool = True  # whether the model knows
 
 
 def lightgbm_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
     """Trees of LightGBM's text model; their cover is the number of rows.
 
-    Parameters
-    ----------
-    model : bytes
-    n_categories : ndarray of shape (n_features,)
-        Number of codes of each column of categories, 0 for all others; so for all libraries.
+    ``n_categories`` (n_features,) is the number of codes of each column of categories, 0 for all
+    others; so for all libraries.
     """
     if not model:
         return StoredTrees(())
@@ -200,12 +187,8 @@ def catboost_trees(
 ) -> StoredTrees:
     """Trees of CatBoost's JSON model, written out as ordinary ones; cover: weight of the rows.
 
-    Parameters
-    ----------
-    model : bytes
-    n_categories : ndarray of shape (n_features,)
-    codes : mapping of int to mapping of int to int, optional
-        Codes by column and hash. None: the categories are codes, and -1 is a missing value.
+    ``codes`` maps columns and hashes to codes. None: the categories are codes, and -1 is a missing
+    value.
     """
     if not model:
         return StoredTrees(())
@@ -280,11 +263,8 @@ def _code_of(value: int) -> int:
 def catboost_hash(code: int) -> int:
     """The signed 32 bits by which CatBoost knows a category, for codes of 1 to 3 characters.
 
-    Its CityHash64 of a text of that length mixes the length and three of the characters [1]_.
-
-    References
-    ----------
-    .. [1] G. Pike and J. Alakuijala, "Introducing CityHash", Google Open Source Blog, 2011.
+    Its CityHash64 of a text of that length mixes the length and three of the characters (G. Pike
+    and J. Alakuijala, "Introducing CityHash", Google Open Source Blog, 2011).
     """
     text = str(code).encode("ascii")
     n = len(text)

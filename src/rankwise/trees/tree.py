@@ -37,33 +37,13 @@ class Tree:
     """Arrays over the nodes of a tree; node 0 is the root, children come after their parent.
 
     A row goes left at a node where its value is at most the threshold or, at a nominal node, where
-    its code is one of the node's categories. NaN goes to the side of ``missing_left``.
+    its code is one of the node's categories. NaN goes to the side of ``missing_left``. At leaves,
+    ``feature``, ``left`` and ``right`` are -1.
 
-    Attributes
-    ----------
-    feature : ndarray of shape (n_nodes,), int32
-        Column that a node asks for; -1 at leaves.
-    threshold : ndarray of shape (n_nodes,), float64
-        NaN at leaves and nominal nodes; ``inf`` where a node splits missing (right) from present.
-    left, right : ndarray of shape (n_nodes,), int32
-        Children; -1 at leaves.
-    missing_left : ndarray of shape (n_nodes,), bool
-        Side of missing values: the one with the larger gain, or the heavier child where the
-        node's rows miss none (left on ties).
-    category_indptr : ndarray of shape (n_nodes + 1,), int64
-    categories : ndarray of shape (category_indptr[-1],), int32
-        Codes that go left, ascending: ``categories[category_indptr[t]:category_indptr[t + 1]]`` of
-        node t. Codes that none of the node's rows holds are among them where ``missing_left``.
-        Any other code goes right; a category that the whole fit has not seen is passed as NaN.
-    counts : ndarray of shape (n_nodes, n_classes), float64
-        Weight of each class among the node's rows.
-    gain : ndarray of shape (n_nodes,), float64
-        Impurity of the node minus that of its children, not divided by the weight; 0 at leaves.
-    depth : ndarray of shape (n_nodes,), int32
-        0 at the root.
+    The codes that go left at node t are ``categories[category_indptr[t]:category_indptr[t + 1]]``,
+    ascending. Codes that none of the node's rows holds are among them where ``missing_left``. Any
+    other code goes right; a category that the whole fit has not seen is passed as NaN.
 
-    Notes
-    -----
     Composition: the result of :func:`rankwise.trees.growth.grow`, and of pruning it.
     """
 
@@ -80,16 +60,20 @@ class Tree:
         "depth": integers("n_nodes", dtype="i4", low=0, below="n_nodes"),
     }
 
-    feature: NDArray[np.int32]
+    feature: NDArray[np.int32]  # column that a node tests
+    # NaN at leaves and nominal nodes; ``inf`` where a node splits missing (right) from present.
     threshold: Float64Array
     left: NDArray[np.int32]
     right: NDArray[np.int32]
+    # Side of missing values: the one with the larger gain, or the heavier child where the node's
+    # rows miss none (left on ties).
     missing_left: NDArray[np.bool_]
     category_indptr: Int64Array
     categories: NDArray[np.int32]
-    counts: Float64Array
+    counts: Float64Array  # (n_nodes, n_classes): weight of each class among the node's rows
+    # Impurity of the node minus that of its children, not divided by the weight; 0 at leaves.
     gain: Float64Array
-    depth: NDArray[np.int32]
+    depth: NDArray[np.int32]  # 0 at the root
 
     @property
     def n_nodes(self) -> int:
@@ -111,17 +95,9 @@ class Tree:
         return parent
 
     def apply(self, X: FloatArray) -> Int64Array:
-        """Leaf of every row.
+        """Leaf (node number) of every row of X (n_samples, n_features).
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), float32 or float64
-            NaN where missing; nominal columns hold codes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int64
-            Node numbers.
+        NaN where missing; nominal columns hold codes.
         """
         check_columns_read(self.feature, X.shape[1])
         # Once compiled code is loaded, it is faster for any number of rows.
@@ -161,17 +137,7 @@ class Tree:
         return leaves
 
     def decision_path(self, X: FloatArray) -> Any:
-        """Nodes on the way of every row, from the root to its leaf.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), float32 or float64
-
-        Returns
-        -------
-        CSR matrix of shape (n_samples, n_nodes), bool
-            True at the nodes that a row passes.
-        """
+        """Nodes of every row from the root to its leaf: CSR (n_samples, n_nodes), bool."""
         leaf = self.apply(X)
         ways = self._ways()
         length = self.depth[leaf].astype(np.int64) + 1

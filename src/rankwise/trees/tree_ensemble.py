@@ -62,42 +62,11 @@ LANES = 16  # rows are padded to a multiple, so that no loop has a remainder
 class TreeEnsemble:
     """Score function: ``constant`` plus the value of the leaf that a row reaches in every tree.
 
-    Tree t has the nodes ``indptr[t]:indptr[t + 1]`` of every array below. Nodes are numbered
+    Tree t has the nodes ``indptr[t]:indptr[t + 1]`` of every array over nodes. Nodes are numbered
     within their tree: node 0 is the root, children come after their parent.
 
     A row goes left at a node if its value is at most the threshold or, at a node of ``nominal``, if
     it is one of the node's categories. NaN goes to the side of ``missing_left``.
-
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_trees + 1,), int64
-    feature : ndarray of shape (n_nodes,), int32
-        Column that the node tests; -1 at leaves.
-    threshold : ndarray of shape (n_nodes,), float64
-        Not read at leaves and nominal nodes.
-    left, right : ndarray of shape (n_nodes,), int32
-        Children within the tree; not read at leaves.
-    missing_left : ndarray of shape (n_nodes,), bool
-    values : ndarray of shape (n_nodes,), float64
-        Scores of the leaves; not read at other nodes.
-    cover : ndarray of shape (n_nodes,), float64, or None
-        Total weight >= 0 of the training rows in each node; a parent's weight is the sum of its
-        children's. None: the model does not store it, so path-dependent values are not available.
-    nominal : ndarray of shape (n_nodes,), bool
-    category_indptr : ndarray of shape (n_nodes + 1,), int64
-    categories : ndarray of shape (category_indptr[-1],), float64
-        Values that go left at node i of all nodes, ascending:
-        ``categories[category_indptr[i]:category_indptr[i + 1]]``.
-    zero_missing : ndarray of shape (n_nodes,), bool
-        Whether a node treats 0 as a missing value.
-    gain : ndarray of shape (n_nodes,), float64, or None
-        Decrease of the training loss by each split, in the units of its library; 0 at leaves. A
-        split that all nodes of a level share may increase the loss in one of them. None: the model
-        does not store it.
-    constant : float
-        Added to the sum of the trees.
-    in_float32 : bool
-        Whether the model rounds rows to float32 before it compares them.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -118,20 +87,27 @@ class TreeEnsemble:
         "in_float32": Number("b"),
     }
 
-    indptr: Int64Array
-    feature: NDArray[np.int32]
-    threshold: Float64Array
-    left: NDArray[np.int32]
+    indptr: Int64Array  # (n_trees + 1,)
+    feature: NDArray[np.int32]  # column that the node tests; -1 at leaves
+    threshold: Float64Array  # not read at leaves and nominal nodes
+    left: NDArray[np.int32]  # children within the tree; not read at leaves
     right: NDArray[np.int32]
     missing_left: NDArray[np.bool_]
-    values: Float64Array
+    values: Float64Array  # scores of the leaves; not read at other nodes
+    # Total weight >= 0 of the training rows in each node; a parent's weight is the sum of its
+    # children's. None: the model does not store it, so path-dependent values are not available.
     cover: Float64Array | None
     nominal: NDArray[np.bool_]
     category_indptr: Int64Array
+    # Values that go left at node i of all nodes, ascending:
+    # ``categories[category_indptr[i]:category_indptr[i + 1]]``.
     categories: Float64Array
-    zero_missing: NDArray[np.bool_]
+    zero_missing: NDArray[np.bool_]  # whether a node treats 0 as a missing value
     constant: float = 0.0
-    in_float32: bool = False
+    in_float32: bool = False  # whether the model rounds rows to float32 before it compares them
+    # Decrease of the training loss by each split, in the units of its library; 0 at leaves. A split
+    # that all nodes of a level share may increase the loss in one of them. None: the model does not
+    # store it.
     gain: Float64Array | None = None
 
     @property
@@ -143,15 +119,7 @@ class TreeEnsemble:
     def of(
         cls, trees: Sequence[ScoreTree], constant: float = 0.0, *, in_float32: bool = False
     ) -> TreeEnsemble:
-        """Join trees, in their order.
-
-        Parameters
-        ----------
-        trees : sequence of ScoreTree
-            Values that neither go left nor are missing go right.
-        constant : float, default=0.0
-        in_float32 : bool, default=False
-        """
+        """Join trees, in their order; values that neither go left nor are missing go right."""
         trees = [parents_first(tree) for tree in trees]
         sizes = [len(tree.feature) for tree in trees]
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -219,11 +187,8 @@ class TreeEnsemble:
     def score_trees(self, n_categories: NDArray[Any] | None = None) -> tuple[ScoreTree, ...]:
         """The trees one by one.
 
-        Parameters
-        ----------
-        n_categories : ndarray of shape (n_features,), int, optional
-            Number of categories of each column. None: categories that go right at nominal nodes are
-            not listed.
+        ``n_categories`` (n_features,) is the number of categories of each column. None: categories
+        that go right at nominal nodes are not listed.
         """
         return tuple(
             ScoreTree(
@@ -255,22 +220,10 @@ class TreeEnsemble:
         return members
 
     def score(self, X: Matrix, n_threads: int | None = None) -> Float64Array:
-        """Score of every row.
+        """Score (n_samples,) of every row of a matrix or CSR, in which NaN marks missing values.
 
-        Parameters
-        ----------
-        X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
-            NaN marks missing values. No node may treat 0 as missing.
-        n_threads : int, optional
-            None: all. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-
-        Notes
-        -----
-        See :func:`add_scores`.
+        No node may treat 0 as missing. The result does not depend on ``n_threads``; None: all. See
+        :func:`add_scores`.
         """
         out = np.full(X.shape[0], self.constant)
         if self.n_trees and X.shape[0]:
@@ -288,10 +241,8 @@ class TreeEnsemble:
     def check_categories(self, n_categories: NDArray[Any]) -> None:
         """Raise ValueError unless the nominal nodes are those that test columns with categories.
 
-        Parameters
-        ----------
-        n_categories : ndarray of shape (n_features,), int
-            Number of categories of each column, whose codes lie below it; 0 for columns of numbers.
+        ``n_categories`` (n_features,) is the number of categories of each column, whose codes lie
+        below it; 0 for columns of numbers.
         """
         inner = self.feature >= 0
         fits = (n_categories[self.feature] > 0) & inner == self.nominal
@@ -353,19 +304,10 @@ def parents_first(tree: ScoreTree) -> ScoreTree:
 
 
 def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array) -> None:
-    """Add the scores of rows to ``out``.
+    """Add the scores of the rows of X, a matrix or CSR, to ``out`` (n_samples,), in place.
 
-    Parameters
-    ----------
-    trees : TreeEnsemble
-        With at least one tree.
-    X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
-    n_threads : int
-        The result does not depend on it.
-    out : ndarray of shape (n_samples,), float64, modified
+    There is at least one tree. The result does not depend on ``n_threads``.
 
-    Notes
-    -----
     O(depth) per row and tree; a nominal node takes the logarithm of its number of categories. Many
     small trees take O(number of nodes) per row, at a tenth of the time, see :class:`LeafMasks`. For
     sparse rows, only the columns that the nodes test become dense, block by block.
@@ -410,24 +352,16 @@ _SCORED = _Counter()
 
 @dataclass(frozen=True, eq=False)
 class _TreeWalk:
-    """Rows go from the root to a leaf of each tree.
-
-    Attributes
-    ----------
-    arrays : tuple of ndarray
-        Arrays of the ensemble: indptr, feature, threshold, left, right, missing_left, values.
-    sets : tuple of ndarray
-        nominal, category_indptr and categories; empty if no node is nominal.
-    features : ndarray of shape (n_columns,), int64
-        Columns that the nodes test, ascending.
-    """
+    """Rows go from the root to a leaf of each tree."""
 
     small: ClassVar[int] = 30_000
     chunk_rows: ClassVar[int] = 1024
 
+    # of the ensemble: indptr, feature, threshold, left, right, missing_left, values
     arrays: tuple[NDArray[Any], ...]
+    # nominal, category_indptr and categories; empty if no node is nominal
     sets: tuple[NDArray[Any], ...]
-    features: Int64Array
+    features: Int64Array  # columns that the nodes test, ascending
 
     @classmethod
     def of(cls, trees: TreeEnsemble) -> _TreeWalk:
@@ -450,20 +384,11 @@ class _TreeWalk:
 
 @dataclass(eq=False)
 class _Scorers:
-    """Ways to score an ensemble with compiled code.
-
-    Attributes
-    ----------
-    walk : _TreeWalk
-    suits_masks : bool
-        Whether masks are faster for many rows.
-    masks : LeafMasks or None
-        None until they are needed.
-    """
+    """Ways to score an ensemble with compiled code."""
 
     walk: _TreeWalk
-    suits_masks: bool
-    masks: LeafMasks | None = None
+    suits_masks: bool  # whether masks are faster for many rows
+    masks: LeafMasks | None = None  # None until they are needed
 
     def of(self, trees: TreeEnsemble, n_rows: int) -> LeafMasks | _TreeWalk:
         """The faster way for a number of rows."""
@@ -568,31 +493,6 @@ def _is_listed(trees: TreeEnsemble, nodes: Int64Array, values: Float64Array) -> 
 class LeafMasks:
     """Splits of an ensemble with the leaves that each leaves open to rows that go right.
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_columns,), int64
-        Columns of X that the splits read; one with numeric and nominal splits counts twice.
-    listed_indptr : ndarray of shape (n_columns + 1,), int64
-    listed : ndarray of shape (listed_indptr[-1],), float64
-        Categories that a nominal split of the column names, ascending.
-    column : ndarray of shape (n_masks,), int32
-        Place in ``features``.
-    threshold : ndarray of shape (n_masks,), float64
-        At nominal splits, the place of the split's first entry in ``goes_left``.
-    mask : ndarray of shape (n_masks,), uint32 or uint64
-        Words of 32 leaves if no tree has more, else of 64. A split whose left leaves lie in several
-        words has several masks.
-    word : ndarray of shape (n_masks,), int32
-    bounds : ndarray of shape (n_trees, 4), int64
-        Ends of the masks of each tree by kind, see :func:`add_open_leaves`.
-    goes_left : ndarray, bool
-        Side of every listed category, of other values (right) and of missing ones, by nominal
-        split.
-    leaf_indptr : ndarray of shape (n_trees + 1,), int64
-    leaf_values : ndarray of shape (n_leaves,), float64
-
-    Notes
-    -----
     A row costs O(number of splits), but a few machine instructions per split and 16 rows.
     """
 
@@ -600,16 +500,23 @@ class LeafMasks:
     small: ClassVar[int] = 500_000
     chunk_rows: ClassVar[int] = 512
 
+    # (n_columns,): columns of X that the splits read; one with numeric and nominal splits counts
+    # twice.
     features: Int64Array
-    listed_indptr: Int64Array
-    listed: Float64Array
-    column: NDArray[np.int32]
+    listed_indptr: Int64Array  # (n_columns + 1,)
+    listed: Float64Array  # categories that a nominal split of the column names, ascending
+    column: NDArray[np.int32]  # (n_masks,): position in ``features``
+    # (n_masks,): at nominal splits, the position of the split's first entry in ``goes_left``.
     threshold: Float64Array
+    # (n_masks,): words of 32 leaves (uint32) if no tree has more, else of 64 (uint64). A split
+    # whose left leaves lie in several words has several masks.
     mask: NDArray[Any]
-    word: NDArray[np.int32]
+    word: NDArray[np.int32]  # (n_masks,)
+    # (n_trees, 4): ends of the masks of each tree by kind, see ``add_open_leaves``
     bounds: Int64Array
+    # By nominal split: side of every listed category, of other values (right) and of missing ones.
     goes_left: NDArray[np.bool_]
-    leaf_indptr: Int64Array
+    leaf_indptr: Int64Array  # (n_trees + 1,)
     leaf_values: Float64Array
 
     @classmethod
@@ -646,14 +553,10 @@ class LeafMasks:
         )  # fmt: skip
 
     def add(self, X: FloatArray, features: Int64Array, out: Float64Array) -> None:
-        """Add the scores of a block of rows.
+        """Add the scores of a block of rows to ``out`` (n_rows,), in place.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features), float32 or float64
-        features : ndarray of shape (n_columns,), int64
-            Where X holds the columns ``self.features``.
-        out : ndarray of shape (n_rows,), float64, modified
+        ``features`` (n_columns,) says where X (n_rows, n_features) holds the columns
+        ``self.features``.
         """
         width = -(-len(X) // LANES) * LANES
         table = np.empty((len(features), width))

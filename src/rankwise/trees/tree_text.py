@@ -30,23 +30,13 @@ class FittedTree(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TreeReader:
-    """A fitted tree with names for its columns and classes.
-
-    Attributes
-    ----------
-    estimator : FittedTree
-    features, classes : list of str
-    digits : int
-        Significant digits of thresholds.
-    parent : ndarray of shape (n_nodes,), int64
-        -1 at the root.
-    """
+    """A fitted tree with names for its columns and classes."""
 
     estimator: FittedTree
     features: list[str]
     classes: list[str]
-    digits: int
-    parent: Int64Array
+    digits: int  # significant digits of thresholds
+    parent: Int64Array  # (n_nodes,); -1 at the root
 
     @classmethod
     def of(
@@ -56,15 +46,7 @@ class TreeReader:
         class_names: Sequence[str] | None,
         digits: int,
     ) -> TreeReader:
-        """With names as given, else those of the fit, else ``x0``, ``x1``, ...
-
-        Raises
-        ------
-        ValueError
-            If a list has not one name for each column or class.
-        NotFittedError, TypeError
-            If the tree is not fitted, or the estimator is none.
-        """
+        """With names as given, else those of the fit, else ``x0``, ``x1``, ..."""
         _check_tree(estimator)
         features = _feature_names(estimator, feature_names, len(estimator.has_missing_))
         classes = _check_names("class_names", class_names, estimator.classes_.tolist())
@@ -79,13 +61,6 @@ class TreeReader:
         The ``tree_`` of its ``estimator`` has the arrays of
         :class:`rankwise.trees.score_tree.ScoreTree` and those of a
         :class:`rankwise.trees.tree.Tree` that conditions are read from.
-
-        Raises
-        ------
-        ValueError
-            If there is no such tree, or not one name for each column.
-        NotFittedError
-            If the estimator is not fitted.
         """
         trees: TreeEnsemble = estimator.tree_ensemble()
         if trees.n_trees == 0:

@@ -304,8 +304,9 @@ def _table(
         ranks = _ranks(is_better, order, int(np.isfinite(estimate.mean).sum()))
     plain, corrected = plain[to], adjusted[to].copy()
     lower, upper = correct_ends(critical, pairs.skewness)
-    low_end = pairs.mean[:, to] - (upper * pairs.error)[:, to]
-    high_end = pairs.mean[:, to] - (lower * pairs.error)[:, to]
+    with np.errstate(invalid="ignore"):  # endless times an error of 0: a system with itself
+        low_end = pairs.mean[:, to] - (upper * pairs.error)[:, to]
+        high_end = pairs.mean[:, to] - (lower * pairs.error)[:, to]
     differences = pairs.mean[:, to]
     plain[to] = corrected[to] = low_end[to] = high_end[to] = math.nan
     tested = pairs.skewness if reference is None else pairs.skewness[:, [to]]

@@ -148,7 +148,9 @@ def max_t(
     p_values = (1.0 + n_resamples - n_below) / (1.0 + n_resamples)
     # p < 1 - level as soon as fewer than this many draws reach the pair's t.
     allowed = math.ceil(round((1.0 - level) * (1 + n_resamples), 6)) - 1
-    critical = math.sqrt(maxima[-allowed]) if allowed > 0 else math.inf
+    # Signs that make all differences equal leave no spread, and the kernel a limit in its stead.
+    largest = maxima[-allowed] if allowed > 0 else math.inf
+    critical = math.inf if largest > 0.5 / SMALLEST_ERROR else math.sqrt(largest)
     return MaxT(np.where(np.isnan(squared_t), math.nan, p_values), critical)
 
 

@@ -30,15 +30,9 @@ CHUNK_CELLS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class WordCodes:
-    """Codes of some columns, row by row, for histograms.
+    """Codes of some columns, row by row, for histograms."""
 
-    Attributes
-    ----------
-    words : ndarray of shape (n_samples, n_words), int64
-        Eight codes per word, padded with zeros.
-    """
-
-    words: Int64Array
+    words: Int64Array  # (n_samples, n_words): eight codes per word, padded with zeros
 
     @property
     def starts(self) -> Int64Array:
@@ -57,23 +51,13 @@ class WordCodes:
 
 @dataclass(frozen=True, eq=False)
 class BinnedRows:
-    """Codes of all rows, column by column and row by row.
-
-    Attributes
-    ----------
-    binning : Binning
-    columns : ndarray of shape (n_features, n_samples), uint8
-        Codes by column, used to partition the rows of a node.
-    words : ndarray of shape (n_samples, n_words), int64
-        Codes by row, eight per word and padded with zeros; used to build histograms.
-    nominal : ndarray of shape (n_features,), bool
-        Columns whose codes are categories.
-    """
+    """Codes of all rows, column by column and row by row."""
 
     binning: Binning
-    columns: NDArray[np.uint8]
+    columns: NDArray[np.uint8]  # (n_features, n_samples); used to partition the rows of a node
+    # (n_samples, n_words): eight codes per word, padded with zeros; for histograms
     words: Int64Array
-    nominal: NDArray[np.bool_]
+    nominal: NDArray[np.bool_]  # (n_features,): columns whose codes are categories
 
     @property
     def n_rows(self) -> int:

@@ -14,15 +14,9 @@ Columns = NDArray[np.bool_]
 class ColumnChoice:
     """Columns that the nodes of one tree may split on.
 
-    Parameters
-    ----------
-    features : ndarray of shape (n_columns,), int64
-        Columns of the tree; masks refer to these.
-    by_level, by_node : float in (0, 1]
-        Share of columns drawn for each depth, and share of these drawn for each node.
-    groups : tuple of sets of int, or None
-        Groups of columns; all columns on a path must be in one group. None: no restriction.
-    rng : numpy.random.Generator
+    ``features`` are the columns of the tree, to which masks refer. ``by_level`` in (0, 1] is the
+    share drawn for each depth, ``by_node`` the share of these drawn for each node. All columns on a
+    path must be in one of the ``groups``; None: no restriction.
     """
 
     def __init__(

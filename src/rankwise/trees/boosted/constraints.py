@@ -17,19 +17,9 @@ def monotone_signs(
 ) -> tuple[int, ...]:
     """Sign of every column: 1, -1 or 0.
 
-    Parameters
-    ----------
-    estimator
-        Has ``n_features_in_`` and, of frames, ``feature_names_in_``.
-    monotonic_cst : array-like of int of shape (n_features_in_,), dict of str to int, or None
-
-    nominal : collection of int
-        Columns of categories.
-
-    Raises
-    ------
-    ValueError
-        If the shape or a number is invalid, a name is unknown, or a column holds categories.
+    The estimator has ``n_features_in_`` and, if fitted on frames, ``feature_names_in_``;
+    ``monotonic_cst`` is None, (n_features_in_,) or a dict by name. ``nominal`` columns take no
+    sign.
     """
     # scikit-learn's own check, so that its rules and messages hold for names and lengths.
     signs = _check_monotonic_cst(estimator, monotonic_cst)
@@ -45,17 +35,9 @@ def monotone_signs(
 def interaction_groups(estimator: Any, interaction_cst: Any) -> Groups | None:
     """Groups of columns; each path uses columns of one group. None: no restriction.
 
-    Parameters
-    ----------
-    estimator
-        Has ``n_features_in_`` and, of frames, ``feature_names_in_``.
-    interaction_cst : {"no_interactions", "pairwise"}, sequence of sequences of int or str, or None
-        Columns outside all groups form one group.
-
-    Raises
-    ------
-    ValueError
-        If a column is unknown or a group is empty.
+    The estimator has ``n_features_in_`` and, if fitted on frames, ``feature_names_in_``;
+    ``interaction_cst`` is "no_interactions", "pairwise", None or sequences of columns, as numbers
+    or names. Columns outside all groups form one group.
     """
     n = int(estimator.n_features_in_)
     if interaction_cst is None:

@@ -49,19 +49,11 @@ _LEAF_VALUE: Any = vars(leaf_value)["py_func"]
 
 @dataclass(frozen=True, eq=False)
 class TreeMemory:
-    """Buffers shared by all trees.
+    """Buffers shared by all trees."""
 
-    Attributes
-    ----------
-    numbers : ndarray of shape (2, n_samples), int64
-    histograms : ndarray of shape (max_leaf_nodes, n_cells), int64
-    parts : ndarray of shape (n_threads - 1, n_cells), int64
-        Histograms of the rows that the other threads sum.
-    """
-
-    numbers: Int64Array
-    histograms: Int64Array
-    parts: Int64Array
+    numbers: Int64Array  # (2, n_samples)
+    histograms: Int64Array  # (max_leaf_nodes, n_cells)
+    parts: Int64Array  # (n_threads - 1, n_cells): histograms of the rows of other threads
 
     @property
     def packed(self) -> Int64Array:
@@ -81,29 +73,14 @@ class TreeMemory:
 
 @dataclass(frozen=True, eq=False)
 class TreeColumns:
-    """Columns of one tree.
+    """Columns of one tree."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_columns,), int64
-        Column numbers among all columns.
-    codes : WordCodes or EntryCodes
-        Codes of the columns, of which histograms are built.
-    starts : ndarray of shape (n_columns or more + 1,), int64
-        Cells of each column in a histogram.
-    n_bins : ndarray of shape (n_columns,), int64
-    nominal : ndarray of shape (n_columns,), bool
-        Whether bins are categories, which have no order.
-    signs : ndarray of shape (n_columns,), int64
-        1, -1 or 0: leaf values increase or decrease with the column, or are free.
-    """
-
-    features: Int64Array
-    codes: WordCodes | EntryCodes
-    starts: Int64Array
-    n_bins: Int64Array
-    nominal: NDArray[np.bool_]
-    signs: Int64Array
+    features: Int64Array  # (n_columns,): numbers among all columns
+    codes: WordCodes | EntryCodes  # codes of the columns, for histograms
+    starts: Int64Array  # (at least n_columns + 1,): cells of each column in a histogram
+    n_bins: Int64Array  # (n_columns,)
+    nominal: NDArray[np.bool_]  # (n_columns,): whether bins are categories, which have no order
+    signs: Int64Array  # (n_columns,): leaf values increase (1) or decrease (-1) with it, or 0
 
     def take(self, features: Int64Array, codes: WordCodes | EntryCodes) -> TreeColumns:
         """Select columns with the given codes."""
@@ -145,24 +122,10 @@ _HistogramTask = tuple[int, int, int, int]
 class GrowingTree:
     """Tree being grown on some rows, by splitting one node after another.
 
-    Parameters
-    ----------
-    binned : BinnedRows or SparseBinnedRows
-    rules : GrowthRules
-    memory : TreeMemory
-    columns : TreeColumns
-    choice : ColumnChoice
-    rows : ndarray of shape (n_rows,), int32
-        Row numbers; reordered in place by leaf.
-    unit : ndarray of shape (2,), float64
-        Value of one unit of the packed gradients and second derivatives.
-    total : int
-        Packed sum over the rows of all shares.
-    n_threads : int
-    weight : ndarray of shape (n_samples,), float64, or None
-        Number of rows that each row counts as; None: one each.
-    shares : Shares or None
-        Connects machines that each hold a share of the rows.
+    ``rows`` (int32) are row numbers, reordered in place by leaf. ``unit`` is (2,): the value of one
+    unit of the packed gradients and of the packed second derivatives; ``total`` is the packed sum
+    over the rows of all shares. ``weight`` (n_samples,) is the number of rows that each row counts
+    as; None: one each. ``shares`` connects machines that each hold a share of the rows.
     """
 
     def __init__(
@@ -191,14 +154,9 @@ class GrowingTree:
         self._signs = columns.signs if columns.signs.any() or rules.reg_alpha > 0 else None
 
     def grow(self, shrinkage: float, threshold_rng: np.random.Generator | None) -> GradientTree:
-        """Grow the tree.
+        """Grow the tree; ``shrinkage`` multiplies the leaf values.
 
-        Parameters
-        ----------
-        shrinkage : float
-            Multiplies the leaf values.
-        threshold_rng : numpy.random.Generator or None
-            Draws a threshold for every column. None: all thresholds are tried.
+        ``threshold_rng`` draws one threshold for every column; None: all thresholds are tried.
         """
         self._threshold_rng = threshold_rng
         rules, rows, nodes = self._rules, self._rows, self._nodes

@@ -31,47 +31,29 @@ def automatic_penalty(n_queries: int) -> float:
 class GrowthRules:
     """Rules for the growth of a tree: order, limits, penalties and draws.
 
-    Attributes
-    ----------
-    max_leaf_nodes : int >= 2
-    max_depth : int >= 1 or None
-    min_samples_leaf : int >= 1
-        Compared with a child's share of the node's second derivatives, times the number of the
-        node's rows.
-    min_hessian_leaf : float >= 0
-    reg_lambda : float >= 0
-    reg_alpha : float >= 0
-    min_split_gain : float >= 0
-        The gain of a split must exceed this value.
-    growth : {"leaf", "depth", "symmetric"}
-        "leaf" splits the leaf with the largest gain, "depth" a leaf of the smallest depth, and
-        "symmetric" all leaves of a level in the same way.
-    by_level, by_node : float in (0, 1]
-        Share of the tree's columns drawn for each depth, and share of these drawn for each node.
-    random_thresholds : bool
-        Try one random threshold per column and node, among those that leave enough on each side.
-    signs : tuple of int
-        1, -1 or 0 for each column: leaf values increase, decrease or are free. Empty: all 0.
-    groups : tuple of sets of int, or None
-        Groups of columns; all columns on a path must be in one group. None: no restriction.
-    relative_lambda : float >= 0
-        L2 penalty in units of the sum of the second derivatives in the root; added to
-        ``reg_lambda``.
+    ``growth="leaf"`` splits the leaf with the largest gain, "depth" a leaf of the smallest depth,
+    and "symmetric" all leaves of a level in the same way. Minima and penalties are >= 0.
     """
 
-    max_leaf_nodes: int = 31
+    max_leaf_nodes: int = 31  # at least 2
     max_depth: int | None = None
+    # Compared with a child's share of the node's second derivatives, times the number of the node's
+    # rows.
     min_samples_leaf: int = 20
     min_hessian_leaf: float = 1e-3
     reg_lambda: float = 0.0
     reg_alpha: float = 0.0
-    min_split_gain: float = 0.0
+    min_split_gain: float = 0.0  # the gain of a split must exceed this value
     growth: Growth = "leaf"
-    by_level: float = 1.0
-    by_node: float = 1.0
+    by_level: float = 1.0  # in (0, 1]: share of the tree's columns drawn for each depth
+    by_node: float = 1.0  # in (0, 1]: share of the depth's columns drawn for each node
+    # Try one random threshold per column and node, among those that leave enough on each side.
     random_thresholds: bool = False
+    # By column: leaf values increase (1), decrease (-1) or are free (0). Empty: all 0.
     signs: tuple[int, ...] = ()
+    # All columns on a path must be in one group. None: no restriction.
     groups: Groups | None = None
+    # L2 penalty in units of the root's sum of second derivatives; added to ``reg_lambda``.
     relative_lambda: float = 0.0
 
     @property

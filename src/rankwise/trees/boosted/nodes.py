@@ -16,23 +16,15 @@ from rankwise.typing import Float64Array, Int64Array
 class GradientTree:
     """Grown tree with the rows of its leaves.
 
-    Attributes
-    ----------
-    tree : ScoreTree
-        Leaf values are Newton steps times the shrinkage. The cover counts rows. Gains are twice the
-        decrease of the second-order model of the loss.
-    goes_left : ndarray of shape (n_nodes, 256), bool
-        Codes that go left; all False at leaves.
-    rows : ndarray of shape (n_rows,), int32
-    starts : ndarray of shape (n_leaves + 1,), int64
-    leaf_values : ndarray of shape (n_leaves,), float64
+    Leaf values are Newton steps times the shrinkage. The cover counts rows. Gains are twice the
+    decrease of the second-order model of the loss.
     """
 
     tree: ScoreTree
-    goes_left: NDArray[np.bool_]
-    rows: NDArray[np.int32]
-    starts: Int64Array
-    leaf_values: Float64Array
+    goes_left: NDArray[np.bool_]  # (n_nodes, 256): codes that go left; all False at leaves
+    rows: NDArray[np.int32]  # (n_rows,), by leaf
+    starts: Int64Array  # (n_leaves + 1,), into ``rows``
+    leaf_values: Float64Array  # (n_leaves,)
 
     def add_to(self, scores: Float64Array) -> None:
         """Add the leaf values to the scores of the rows in the leaves."""

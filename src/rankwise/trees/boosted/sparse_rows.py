@@ -33,25 +33,14 @@ EVERY_CODE = np.arange(BINS)
 
 @dataclass(frozen=True, eq=False)
 class EntryCodes:
-    """Codes of the stored entries of all rows, for histograms of some columns.
-
-    Attributes
-    ----------
-    indptr, features, codes : ndarrays
-        CSR matrix of the codes.
-    zero_codes : ndarray of shape (n_features,), uint8
-    columns : ndarray of shape (n_columns,), int64
-        Columns of the histograms.
-    starts : ndarray of shape (n_columns + 1,), int64
-        Cells of each of them: as many as it has codes.
-    """
+    """Codes of the stored entries of all rows (CSR), for histograms of some columns."""
 
     indptr: Int64Array
     features: NDArray[np.int32]
     codes: NDArray[np.uint8]
-    zero_codes: NDArray[np.uint8]
-    columns: Int64Array
-    starts: Int64Array
+    zero_codes: NDArray[np.uint8]  # (n_features,)
+    columns: Int64Array  # (n_columns,): columns of the histograms
+    starts: Int64Array  # (n_columns + 1,): cells of each of them, as many as it has codes
 
     @cached_property
     def first(self) -> Int64Array:
@@ -76,33 +65,16 @@ class EntryCodes:
 
 @dataclass(frozen=True, eq=False)
 class SparseBinnedRows:
-    """Codes of the stored entries, row by row and column by column.
-
-    Attributes
-    ----------
-    binning : Binning
-    entries : EntryCodes
-        Codes by row, of all columns; used to build histograms.
-    column_indptr : ndarray of shape (n_features + 1,), int64
-    column_rows : ndarray of shape (n_entries,), int32
-    column_codes : ndarray of shape (n_entries,), uint8
-        Codes by column, used to partition the rows of a node.
-    nominal : ndarray of shape (n_features,), bool
-    marks : ndarray of shape (n_samples,), uint8
-        Scratch space, 0 between two calls.
-
-    Notes
-    -----
-    Ten bytes per stored value.
-    """
+    """Codes of the stored entries, row by row and column by column: ten bytes per stored value."""
 
     binning: Binning
-    entries: EntryCodes
+    entries: EntryCodes  # codes by row, of all columns; used to build histograms
+    # Codes by column (CSC), used to partition the rows of a node.
     column_indptr: Int64Array
     column_rows: NDArray[np.int32]
     column_codes: NDArray[np.uint8]
-    nominal: NDArray[np.bool_]
-    marks: NDArray[np.uint8]
+    nominal: NDArray[np.bool_]  # (n_features,)
+    marks: NDArray[np.uint8]  # (n_samples,): scratch space, 0 between two calls
 
     @property
     def n_rows(self) -> int:
@@ -207,25 +179,14 @@ def bin_rows(
     weight: Float64Array | None = None,
     n_categories: NDArray[Any] | None = None,
 ) -> CodedRows:
-    """Bin the columns and encode the rows in threads.
+    """Bin the columns and encode the rows in threads, in O(n_samples n_features).
 
-    Parameters
-    ----------
-    rows : OrderedRows
-        If there are more than 200,000 rows, only every second, third, ... row is read to find the
-        cuts.
-    max_bins : int in [2, 255]
-        Maximum number of bins of a column; missing values have an additional bin.
-    n_threads : int, optional
-    weight : ndarray of shape (n_samples,), float64, optional
-        A weight counts as a number of repetitions. None: all 1.
-    n_categories : ndarray of shape (n_features,), int, optional
-        Number of categories of each column, at most 255, with codes ``0 ... n_categories - 1``; 0
-        for columns of numbers.
+    ``max_bins`` in [2, 255] does not count the additional bin of missing values. ``weight``
+    (n_samples,) counts as a number of repetitions. ``n_categories`` (n_features,) is at most 255
+    for columns with codes ``0 ... n_categories - 1``, and 0 for columns of numbers. Of more than
+    200,000 rows, only every second, third, ... row is read to find the cuts.
 
-    Notes
-    -----
-    Two bytes per value of dense rows, ten per stored value of sparse ones. O(n_samples n_features).
+    Two bytes per value of dense rows, ten per stored value of sparse ones.
     """
     sample = slice(None, None, sample_step(rows.n_rows))
     order = np.arange(rows.n_rows) if rows.order is None else rows.order

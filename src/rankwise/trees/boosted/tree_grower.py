@@ -29,16 +29,9 @@ MOST_CELLS = 2**31
 class TreeGrower:
     """Grows trees on the same rows; reuses the memory of the histograms.
 
-    Parameters
-    ----------
-    binned : BinnedRows or SparseBinnedRows
-    rules : GrowthRules
-    n_threads : int
-        Number of threads; the trees do not depend on it.
-    weight : ndarray of shape (n_samples,), float64, optional
-        Number of rows that each row counts as; None: one each.
-    shares : Shares, optional
-        Connects machines that each hold a share of the rows. None: all rows are local.
+    The trees do not depend on ``n_threads``. ``weight`` (n_samples,) is the number of rows that
+    each row counts as; None: one each. ``shares`` connects machines that each hold a share of the
+    rows; None: all rows are local.
     """
 
     def __init__(
@@ -103,24 +96,13 @@ class TreeGrower:
         columns: NDArray[np.bool_] | None = None,
         rng: np.random.Generator | None = None,
     ) -> GradientTree:
-        """Grow a tree.
+        """Grow a tree on the first and second derivatives of the loss.
 
-        Parameters
-        ----------
-        gradients, hessians : ndarray of shape (n_samples,), float64
-            First and second derivatives of the loss; second derivatives are >= 0.
-        shrinkage : float
-            Multiplies the leaf values.
-        rows : ndarray of shape (n_rows,), int32, optional
-            Rows to grow the tree on, reordered in place by leaf. None: all rows; the rows of the
-            leaves are then valid until the next tree is grown.
-        columns : ndarray of shape (n_features,), bool, optional
-            Columns that the tree may split on. None: all.
-        rng : numpy.random.Generator, optional
-            Draws columns and thresholds if the rules require it.
+        Both are (n_samples,), the second >= 0. ``shrinkage`` multiplies the leaf values. ``rows``
+        are reordered in place by leaf; None: all rows, and the rows of the leaves are then valid
+        only until the next tree is grown. ``columns`` (n_features,) marks those that the tree may
+        split on. ``rng`` draws columns and thresholds if the rules require it.
 
-        Notes
-        -----
         Derivatives are rounded to multiples of powers of two, so that all sums are whole numbers of
         at most 31 bits. Trees are therefore bit-identical for any number of threads and any row
         order.

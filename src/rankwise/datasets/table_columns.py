@@ -513,7 +513,7 @@ def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
         raise ValueError(f"{what} must be a list of columns, got {names!r}.")
     missing = sorted({*names} - {*columns})
     if missing:
-        hint = did_you_mean(str(missing[0]), columns, "") if what == "ignore" else ""
+        hint = did_you_mean(str(missing[0]), columns, "")
         raise ValueError(
             f"{what} must be columns, but {list_names(missing)} are not; there are "
             f"{list_names(columns)}.{' ' * bool(hint)}{hint}"

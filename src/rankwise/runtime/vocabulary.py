@@ -23,7 +23,9 @@ class ArgumentError(ValueError):
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """Question with the known name that is most similar; ``otherwise`` if none is."""
-    near = get_close_matches(name, known, n=1)
+    known = list(known)
+    same = [other for other in known if other.lower() == name.lower()]
+    near = same or get_close_matches(name, known, n=1)
     return f"Did you mean {near[0]!r}?" if near else otherwise
 
 

@@ -100,7 +100,10 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     lines = [line for line in head.split(b"\n") if line.strip()]
     if not lines:
         return FileFormat(FormatName.empty)
-    return _header(file.path, lines[0]) or _majority(file.path, lines)
+    # A name in quotation marks may have several lines.
+    stops = (k for k in range(1, len(lines) + 1) if b"\n".join(lines[:k]).count(b'"') % 2 == 0)
+    record = b"\n".join(lines[: next(stops, 1)]) if b'"' in lines[0] else lines[0]
+    return _header(file.path, record) or _majority(file.path, lines)
 
 
 def is_json(head: bytes) -> bool:
@@ -118,7 +121,7 @@ def _header(path: Path, line: bytes) -> FileFormat | None:
         if separator is None:
             names = [word.decode() for word in line.split()]
         else:
-            names = split_names(line, separator)
+            names = split_names(line, separator, '"' if line.count(b'"') % 2 == 0 else False)
         known = {name.lower() for name in names} & _NAMES
         stripped = {name.strip().lower() for name in names} & _NAMES
         if len(stripped) > max(len(known), 1) and separator is not None:

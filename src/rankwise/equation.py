@@ -78,31 +78,17 @@ class Solutions(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """Parts of an estimator.
-
-    Attributes
-    ----------
-    features : FeatureMap
-    loss : loss of the kind that ``make_path`` takes
-        Such as a :class:`SquaredLoss`, or a function that makes the loss of rows of whole queries.
-    make_path : callable
-        Makes the path of solutions from rows, a design, the loss and the penalties.
-    penalty : Penalty
-        Penalty that is searched.
-    pairs : bool
-        Whether at least one query must have different labels.
-    needs_rows : str
-        Why all rows must be in memory; empty if sums of the rows are enough.
-    describe : callable
-        Maps the solutions to further fitted attributes.
-    """
+    """Parts of an estimator."""
 
     features: FeatureMap
+    # such as a :class:`SquaredLoss`, or a function that makes the loss of rows of whole queries
     loss: Any
+    # makes the path of solutions from rows, a design, the loss and the penalties
     make_path: Callable[[FitData, Any, Any, Penalties], SolutionPath[Any]]
-    penalty: Penalty
-    pairs: bool = True
-    needs_rows: str = ""
+    penalty: Penalty  # the one that is searched
+    pairs: bool = True  # whether at least one query must have different labels
+    needs_rows: str = ""  # why all rows must be in memory; empty if sums of the rows are enough
+    # maps the solutions to further fitted attributes
     describe: Callable[[Any], dict[str, Any]] = lambda _: {}
 
     def search(self, model: SearchedEstimator, *, has_validation: bool = False) -> PenaltySearch:

@@ -30,6 +30,9 @@ AMOUNTS = [
     ["12 GB", "1 TB"], ["5 stars", "4 stars"], ["30 sq ft", "50 sq ft"], ["5x", "6x"], ["3 years"],
     ["1,000", "2,500,000"], ["0,5", "1,25"], ["1'000", "2'500"], ["1 000", "30 000"],
     ["30%", "n/a", "20%"], ["30", "40", "35%"], ["<10%", ">20%"], ["-5%", "+3%"],
+    ["5'10\"", "6'1\""], ["5 ft 10 in", "6 ft"], ["2h 30m", "1h 5m"], ["3 days, 2 hours", "1 day"],
+    ["1 lb 4 oz", "2 lb 3 oz"], ["1.2M", "3M"], ["CHF 5.-", "CHF 30.-"], ["30,-", "5,-"],
+    ["₹ 30 Lakh", "₹ 5 Lakh"], ["100 Mbps", "1 Gbps"], ["30 minutes", "20 seconds"],
 ]  # fmt: skip
 TEXTS = [
     ["acme", "foo"], ["t1", "t2"], ["1", "x", "y"], ["01234", "99999"], ["17", "18"],
@@ -38,6 +41,8 @@ TEXTS = [
     ["1.2.3", "1.2.4"], ["10.0.0.1"], ["16:9", "4:3"], ["1st", "2nd", "3rd"], ["Monday", "Tue"],
     ["January", "May"], ["A+", "B-"], ["3D"], ["555-1234"], ["12 Main St", "13 Oak Rd"],
     ["978-3-16"], ["q1", "q2"], ["us", "eu"], ["30%", "red", "blue", "green"], [],
+    ["2XL", "3XL", "M"], ["2XS", "3XS"], ["2X", "3X"], ["3M", "5M"], ["A1-30", "B2-10"],
+    ["SW1A 1AA"], ["5G3K", "2A4B"],
 ]  # fmt: skip
 
 
@@ -254,3 +259,21 @@ def test_learning_curves_ignore_columns():
     (board,) = curve.boards
     assert board.fold_infos[0].n_features == 2
     assert board.settings.left_out == {"price": "ignored"}
+
+
+@pytest.mark.parametrize("sep", [",", "\t", ";"])
+@pytest.mark.parametrize(
+    ("cells", "is_coded"),
+    [(["02139", "94110", "10001"], True), (["007", "12", "113"], True), (["7", "12", "113"], False),
+     (["01.5", "2"], False), (["0", "1"], False), (["-01", "2"], False), (["", "007"], True)],
+)  # fmt: skip
+def test_whole_numbers_with_leading_zeros_are_codes_in_text_files_too(
+    tmp_path, sep, cells, is_coded
+):
+    judged(code=cells).to_csv(tmp_path / "t.csv", index=False, sep=sep)
+    data = read_table(tmp_path / "t.csv", sep=sep, categories=True)
+    assert data.feature_names == ["x", "code"]
+    assert (1 in (data.categories or {})) == is_coded
+    if is_coded:
+        assert set(data.categories[1]) == {*filter(None, cells)}
+    assert not read_table(tmp_path / "t.csv", sep=sep, features=["x", "code"]).categories

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -85,7 +87,7 @@ def test_few_human_judgements_correct_those_of_a_machine(rankwise, tmp_path, rng
     shown = rankwise(*words, "--documents", texts)
     assert shown.code == 0 and shown.out.endswith(f"by length in words:\n\n{by_length}\n")
     found = rankwise(*words, "--documents", texts, "--json").json["bias_by_length"]
-    assert found == by_length.to_dict()
+    assert found == json.loads(json.dumps(by_length.to_dict()).replace("NaN", "null"))
     refused = rankwise(*words[:5], "--documents", texts)
     assert refused.code == 2 and "--documents needs the judgements of a machine" in refused.err
     (tmp_path / "scores.txt").write_text("1\n")
@@ -417,3 +419,21 @@ def test_whole_numbers_in_tables_of_scores_can_be_read_both_ways(rankwise, tmp_p
         assert "can be read both ways" in found.err and "NAME=FILE" in found.err
     for words in ((f"a={run}", qrels), (run, graded)):
         assert "0.7500" in rankwise("evaluate", *words, "--measures", "AP").out
+
+
+def test_documents_with_the_id_of_their_query(rankwise, tmp_path):
+    run, qrels = tmp_path / "a.run", tmp_path / "qrels"
+    run.write_text("q1 Q0 q1 1 3 t\nq1 Q0 d1 2 2 t\nq2 Q0 d2 1 2 t\n")
+    qrels.write_text("q1 0 d1 1\nq2 0 d2 0.5\nq2 0 d3 1\n")
+    arguments = ("evaluate", run, qrels, "--measures", "RR,nDCG", "--json")
+    found = rankwise(*arguments)
+    assert found.json["measures"]["RR"]["mean"] == 0.25
+    assert any("leave them out with --ignore-identical-ids" in n for n in found.json["notes"])
+    found = rankwise(*arguments, "--ignore-identical-ids")
+    assert found.json["measures"]["RR"]["mean"] == 0.5
+    assert not any("identical" in note for note in found.json["notes"])
+    scores = tmp_path / "scores"
+    scores.write_text("1\n2\n3\n")
+    found = rankwise("evaluate", scores, qrels, "--ignore-identical-ids")
+    assert found.code == 2
+    assert "--ignore-identical-ids needs TREC runs, but scores is not one" in found.err

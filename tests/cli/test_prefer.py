@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from rankwise import PairwisePreferences, PlackettLuce
+from tests.preferences.test_preflib import write_new
 
 
 @pytest.fixture
@@ -127,3 +130,29 @@ def test_a_missing_file_and_unconnected_items_are_named(rankwise, tmp_path):
     run = rankwise("prefer", tmp_path / "votes.csv")
     assert run.code == 1
     assert "{x} lost to no item outside, and {y} beat no item outside" in run.err
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".jsonl.gz"])
+def test_votes_as_json_lines(rankwise, votes, tmp_path, suffix):
+    path = tmp_path / f"votes{suffix}"
+    pd.read_csv(votes).to_json(path, orient="records", lines=True)
+    assert path.read_bytes().startswith(b"\x1f\x8b" if suffix.endswith(".gz") else b"{")
+    for options in ((), ("--clusters", "judge", "--covariates", "length_a:length_b")):
+        found, expected = (rankwise("prefer", f, *options, "--json") for f in (path, votes))
+        assert found.code == 0, found.err
+        assert found.json == expected.json
+
+
+@pytest.mark.parametrize("options", [(), ("--orders",)])
+@pytest.mark.parametrize("suffix", [".soc", ".SOC", ".soc.gz"])
+def test_files_of_preflib(rankwise, tmp_path, suffix, options):
+    text = write_new([(5, "1,2,3,4"), (4, "4,3,2,1"), (3, "2,1,4,3")]).encode()
+    path = tmp_path / f"votes{suffix}"
+    path.write_bytes(gzip.compress(text) if suffix.endswith(".gz") else text)
+    run = rankwise("prefer", path, *options, "--json")
+    assert run.code == 0, run.err
+    model = PlackettLuce().fit(path)
+    found = {row["item"]: row["strength"] for row in run.json["items"]}
+    assert found == dict(zip(model.items_.tolist(), model.strengths_.tolist(), strict=True))
+    refused = rankwise("prefer", path, "--ties", "half")
+    assert refused.code == 2 and "--ties cannot be combined with" in refused.err

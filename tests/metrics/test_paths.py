@@ -177,7 +177,7 @@ def test_rows(preset, dtype):
         (({"q": {"d": 1.0}}, {"p": {"d": 1}}, "AP"), ValueError, "have no document of a query"),
         (({"q": {"d": 1.5}}, {"q": {"d": 1}}, [1]), TypeError, "has its own query ids"),
         (({"q": {"d": 1.5}}, {"q": {"d": 1}}, "AP", "RR"), TypeError, "measures are passed twice"),
-        (({"q": {"d": 1.0}}, {"q": {"d": 0.5}}, "AP"), ValueError, "grades must be whole numbers"),
+        (({"q": {"d": 1.0}}, {"q": {"d": 0.5}}, "AP"), ValueError, "can be read both ways"),
     ],
 )
 def test_wrong_objects_are_named(args, error, message):

@@ -82,6 +82,8 @@ RUNS = {
     "part": lambda folder: [_mapping(REAL)],
 }
 
+OPEN = ("mapping", "real frame", "real.csv", "part")
+
 
 def _make(name, makers, folder):
     maker = makers[name]
@@ -115,8 +117,13 @@ def test_a_swap_is_refused_and_the_right_order_is_not(judgements, run, tmp_path)
 @pytest.mark.parametrize("run", RUNS)
 def test_a_run_is_not_taken_for_judgements(run, tmp_path):
     found = _make(run, RUNS, tmp_path)
-    for call in (*_calls(found, found).values(), lambda: read_judgements(found)):
-        with pytest.raises((TypeError, ValueError), match="run first"):
+    calls = [*_calls(found, found).values()]
+    if run in OPEN:  # its fractions may be grades, until there is a run
+        assert read_judgements(found).relevance.dtype == np.float64
+    else:
+        calls.append(lambda: read_judgements(found))
+    for call in calls:
+        with pytest.raises((TypeError, ValueError), match=r"run first|run comes first"):
             call()
 
 
@@ -142,6 +149,7 @@ def test_a_run_with_its_grades_beside_it_is_both():
 QRELS = {"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 1, "d4": 0}}
 RUN = {"q1": {"d1": 1.0, "d2": 2.0}, "q2": {"d3": 3.0, "d4": 1.0}}
 FRACTIONS = {"q1": {"d1": 1.5, "d2": 2.0}, "q2": {"d3": 3.0, "d4": 1.0}}
+MEANS = {"q1": {"d1": 2.5, "d2": 0.0}, "q2": {"d3": 0.5, "d4": 1.0}}
 LARGE = {"q1": {"d1": 1500, "d2": 2000}, "q2": {"d3": 3000, "d4": 10}}
 
 
@@ -194,6 +202,38 @@ def test_one_way_is_read_as_before(run, qrels):
     expected = evaluate(as_run(run), read_judgements(qrels), "AP")["AP"]
     assert evaluate(run, qrels, "AP")["AP"] == expected
     assert len(judge(run, qrels)) == 4
+
+
+@pytest.mark.parametrize("form", FORMS.keys() - {"integers"})
+@pytest.mark.parametrize("function", [evaluate, judge, partial(evaluate, judge=QRELS)])
+@pytest.mark.parametrize("run", [RUN, FRACTIONS])
+def test_grades_with_fractions_can_be_read_both_ways(run, function, form, tmp_path):
+    make = FORMS[form]
+    first, second = make(run, tmp_path / "run.tsv"), make(MEANS, tmp_path / "qrels.tsv")
+    calls = [(first, second)] if run is RUN else [(first, second), (second, first)]
+    for found, judged in calls:
+        with pytest.raises(ValueError, match=r"can be read both ways.*The run comes first here"):
+            function(found, judged)
+    with pytest.raises(ValueError, match=r"can be read both ways.*The run comes first here"):
+        evaluate_systems({"a": first}, second)
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels"),
+    [
+        (as_run(FRACTIONS), lambda: MEANS),
+        (FRACTIONS, lambda: read_judgements(MEANS)),
+        (FRACTIONS, lambda: frame_of(MEANS, "relevance")),
+        ({q: {d: s + 1000 for d, s in a.items()} for q, a in FRACTIONS.items()}, lambda: MEANS),
+        ({q: {d: s - 10.25 for d, s in a.items()} for q, a in FRACTIONS.items()}, lambda: MEANS),
+    ],
+)
+def test_grades_with_fractions_beside_a_known_run(run, qrels):
+    expected = evaluate([2.5, 0, 0.5, 1], [1.5, 2, 3, 1], [1, 1, 2, 2], "nDCG")["nDCG"]
+    assert evaluate(run, qrels(), "nDCG")["nDCG"] == pytest.approx(expected)
+    assert evaluate_systems({"a": run}, qrels(), measures="nDCG").rows()[0][
+        "mean"
+    ] == pytest.approx(expected)
 
 
 def test_names_of_arguments_decide():

@@ -181,9 +181,9 @@ def test_other_sources_are_refused(tmp_path):
         read_comparisons([("a", "b", "a")])
     with pytest.raises(ValueError, match="there must be a column of the winner, named 'winner' or"):
         read_comparisons(VOTES.drop(columns="winner"))
-    (tmp_path / "votes.jsonl").write_text("{}")
-    with pytest.raises(ValueError, match=r"path must end in one of .csv.*got 'votes.jsonl'"):
-        read_comparisons(tmp_path / "votes.jsonl")
+    (tmp_path / "votes.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"path must end in one of .csv.*got 'votes.json'"):
+        read_comparisons(tmp_path / "votes.json")
     (tmp_path / "votes.csv").write_text("")
     with pytest.raises(ValueError, match=r"votes.csv: the file is empty"):
         read_comparisons(tmp_path / "votes.csv")

@@ -31,13 +31,7 @@ RANKING: dict[str, Entry] = {
 
 
 def find_ranker(key: str, setting: str) -> Entry:
-    """Entry of a ranker.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that key; the message names the setting that holds it.
-    """
+    """Entry of a ranker; the error for an unknown key names the setting that holds it."""
     if key not in RANKING:
         hint = did_you_mean(key, RANKING, f"Known: {[*RANKING]}.")
         raise ValueError(f"{setting}: {key!r} is not a ranker of the registry. {hint}")

@@ -10,36 +10,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Entry:
-    """Description of one estimator.
+    """Description of one estimator."""
 
-    Attributes
-    ----------
-    path : str
-        Location as ``"module:Class"``.
-    kind : str
-        Kind: "ranker", "transformer", "ordinal", "multi-label" or "cost-sensitive".
-    summary : str
-        One-line summary for lists.
-    tags : frozenset of str
-        Tags such as "closed-form", "pairwise", "path", "validation" (uses X_val) or
-        "deterministic".
-    paper : str
-        Source; empty if there is none.
-    extra : str
-        Name of the required optional dependency group; empty if there is none.
-    params : dict
-        Parameters used by ``compare``; a search setting if the estimator has a path.
-    space : dict
-        Grid that ``compare`` searches on the validation part if the estimator has no path.
-    """
-
-    path: str
-    kind: str
-    summary: str
+    path: str  # "module:Class"
+    kind: str  # "ranker", "transformer", "ordinal", "multi-label" or "cost-sensitive"
+    summary: str  # one line, for lists
+    # such as "closed-form", "pairwise", "path", "validation" (uses X_val) or "deterministic"
     tags: frozenset[str] = frozenset()
-    paper: str = ""
-    extra: str = ""
+    paper: str = ""  # source; empty if there is none
+    extra: str = ""  # group of optional dependencies that it needs; empty if there is none
+    # used by ``compare``; a search setting if the estimator has a path
     params: dict[str, Any] = field(default_factory=dict)
+    # searched by ``compare`` on the validation part if the estimator has no path
     space: dict[str, list[Any]] = field(default_factory=dict)
 
     @property
@@ -48,32 +30,18 @@ class Entry:
         return self.path.partition(":")[2]
 
     def load(self) -> type:
-        """Import the class.
-
-        Raises
-        ------
-        ImportError
-            If an optional dependency is missing; the message names the extra to install.
-        """
+        """Import the class; if a dependency is missing, the error names the extra to install."""
         module, _, name = self.path.partition(":")
         return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
 class Row:
-    """An :class:`Entry` without the fields set by its table; the module is named after the key.
+    """An :class:`Entry` without the fields set by its table; the module is named after the key."""
 
-    Attributes
-    ----------
-    place : str
-        ``"folder:Class"``, or only the class if the module is in the package of the table.
-    tags : str
-        Tags, separated by spaces.
-    """
-
-    place: str
+    place: str  # "folder:Class", or only the class if the module is in the package of the table
     summary: str
-    tags: str
+    tags: str  # separated by spaces
     paper: str = ""
     extra: str = ""
     params: dict[str, Any] = field(default_factory=dict)

@@ -63,10 +63,23 @@ _MEASURES = (
     "mm cm dm m km in inch inches ft yd mi mile miles nm um mg g kg t lb lbs oz ml cl l gal s sec "
     "secs ms min mins h hr hrs hour hours day days week weeks month months year years yr yrs hz "
     "khz mhz ghz w kw kwh mah kb mb gb tb kib mib gib px pt dpi mph kmh bar psi kcal cal kj mio "
-    "mrd mn bn k K"
+    "mrd mn bn k K million millions billion billions lakh lakhs crore crores minute minutes second "
+    "seconds feet foot mbps gbps"
 )
 _BEFORE = frozenset(_CURRENCIES.split())
 _AFTER = _BEFORE | {*_MEASURES.split()}
+# Several units in one cell, as in 5'10" or 2h 30m.
+_TIMES = (
+    r"years?|yrs?|y|months?|mo|weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
+)
+_COMPOUND = re.compile(
+    r"\d+\s*(?:ft\.?|feet|foot|['\u2032\u2019])\s*\d+(?:\.\d+)?\s*(?:in\.?|inch(?:es)?|\"|''|[\u2033\u201d])?"
+    r"|\d+\s*(?:lbs?|pounds?)\.?\s*\d+(?:\.\d+)?\s*(?:oz|ounces?)\.?"
+    rf"|(?:\d+\s*(?:{_TIMES})(?:[\s,]+(?:and\s+)?|(?=\d)|$)){{2,}}",
+    re.IGNORECASE,
+)
+_CLOTHING = re.compile("x*[sml]|x+l")  # 2XL and 3XL are sizes, not amounts
+_MILLIONS = ("M", "B", "T")  # units if a cell has a fraction: 1.2M and 3M, but not 3M alone
 _SIGNS = re.compile(r"[%\u2030\u00b0\u2032\u2033\"\u00b2\u00b3$\u20ac\u00a3\u00a5\u20a0-\u20cf#]")
 
 
@@ -83,7 +96,8 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
     cells = {str(value).strip(): n for value, n in counts.items() if isinstance(value, str)}
     filled = sum(cells.values()) + n_plain
     n_dates, n_numbers = 0, n_plain
-    date = amount = decimal = ""
+    date = amount = decimal = fraction = ""
+    n_large = 0
     shared: Counter[str] = Counter()
     for cell, n in cells.items():
         if len(cell) > 60:
@@ -91,7 +105,9 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
         if _DATE.fullmatch(cell):
             n_dates += n
             date = date or cell
-        elif found := _AMOUNT.fullmatch(cell):
+        elif _COMPOUND.fullmatch(cell):
+            n_numbers, amount = n_numbers + n, amount or cell
+        elif found := _AMOUNT.fullmatch(re.sub(r"(?<=\d)[.,][-\u2013\u2014]{1,2}$", ",00", cell)):
             before, after = found["before"].lower(), (found["after"] or "").strip()
             after = after.lower() if len(after) > 1 else after  # "5 m", but not "5M"
             if not before and not after:
@@ -103,10 +119,15 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
             elif _is_unit(before, _BEFORE) and _is_unit(after, _AFTER):
                 n_numbers += n
                 amount = amount or cell
-            elif not before and (len(after) > 1 or after == "x"):
+            elif after in _MILLIONS and not before:
+                n_large += n
+                fraction = fraction or (cell if "." in cell else "")
+            elif not before and (len(after) > 1 or after == "x") and not _CLOTHING.fullmatch(after):
                 shared[after] += n
     if 2 * n_dates > filled:
         return f"{DATES}, such as {date!r}"
+    if fraction:
+        n_numbers, amount = n_numbers + n_large, amount or fraction
     (unit, n_shared), *_ = shared.most_common(1) or [("", 0)]
     with_unit = [cell for cell in cells if unit and cell.lower().endswith(unit)]
     if 2 * n_shared > filled and len(with_unit) > 1:

@@ -52,20 +52,10 @@ def load_folds(
 ) -> tuple[RankingData | Fold | FoldedData, int | None]:
     """Load data for a comparison, and the number of folds to split it into (None: as loaded).
 
-    Parameters
-    ----------
-    data : sequence of str
-        Name of a data set, a folder with Fold1, Fold2, …, or files.
-    folds : str, optional
-        Number of folds, or "letor" for LETOR's rotation of parts.
-    vali, test : str, optional
-        Validation and test files; ``data`` is then the training part of a single fold.
-    columns : ColumnOptions
-        Options that assign the columns of tables.
-    splits : bool
-        Whether a single table is split even without ``folds``.
-    layout : LetorLayout
-        Columns that models expect in LETOR text.
+    ``data`` names a data set, a folder with Fold1, Fold2, …, or files. With ``vali`` and ``test``,
+    its files are the training part of a single fold. ``folds`` is a number, or "letor" for LETOR's
+    rotation of parts. ``splits`` tells whether a single table is split even without ``folds``.
+    ``columns`` assigns the columns of tables, ``layout`` those that models expect in LETOR text.
     """
     n_folds = _fold_number(folds)
     with waiting("Reading"):
@@ -124,20 +114,11 @@ def load_table(
     names: Sequence[str] | None = None,
     first_index: int | None = None,
 ) -> RankingData:
-    """Load a single table.
+    """Load a single table from files, glob patterns, folders of tables, or the name of a data set.
 
-    Parameters
-    ----------
-    data : sequence of str
-        Files, glob patterns and folders of tables, or the name of a data set.
-    n_features : int, optional
-        Number of features that a model expects; LETOR text omits features that are zero.
-    columns : ColumnOptions
-        Options that assign the columns of tables.
-    names : sequence of str, optional
-        Features that a table must have.
-    first_index : 0 or 1, optional
-        Index of the first column of the LETOR text that a model was fitted on.
+    What a model expects: ``n_features``, because LETOR text omits features that are zero,
+    ``first_index`` (0 or 1), the index of the first column of the LETOR text that it was fitted on,
+    and ``names``, the features that a table must have.
     """
     with waiting("Reading"):
         loaded = _load(data, n_features, columns, names, first_index)

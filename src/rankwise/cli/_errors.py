@@ -164,6 +164,8 @@ def _format_option(name: str, value: Any) -> str:
     option = f"--{name.replace('_', '-')}"
     if name in ("weight", "time") and value is False:
         return f"{option} ''"
+    if value is True:
+        return option
     if value is ...:
         return f"{option} {'A,B,…' if name in LISTS else 'NAME'}"
     return f"{option} {','.join(value) if name in LISTS else repr(value)}"

@@ -39,22 +39,13 @@ def read_files(
     names: Sequence[str] | None = None,
     first_index: int | None = None,
 ) -> RankingData:
-    """Read files of one format as one table.
+    """Read files of one format as one table; paths may be glob patterns and folders of tables.
 
     A text file with a side file of group sizes gets its queries from the side file.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Files, glob patterns and folders of tables.
-    n_features : int, optional
-        Number of features of LETOR text, which omits features that are zero.
-    columns : ColumnOptions
-        Options that assign the columns of tables.
-    names : sequence of str, optional
-        Features that tables must have.
-    first_index : 0 or 1, optional
-        Index of the first column of LETOR text. None: 0 if it occurs.
+    ``n_features`` is the number of features of LETOR text, which omits features that are zero;
+    ``first_index`` (0 or 1) the index of its first column, by default 0 if it occurs. ``names`` are
+    features that tables must have.
     """
     try:
         return _read_files(paths, n_features, columns, names, first_index)
@@ -208,9 +199,13 @@ def refuse_results(paths: Sequence[str]) -> None:
                     or not names.issuperset(name.lower() for name in found.columns)
                 ):
                     break  # not results, or with columns besides
-                read(path)
+                results = read(path)
             except (ValueError, OSError):
                 continue
+            columns = {name.lower() for name in found.columns}
+            grades = getattr(results, "relevance", None)
+            if grades is not None and grades.dtype.kind == "f" and "score" in columns:
+                continue  # scores with fractions are those of a run
             raise UsageError(f"{path} holds {what}, not judged rows. {fix}")
 
 
@@ -229,11 +224,8 @@ def table_words(paths: Sequence[str], columns: ColumnOptions) -> dict[str, Any]:
 def are_tables(paths: Sequence[str], columns: ColumnOptions) -> bool:
     """Whether paths name tables rather than LETOR text.
 
-    Raises
-    ------
-    UsageError
-        If a path or the table in it is missing, if paths mix tables and LETOR text, or if options
-        name columns of LETOR text.
+    A mix of both, a missing path or table, and options that name columns of LETOR text are usage
+    errors.
     """
     for path in paths:
         if not exists(path):

@@ -29,16 +29,11 @@ def read_candidates(
 ) -> tuple[dict[str, Any], str | None]:
     """Parse the rankers to compare, by name, and the name of the baseline.
 
-    Parameters
-    ----------
-    text : str, optional
-        Comma-separated entries: a key of the registry, also with parameters as in
-        "auto(time_budget=20)", "column:NAME", a file (a saved model or a TREC run), or NAME=ENTRY.
-        "all": all rankers without optional dependencies. Default: ``DEFAULT``.
-    baseline : str, optional
-        Name or path of one of these entries, or a further entry.
-    random_state : int
-        Seed of rankers with parameters.
+    ``text`` has entries separated by commas: a key of the registry, also with parameters as in
+    "auto(time_budget=20)", "column:NAME", a file (a saved model or a TREC run), or NAME=ENTRY.
+    "all" stands for all rankers without optional dependencies, None for ``DEFAULT``. ``baseline``
+    is the name or path of one of these entries, or a further entry. ``random_state`` seeds rankers
+    with parameters.
     """
 
     def read(word: str) -> tuple[str, Any]:
@@ -65,14 +60,9 @@ def read_systems(
 ) -> tuple[dict[str, Any], str | None]:
     """Parse the systems to evaluate, by name, and the name of the baseline. Nothing is fitted.
 
-    Parameters
-    ----------
-    scores : str
-        An entry: a file (scores, a TREC run or a saved model), "column:NAME", or NAME=ENTRY.
-    systems : str, optional
-        Further entries, separated by commas.
-    baseline : str, optional
-        Name or path of one of these entries, or a further entry.
+    ``scores`` is an entry: a file (scores, a TREC run or a saved model), "column:NAME", or
+    NAME=ENTRY. ``systems`` has further ones, separated by commas. ``baseline`` is the name or path
+    of one of these entries, or a further entry.
     """
     found: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -232,13 +222,7 @@ def _stem(path: Path) -> str:
 
 
 def _read_entry(path: Path) -> Any:
-    """Fitted model, run or scores in a file.
-
-    Raises
-    ------
-    ValueError
-        If it holds something else; the message names the line.
-    """
+    """Fitted model, run or scores in a file; the error for other content names the line."""
     from sklearn.frozen import FrozenEstimator
 
     from rankwise.datasets import read_run

@@ -11,16 +11,10 @@ from typing import Any
 def add_options(
     name: str, options: Mapping[str, Any], group: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator that shows options in the place of a command's parameter.
+    """Decorator that shows options in the place of the parameter ``name`` of a command.
 
-    Parameters
-    ----------
-    name : str
-        Parameter of the command.
-    options : mapping of str to annotation
-        Options as Typer takes them.
-    group : dataclass
-        What the parameter receives; its fields are the options, with their defaults.
+    ``options`` are annotations as Typer takes them. The parameter receives ``group``, a dataclass
+    whose fields are the options, with their defaults.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:

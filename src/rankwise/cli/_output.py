@@ -79,19 +79,7 @@ def print_table(
     title: str = "",
     right: Sequence[str] = (),
 ) -> None:
-    """Print a table on stdout.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Headings of the columns.
-    rows : sequence of sequences of str
-        Cells of each row.
-    title : str
-        Line above the table.
-    right : sequence of str
-        Columns to align right, such as numbers.
-    """
+    """Print a table on stdout, below its title; the columns in ``right`` align right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -24,12 +24,7 @@ _LINE_EVERY_SECONDS = 10.0
 class Progress:
     """Context manager that shows the progress of a job of more than two seconds.
 
-    Parameters
-    ----------
-    what : str
-        Name of the job, e.g. "Comparing".
-    total : int or None
-        Number of steps; None if the steps cannot be counted.
+    ``what`` names the job, e.g. "Comparing". ``total`` is None if its steps cannot be counted.
     """
 
     def __init__(self, what: str, total: int | None = None) -> None:

@@ -31,13 +31,7 @@ class ScoreOptions:
 
     @property
     def words(self) -> dict[str, Any]:
-        """Arguments of :func:`rankwise.leaderboard`.
-
-        Raises
-        ------
-        UsageError
-            If options exclude each other, or a rule for missing values is none.
-        """
+        """Arguments of :func:`rankwise.leaderboard`; options that exclude each other are errors."""
         if self.run is not None and self.average_repeats:
             raise UsageError("--run and --average-repeats exclude each other. Choose one.")
         if self.decimal not in (None, ".", ","):

@@ -96,10 +96,7 @@ def predict_rows(
 ) -> Iterator[ChunkPrediction]:
     """Predict scores or classes of all rows, chunk by chunk.
 
-    Raises
-    ------
-    ValueError
-        If the model scores whole queries and the rows of a query are not adjacent.
+    A model that scores whole queries needs the rows of a query to be adjacent.
     """
     if reads_queries(estimator, "predict" if classes else None):
         chunks = _whole_queries(chunks)

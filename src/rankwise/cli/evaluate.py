@@ -99,6 +99,14 @@ def evaluate(
             help="TREC runs: also count judged queries without documents, as trec_eval -c does.",
         ),
     ] = False,
+    ignore_identical_ids: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-identical-ids",
+            help="TREC runs: leave out documents with the id of their query, as BEIR does for "
+            "ArguAna and Quora.",
+        ),
+    ] = False,
     judge: Annotated[
         list[str] | None,
         typer.Option(
@@ -144,15 +152,21 @@ def evaluate(
     --judge, few human judgements correct many of a machine.
     """
     from rankwise.datasets import Run
-    from rankwise.datasets.readers.judged_run import refuse_both_ways
+    from rankwise.datasets.readers.judged_run import drop_identical_ids, refuse_both_ways
     from rankwise.selection import evaluate_systems
 
     wanted = read_measures(measures, preset)
     columns = replace(columns, unjudged=read_unjudged(unjudged))
     found, against = read_systems(scores, systems, baseline)
     others = [name for name, system in found.items() if not isinstance(system, Run)]
-    if all_queries and others:
-        raise UsageError(f"--all-queries needs TREC runs, but {others[0]} is not one. Drop it.")
+    for option, given in (
+        ("--all-queries", all_queries),
+        ("--ignore-identical-ids", ignore_identical_ids),
+    ):
+        if given and others:
+            raise UsageError(f"{option} needs TREC runs, but {others[0]} is not one. Drop it.")
+    if ignore_identical_ids:
+        found = {name: drop_identical_ids(run) for name, run in found.items()}
     several = len(found) > 1
     given = {
         "--report": report,

@@ -35,8 +35,8 @@ def prefer(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="CSV, TSV or Parquet file with one comparison of two items per row; or, with "
-            "--orders, orders of several items.",
+            help="CSV, TSV, Parquet or JSON-lines file with one comparison of two items per row; "
+            "or, with --orders, orders of several items.",
         ),
     ],
     item_a: Annotated[
@@ -60,7 +60,7 @@ def prefer(
         typer.Option(
             "--orders",
             help="FILE holds orders, for Plackett-Luce: lines such as 'a > b = c', or a table "
-            "with columns order, item and rank.",
+            "with columns order, item and rank. Needless for PrefLib's .soc, .soi, .toc and .toi.",
         ),
     ] = False,
     ties: Annotated[
@@ -121,6 +121,8 @@ def prefer(
     An item's rank lies between 1 + the number of items that are significantly stronger, and the
     number of items less those that are significantly weaker; all intervals hold jointly.
     """
+    from rankwise.preferences.read_orders import is_preflib
+
     check_file(file)
     if out is not None:
         check_target(out, "--out")
@@ -140,7 +142,7 @@ def prefer(
         "sep": sep,
     }
     with waiting("Fitting"):
-        if orders:
+        if orders or is_preflib(file):
             given = {"--item-a": item_a, "--item-b": item_b, "--winner": winner}
             given |= {"--covariates": covariates, "--order-effect": order_effect}
             given |= {"--ties": ties != TIES[0]}

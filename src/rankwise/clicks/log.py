@@ -39,18 +39,10 @@ ROWS_AT_A_TIME = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """A column of ids; compared, and made an array, as the text of the id of every row.
+    """A column of ids; compared, and made an array, as the text of the id of every row."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_rows,), int32
-        Code of every row.
-    values : pyarrow.Array
-        Distinct ids, text or integers, by code.
-    """
-
-    codes: Codes
-    values: Any
+    codes: Codes  # code of every row
+    values: Any  # pyarrow array of the distinct ids, text or integers, by code
 
     def __len__(self) -> int:
         return len(self.values)
@@ -378,13 +370,7 @@ class ClickLog:
 
 
 def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
-    """Codes of ids by first appearance.
-
-    Raises
-    ------
-    ValueError
-        If an id is missing, or is neither text nor a whole number.
-    """
+    """Codes of ids by first appearance; each id is text or a whole number."""
     try:
         arrow = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError):

@@ -195,10 +195,7 @@ def propensities(
 def examination_of(log: ClickLog, given: Any) -> Float64Array:
     """Examination of the places 1, 2, … of a log, from the result of propensities or an array.
 
-    Raises
-    ------
-    ValueError
-        If a place that was shown has no finite examination >= 0, or all have 0.
+    It must be finite and >= 0 at every place that was shown, and not 0 at all of them.
     """
     if given is None:
         given = propensities(log, "harvest")

@@ -139,28 +139,15 @@ def name_places(places: NDArray[Any]) -> str:
 class LogSummary:
     """Description of a log; ``print`` it.
 
-    Attributes
-    ----------
-    impressions, clicks : float
-        Sums of weights.
-    lists : int or None
-        Number of lists; None if there are no sessions.
-    queries, documents, pairs : int
-    place : ndarray of shape (n_places,)
-        Places that were shown.
-    place_impressions, rate, low, high : ndarray of shape (n_places,)
-        Impressions, click rate, and the interval of the rate: Wilson's, with users (or sessions) as
-        independent units.
-    moved_pairs : int
-        Pairs that were shown at two or more places.
-    components : list of ndarray
-        Groups of places between which clicks go both ways: a pair clicked at one place was shown at
-        the other, and the other way round, directly or through other places. One group: the
-        examination of its places can be compared. Places without clicks are in no group.
-    arms : dict of str to int
-        Rows of each arm.
-    problems : dict of str to int
-    level : float
+    ``impressions``, ``clicks`` and ``place_impressions`` are sums of weights.
+    ``place_impressions``, ``rate``, ``low`` and ``high`` have one value for each ``place`` that was
+    shown. The interval of the click rate is Wilson's, with users (or sessions) as independent
+    units. ``lists`` is None if there are no sessions. ``moved_pairs`` counts pairs that were shown
+    at two or more places, ``arms`` the rows of each arm.
+
+    ``components`` are groups of places between which clicks go both ways: a pair clicked at one
+    place was shown at the other, and the other way round, directly or through other places. One
+    group: the examination of its places can be compared. Places without clicks are in no group.
     """
 
     impressions: float

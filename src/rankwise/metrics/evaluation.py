@@ -54,6 +54,7 @@ def evaluate(
     pooled: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     judge: Any = None,
+    ignore_identical_ids: bool = False,
 ) -> EvaluationResult:
     """Evaluate scores against labels, per query and on average.
 
@@ -106,6 +107,9 @@ def evaluate(
         then prediction-powered estimates, whose intervals (``powered`` of the result) hold whatever
         the errors of the machine are. Every query must count for the measures; the default is
         nDCG(empty=0)@10. :func:`rankwise.selection.evaluate_with_judge` also compares systems.
+    ignore_identical_ids : bool
+        For a run: whether to leave documents with the id of their query out of it, as BEIR does. In
+        its sets ArguAna and Quora, queries are documents of the collection.
 
     Returns
     -------
@@ -129,7 +133,8 @@ def evaluate(
         If no query counts for a measure, no label reaches its ``rel``, or every label does, such
         as stars from 1 to 5: every order of the rows then has the same value.
     UserWarning
-        If ``y`` holds real numbers and ``scores`` holds grades, as if they were swapped.
+        If ``y`` holds real numbers and ``scores`` holds grades, as if they were swapped, or
+        unjudged documents of a run have the id of their query.
 
     Notes
     -----
@@ -151,9 +156,10 @@ def evaluate(
     0.3333
     """
     arguments = Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
+    arguments = arguments._replace(ignore_identical_ids=ignore_identical_ids)
     if judge is not None:
         return _evaluate_with_judge(arguments, judge, preset)
-    y, scores, qid, measures, doc_ids, retrieved, judged, pooled = unpack_rows(arguments)
+    y, scores, qid, measures, doc_ids, retrieved, judged, pooled, _ = unpack_rows(arguments)
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = convert_to_values(y), convert_to_values(scores)

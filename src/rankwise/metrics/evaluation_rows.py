@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.judged_run import (
+    JudgedRun,
+    describe_identical_ids,
+    drop_identical_ids,
+    judge,
+)
 from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import is_frame
 from rankwise.metrics.measure import Measure
+from rankwise.runtime.callers import callers_level
 
 DEFAULT_MEASURES = ("nDCG@10",)
 
@@ -27,6 +34,7 @@ class Given(NamedTuple):
     retrieved: Any
     judged: Any
     pooled: Any = None
+    ignore_identical_ids: bool = False
 
 
 def unpack_rows(given: Given) -> Given:
@@ -39,6 +47,10 @@ def unpack_rows(given: Given) -> Given:
     if isinstance(y, JudgedRun):
         measures = _measures(given, scores if given.qid is None else given.qid)
         _refuse_extra(given, "a judged run")
+        if given.ignore_identical_ids:
+            raise TypeError("a judged run is joined: pass ignore_identical_ids=True to judge.")
+        if note := describe_identical_ids(y):
+            warnings.warn(f"{note}.", UserWarning, stacklevel=callers_level())
         return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved, y.judged, y.pooled)
     is_judged = isinstance(y, RankingData) and not isinstance(scores, Qrels | RankingData)
     if isinstance(y, Qrels) or isinstance(scores, Run) or (is_judged and _is_run(scores, y)):
@@ -47,14 +59,16 @@ def unpack_rows(given: Given) -> Given:
         if scores is None:
             raise TypeError("a run needs judgements: evaluate(run, qrels, measures).")
         _refuse_extra(given, "a run")
-        rows = judge(run=y, qrels=scores)
+        rows = judge(run=y, qrels=scores, ignore_identical_ids=given.ignore_identical_ids)
         if not (rows.judged & rows.retrieved).any():
             raise ValueError(
                 "the run and the judgements have no document of a query in common, or none with a "
                 "grade of at least 0. Check that both use the same query and document ids, and "
                 "that neither is empty."
             )
-        return unpack_rows(given._replace(y=rows, scores=None))
+        return unpack_rows(given._replace(y=rows, scores=None, ignore_identical_ids=False))
+    if given.ignore_identical_ids:
+        raise TypeError("ignore_identical_ids needs a run: evaluate(run, qrels, measures).")
     if isinstance(y, RankingData):
         if scores is None:
             raise TypeError("scores are missing: evaluate(data, scores, measures).")
@@ -79,7 +93,9 @@ def unpack_run(given: Given) -> tuple[Run, Any, Any]:
             "judge needs a run and human judgements: evaluate(run, human, measures, judge=machine)."
         )
     _refuse_extra(given, "a run")
-    return as_run(given.y), given.scores, _measures(given, given.qid)
+    run = as_run(given.y)
+    run = drop_identical_ids(run) if given.ignore_identical_ids else run
+    return run, given.scores, _measures(given, given.qid)
 
 
 def _is_run(y: Any, judgements: Any) -> bool:

@@ -13,26 +13,15 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class AggregatedPairs:
-    """Distinct comparisons, and where the original ones are among them.
-
-    Attributes
-    ----------
-    first, second : ndarray of shape (n_rows,), int64
-    Z : ndarray of shape (n_rows, n_effects)
-        A column of ones if there is an order effect, then the covariates.
-    counts : ndarray of shape (3, n_rows)
-        Weight of each outcome.
-    row, outcome : ndarray of shape (n_comparisons,), int64
-        Distinct comparison of each, and its outcome there: items are exchanged if the order does
-        not matter.
-    """
+    """Distinct comparisons (rows), and where the original ones are among them."""
 
     first: Int64Array
     second: Int64Array
+    # (n_rows, n_effects): a column of ones if there is an order effect, then the covariates
     Z: Float64Array
-    counts: Float64Array
-    row: Int64Array
-    outcome: Int64Array
+    counts: Float64Array  # (3, n_rows): weight of each outcome
+    row: Int64Array  # distinct comparison of each original one
+    outcome: Int64Array  # of each there: items are exchanged if the order does not matter
 
     @classmethod
     def of(cls, games: Comparisons, *, order_effect: bool) -> AggregatedPairs:

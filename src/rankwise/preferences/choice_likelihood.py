@@ -33,34 +33,18 @@ _DENSE_SHARE = 6
 
 
 class SetTerms(NamedTuple):
-    """Logarithm of the sum over a set's possible choices, and its derivatives.
+    """Logarithm of the sum over a set's possible choices, and its derivatives."""
 
-    Attributes
-    ----------
-    value : ndarray of shape (n_sets,)
-    by_item : ndarray of shape (n_sets, size)
-    by_tie : ndarray of shape (n_sets, n_sizes)
-        By the log delta of each size of ties.
-    item_item : ndarray of shape (n_sets, size, size), or None
-    item_tie : ndarray of shape (n_sets, size, n_sizes), or None
-    """
-
-    value: Float64Array
-    by_item: Float64Array
-    by_tie: Float64Array
-    item_item: Float64Array | None
-    item_tie: Float64Array | None
+    value: Float64Array  # (n_sets,)
+    by_item: Float64Array  # (n_sets, size)
+    by_tie: Float64Array  # (n_sets, n_sizes): by the log delta of each size of ties
+    item_item: Float64Array | None  # (n_sets, size, size)
+    item_tie: Float64Array | None  # (n_sets, size, n_sizes)
 
 
 @dataclass(frozen=True, eq=False)
 class ChoiceLikelihood:
-    """Negative log-likelihood of choices.
-
-    Attributes
-    ----------
-    n_items : int
-    choices : Choices
-    """
+    """Negative log-likelihood of choices."""
 
     n_items: int
     choices: Choices

@@ -14,40 +14,22 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class ChoiceBlock:
-    """Distinct sets of alternatives of one size.
+    """Distinct sets of alternatives of one size."""
 
-    Attributes
-    ----------
-    members : ndarray of shape (n_sets, size), int64
-    weight : ndarray of shape (n_sets,)
-        Weight of the choices from each set.
-    """
-
-    members: Int64Array
-    weight: Float64Array
+    members: Int64Array  # (n_sets, size)
+    weight: Float64Array  # (n_sets,): weight of the choices from each set
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Choices of some orders.
-
-    Attributes
-    ----------
-    blocks : list of ChoiceBlock
-    tie_sizes : ndarray of shape (n_sizes,), int64
-        Sizes of ties that occur, ascending.
-    linear : ndarray of shape (n_parameters,)
-        Weighted sum of ``chosen``.
-    chosen : csr_array of shape (n_orders, n_parameters)
-        Derivatives of the logarithms of the chosen sets' weights.
-    visits : csr_array of shape (n_orders, n_sets)
-        Number of choices of each order from each set, block after block.
-    """
+    """Choices of some orders."""
 
     blocks: list[ChoiceBlock]
-    tie_sizes: Int64Array
-    linear: Float64Array
+    tie_sizes: Int64Array  # sizes of ties that occur, ascending
+    linear: Float64Array  # (n_parameters,): weighted sum of ``chosen``
+    # CSR, (n_orders, n_parameters): derivatives of the logarithms of the chosen sets' weights
     chosen: Any
+    # CSR, (n_orders, n_sets): number of choices of each order from each set, block after block
     visits: Any
 
     @classmethod

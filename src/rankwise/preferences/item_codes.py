@@ -25,10 +25,7 @@ AT_ROW: Where = "row {}".format
 def code_ids(values: Any, name: str, where: Where = AT_ROW) -> tuple[Int64Array, list[str]]:
     """Code of each id, and the text of each code in the order of first appearance.
 
-    Raises
-    ------
-    ValueError
-        If an id is missing, or is neither text nor a whole number.
+    Each id is text or a whole number.
     """
     array = convert_to_array(values)
     texts: list[str] = []
@@ -91,13 +88,7 @@ def split_pairs(pairs: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def code_known_items(pairs: Any, items: NDArray[np.str_]) -> tuple[Int64Array, Int64Array]:
-    """Places of pairs of known items.
-
-    Raises
-    ------
-    ValueError
-        If an item is not known.
-    """
+    """Places of pairs of items in ``items``, which must contain them."""
     first, second, names = code_items(split_pairs(pairs), "items")
     known = {name: place for place, name in enumerate(items.tolist())}
     missing = [name for name in names.tolist() if name not in known]

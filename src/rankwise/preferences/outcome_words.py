@@ -40,24 +40,10 @@ def code_outcomes(
 ) -> Int64Array:
     """Outcome of each comparison: 0 (first), 1 (tie) or 2 (second).
 
-    Parameters
-    ----------
-    values : array-like of shape (n_comparisons,)
-    first, second : ndarray of shape (n_comparisons,), int64
-        Places of the items in ``items``.
-    items : ndarray of shape (n_items,) of str
-    numbers : bool
-        Whether values are 1, 0.5 and 0, rather than names of items and words. Names come before
-        words.
-    sides : (str, str), optional
-        Two more words, for the first and the second item: the names of their columns.
-    where : callable
-        Description of a row, for messages.
-
-    Raises
-    ------
-    ValueError
-        If a value is none of these, is missing, or names an item of another row.
+    ``first`` and ``second`` are places in ``items``. With ``numbers``, values are 1, 0.5 and 0;
+    otherwise they are names of items or words, and a text that is both is a name. ``sides`` are two
+    more words for the first and the second item: the names of their columns. ``where`` describes a
+    row in messages.
     """
     if len(values) != len(first):
         raise ValueError(
@@ -95,10 +81,7 @@ def code_outcomes(
 def are_numbers(values: Any, items: NDArray[np.str_]) -> bool:
     """Whether values are 1, 0.5 and 0, or numbers as text, and none of them names an item.
 
-    Raises
-    ------
-    ValueError
-        If the numbers could be names of items as well.
+    It is an error if the numbers could be names of items as well.
     """
     array = convert_to_values(values)
     if array.dtype.kind == "b":

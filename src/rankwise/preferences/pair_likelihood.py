@@ -22,29 +22,18 @@ from rankwise.typing import Float64Array, Int64Array
 class PairLikelihood:
     """Negative log-likelihood of aggregated comparisons.
 
-    Attributes
-    ----------
-    n_items : int
-    first, second : ndarray of shape (n_rows,), int64
-        Items of each distinct comparison.
-    Z : ndarray of shape (n_rows, n_effects)
-        Columns of order and covariates.
-    counts : ndarray of shape (3, n_rows)
-        Weight of wins of the first item, of ties and of wins of the second.
-    model : str
-        Key of ``OUTCOME_MODELS``.
-    has_tie : bool
-        Whether the parameter of ties is estimated. Without ties in the data it has no estimate,
-        and every model is that of Bradley and Terry.
+    Without ties in the data, the parameter of ties has no estimate (``has_tie`` is false), and
+    every model is that of Bradley and Terry.
     """
 
     n_items: int
-    first: Int64Array
+    first: Int64Array  # first and second: items of each distinct comparison (row)
     second: Int64Array
-    Z: Float64Array
+    Z: Float64Array  # (n_rows, n_effects): columns of order and covariates
+    # (3, n_rows): weight of wins of the first item, of ties and of wins of the second
     counts: Float64Array
-    model: str
-    has_tie: bool
+    model: str  # key of ``OUTCOME_MODELS``
+    has_tie: bool  # whether the parameter of ties is estimated
 
     @property
     def n_parameters(self) -> int:
@@ -100,14 +89,9 @@ class PairLikelihood:
     def scores(
         self, theta: Float64Array, row: Int64Array, outcome: Int64Array, weight: Float64Array
     ) -> Any:
-        """Gradient of each original comparison, of shape (n_comparisons, n_parameters).
+        """Gradient of each original comparison, CSR of shape (n_comparisons, n_parameters).
 
-        Parameters
-        ----------
-        theta : ndarray of shape (n_parameters,)
-        row : ndarray of shape (n_comparisons,)
-            Distinct comparison of each.
-        outcome, weight : ndarray of shape (n_comparisons,)
+        ``row`` is the distinct comparison of each original one.
         """
         terms = self.terms(theta)
         by_eta = weight * terms.by_eta[outcome, row]

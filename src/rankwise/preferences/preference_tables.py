@@ -47,19 +47,11 @@ def name_file_of(source: Any) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class PreferenceTable:
-    """Columns of a table by name.
-
-    Attributes
-    ----------
-    columns : list of str
-    source : nw.DataFrame or TextColumns
-    where : callable
-        Description of a row, for messages.
-    """
+    """Columns of a table by name."""
 
     columns: list[str]
     source: nw.DataFrame[Any] | TextColumns
-    where: Where
+    where: Where  # describes a row in messages
 
     @classmethod
     def of(
@@ -69,13 +61,7 @@ class PreferenceTable:
         sep: str | None = None,
         max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
     ) -> PreferenceTable:
-        """Table of a frame, or of a file by its suffix: CSV, TSV, Parquet, JSON lines or ``sep``.
-
-        Raises
-        ------
-        ValueError, TypeError, FileNotFoundError
-            If there is no such table.
-        """
+        """Table of a frame, or of a file by suffix: CSV, TSV, Parquet, JSON lines or ``sep``."""
         if not isinstance(source, str | Path):
             frame = collect_frame(source)
             if frame is None:
@@ -114,12 +100,8 @@ class PreferenceTable:
     def find_weight(self, named: str | Literal[False] | None, others: Sequence[str]) -> str | None:
         """Name of the column of weights: the named one, or one with a usual name; None without.
 
-        Columns in ``others``, such as covariates, are no weights unless they are named as such.
-
-        Raises
-        ------
-        ValueError
-            If several columns have a usual name.
+        Columns in ``others``, such as covariates, are no weights unless they are named as such. It
+        is an error if several columns have a usual name.
         """
         if named is False:
             return None

@@ -32,18 +32,11 @@ _DENSE_ROWS = 4096
 def compute_cluster_middle(scores: Any, clusters: Int64Array) -> Float64Array:
     """Sum of the outer products of the gradients of clusters.
 
-    Parameters
-    ----------
-    scores : csr_array of shape (n_comparisons, n_parameters)
-        Gradient of each comparison.
-    clusters : ndarray of shape (n_comparisons, n_ways), int64
-        Cluster of each comparison, for each way of clustering; at least one way.
+    ``scores`` is CSR of shape (n_comparisons, n_parameters): the gradient of each comparison.
+    ``clusters`` is (n_comparisons, n_ways), with at least one way of clustering.
 
-    Returns
-    -------
-    ndarray of shape (n_parameters, n_parameters)
-        Multiplied by G / (G - 1) for G clusters. Positive semidefinite: negative eigenvalues, which
-        several ways can give, are set to 0.
+    The sum is multiplied by G / (G - 1) for G clusters. It is positive semidefinite: negative
+    eigenvalues, which several ways can give, are set to 0.
     """
     n_ways = clusters.shape[1]
     total = np.zeros((scores.shape[1],) * 2)
@@ -63,20 +56,12 @@ def count_effective_clusters(
     """Number of equal clusters that would determine variances as well, in the worst way; that way.
 
     If comparisons of a cluster move together, the variance of an item's strength is estimated by a
-    sum of squares proportional to ``n_c^2``, for the item's ``n_c`` comparisons in cluster c. It
-    is known as well as from ``(sum n_c^2)^2 / sum n_c^4`` equal clusters. The result is the mean
-    over items.
+    sum of squares proportional to ``n_c^2``, for the item's ``n_c`` comparisons in cluster c. It is
+    known as well as from ``(sum n_c^2)^2 / sum n_c^4`` equal clusters. The result is the mean over
+    items.
 
-    Parameters
-    ----------
-    clusters : ndarray of shape (n_comparisons, n_ways), int64
-    row, item, weight : ndarray of shape (n_entries,)
-        Comparison, item and weight of each occurrence of an item in a comparison.
-
-    Raises
-    ------
-    ValueError
-        If one way has a single cluster.
+    ``clusters`` is (n_comparisons, n_ways). ``row``, ``item`` and ``weight`` describe each
+    occurrence of an item in a comparison. It is an error if one way has a single cluster.
     """
     fewest, worst = np.inf, 0
     for way, column in enumerate(clusters.T):

@@ -151,20 +151,10 @@ class StrengthModel(Save, BaseEstimator):
     ) -> None:
         """Fit, and set the attributes.
 
-        Parameters
-        ----------
-        items : ndarray of shape (n_items,) of str
-        likelihood : StrengthLikelihood
-        effects : list of str
-            Names of the parameters after the strengths.
-        scores : callable
-            Gradient of each comparison at given parameters, for clusters.
-        middle : callable
-            Sum of the outer products of the gradients at given parameters, without clusters.
-        clusters : ndarray of shape (n_comparisons, n_ways)
-        cluster_names : tuple of str
-        occurrences : (row, item, weight)
-            Comparison, item and weight of each occurrence of an item in a comparison.
+        ``effects`` names the parameters after the strengths. At given parameters, ``scores`` is the
+        gradient of each comparison, for clusters, and ``middle`` the sum of the outer products of
+        the gradients, without clusters. ``clusters`` is (n_comparisons, n_ways). ``occurrences``
+        are comparison, item and weight of each occurrence of an item in a comparison.
         """
         if self.reference is not None and self.reference not in items.tolist():
             raise ValueError(

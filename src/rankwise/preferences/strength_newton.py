@@ -39,43 +39,22 @@ class StrengthLikelihood(Protocol):
 
 
 class StrengthSolution(NamedTuple):
-    """Result of :func:`minimize_strengths`.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (n_parameters,)
-    inverse : ndarray of shape (n_parameters, n_parameters)
-        Inverse of the Hessian among parameters whose strengths have mean 0.
-    value : float
-        Negative log-likelihood, without the penalty.
-    n_iter : int
-    last_step : ndarray of shape (n_parameters,)
-        Last step; large where estimates grow without bound.
-    status : {"converged", "unbounded", "max_iter"}
-    """
+    """Result of :func:`minimize_strengths`."""
 
     theta: Float64Array
-    inverse: Float64Array
-    value: float
+    inverse: Float64Array  # of the Hessian among parameters whose strengths have mean 0
+    value: float  # negative log-likelihood, without the penalty
     n_iter: int
-    last_step: Float64Array
-    status: str
+    last_step: Float64Array  # (n_parameters,); large where estimates grow without bound
+    status: str  # "converged", "unbounded" or "max_iter"
 
 
 def minimize_strengths(
     likelihood: StrengthLikelihood, *, alpha: float, tol: float, max_iter: int
 ) -> StrengthSolution:
-    """Minimise a penalised negative log-likelihood.
+    """Minimise a negative log-likelihood plus ``alpha / 2`` times the squared norm of strengths.
 
-    Parameters
-    ----------
-    likelihood : StrengthLikelihood
-    alpha : float >= 0
-        Factor of half the squared norm of the strengths.
-    tol : float > 0
-        Steps end when no parameter changes by more than ``tol``.
-    max_iter : int >= 1
-        Largest number of steps.
+    Steps end when no parameter changes by more than ``tol``.
     """
     theta = likelihood.start()
     step, status = np.zeros_like(theta), "max_iter"

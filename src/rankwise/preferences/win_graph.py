@@ -29,24 +29,9 @@ def check_connected(
 ) -> None:
     """Check that paths of wins connect all items.
 
-    Parameters
-    ----------
-    winners, losers : ndarray of shape (n_wins,), int64
-        Item that won, and item that lost; a tie is a win of both.
-    items : ndarray of shape (n_items,) of str
-        Names.
-    penalised : bool
-        Whether a penalty keeps strengths finite.
-
-    Raises
-    ------
-    ValueError
-        If they do not, and there is no penalty. The message names the components.
-
-    Warns
-    -----
-    UserWarning
-        If groups of items were never compared with one another, and there is a penalty.
+    If they do not and no penalty keeps strengths finite, the error names the components. With a
+    penalty, groups of items that were never compared with one another give a UserWarning. A tie is
+    a win of both.
     """
     m = len(items)
     wins = coo_array((np.ones(len(winners)), (winners, losers)), shape=(m, m)).tocsr()
@@ -87,17 +72,6 @@ def check_tie_effect(
     If on no circle of comparisons there are more wins (all in one direction) than ties, then all
     wins can become certain while all ties remain likely: a win needs a difference of at least the
     parameter, a tie of at most that.
-
-    Parameters
-    ----------
-    winners, losers : ndarray of shape (n_wins,), int64
-    tied : pair of ndarrays of shape (n_ties,), int64
-    n_items : int
-
-    Raises
-    ------
-    ValueError
-        If there is no such circle.
     """
     wins = coo_array((np.ones(len(winners)), (winners, losers)), shape=(n_items, n_items)).tocsr()
     if connected_components(wins, connection="strong")[0] < n_items:

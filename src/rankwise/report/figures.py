@@ -33,51 +33,29 @@ _FEWEST_RANKED = 3
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Optional content of a page beside the leaderboard.
+    """Optional content of a page beside the leaderboard."""
 
-    Attributes
-    ----------
-    boards : mapping of str to Leaderboard, or None
-        Leaderboards by name of the data set.
-    learning_curve : LearningCurve, fusion.JudgementCurve, or None
-    feature_effects : sequence of FeatureEffect
-    """
-
-    boards: Mapping[str, Leaderboard] | None = None
+    boards: Mapping[str, Leaderboard] | None = None  # by name of the data set
     learning_curve: LearningCurve | fusion.JudgementCurve | None = None
     feature_effects: Sequence[FeatureEffect] = ()
 
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure of the page with its texts.
-
-    Attributes
-    ----------
-    name, heading, svg, caption : str
-    table : NumberTable or None
-        Numbers of the figure, if a table can show them.
-    legend : list of (str, Look)
-        Names and styles of lines, shown below the drawing if the page is narrow.
-    """
+    """A figure of the page with its texts."""
 
     name: str
     heading: str
     svg: str
     caption: str
-    table: NumberTable | None = None
+    table: NumberTable | None = None  # numbers of the figure, if a table can show them
+    # names and styles of lines, shown below the drawing if the page is narrow
     legend: list[tuple[str, Look]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class NumberTable:
-    """Numbers of the lines of a figure, one row per line.
-
-    Attributes
-    ----------
-    columns : list of str
-    rows : dict of str to list of float
-    """
+    """Numbers of the lines of a figure, one row per line."""
 
     columns: list[str]
     rows: dict[str, list[float]]

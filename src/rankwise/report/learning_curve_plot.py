@@ -20,24 +20,14 @@ _SHIFT = 0.006  # approximate share of the axis between two intervals
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Lines of a learning curve.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_sizes,)
-    means : dict of str to ndarray of shape (n_sizes,)
-        Means of each ranker that finished at some size, best first at the largest size.
-    intervals : dict of str to ndarray of shape (n_sizes, 2)
-    measure : str
-    highlighted : list of str
-        Rankers highlighted among many: the best and the baseline.
-    """
+    """Lines of a learning curve, at n_sizes sizes."""
 
     sizes: Int64Array
+    # (n_sizes,), each ranker that finished at some size, best first at the largest size
     means: dict[str, Float64Array]
-    intervals: dict[str, Float64Array]
+    intervals: dict[str, Float64Array]  # (n_sizes, 2) by ranker
     measure: str
-    highlighted: list[str]
+    highlighted: list[str]  # the best and the baseline, which stand out among many
 
 
 def plot_learning_curve(

@@ -24,17 +24,11 @@ _GAP, _SMALL_GAP = 0.21, 0.165  # inches from name to name
 
 @dataclass(frozen=True)
 class Look:
-    """Style of a line.
-
-    Attributes
-    ----------
-    colour, marker : str
-    is_strong : bool
-        Whether the line stands out; if not, it is thin, grey and behind the others.
-    """
+    """Style of a line."""
 
     colour: str
     marker: str
+    # whether the line stands out; if not, it is thin, grey and behind the others
     is_strong: bool = True
 
     @property
@@ -50,15 +44,7 @@ class Look:
 
 
 def looks(names: Sequence[str], highlighted: Iterable[str] = ()) -> dict[str, Look]:
-    """Assign colours and markers to up to eight lines; of more, only to highlighted ones.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all lines.
-    highlighted : iterable of str
-        Lines that stand out among more than eight, such as the best and the baseline.
-    """
+    """Assign colours and markers to up to eight lines; of more, only to highlighted ones."""
     if len(names) <= N_SERIES:
         return {name: Look(series(i), MARKERS[i]) for i, name in enumerate(names)}
     strong = [name for name in dict.fromkeys(highlighted) if name in names][:N_SERIES]

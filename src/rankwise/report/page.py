@@ -24,14 +24,9 @@ def _without_hidden(value: Any) -> Any:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Render a template that extends ``page.html.j2``.
+    """Render a template of ``report/templates`` that extends ``page.html.j2``.
 
-    Parameters
-    ----------
-    template : str
-        File name in ``report/templates``.
-    values : mapping
-        Variables of the template, besides those of all pages.
+    ``values`` are its variables besides those of all pages.
     """
     templates = files("rankwise.report") / "templates"
     environment = Environment(

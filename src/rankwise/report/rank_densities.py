@@ -24,23 +24,14 @@ _DRAWN = ("classes", "thresholds", "edges", "heights")
 class Densities:
     """Histograms of the scores of every class, and the thresholds between classes.
 
-    Attributes
-    ----------
-    name : str
-    classes : ndarray of shape (n_classes,)
-        Ascending.
-    thresholds : ndarray of shape (n_thresholds,)
-        Ascending; they separate the classes if there is one threshold fewer than classes.
-    edges : ndarray of shape (n_bins + 1,)
-    heights : ndarray of shape (n_classes, n_bins)
-        Number of rows of each class in each bin.
+    Thresholds separate the classes if there is one threshold fewer than classes.
     """
 
     name: str
-    classes: NDArray[Any]
-    thresholds: Float64Array
-    edges: Float64Array
-    heights: Float64Array
+    classes: NDArray[Any]  # ascending
+    thresholds: Float64Array  # ascending
+    edges: Float64Array  # (n_bins + 1,)
+    heights: Float64Array  # (n_classes, n_bins): number of rows of each class in each bin
 
 
 def confusions(board: Leaderboard) -> dict[str, Confusion]:
@@ -65,15 +56,7 @@ def densities(board: Leaderboard) -> list[Densities]:
 
 
 def density(estimator: Any, X: FrameLike, y: ArrayLike) -> Densities:
-    """Densities of a fitted ordinal estimator on labelled rows.
-
-    Raises
-    ------
-    TypeError
-        If the estimator has no thresholds.
-    ValueError
-        If a label of ``y`` is missing or not a class of the estimator.
-    """
+    """Densities of a fitted ordinal estimator with thresholds on rows labelled with its classes."""
     if not hasattr(estimator, "rank_score") or not hasattr(estimator, "thresholds_"):
         raise TypeError(
             f"plot_thresholds takes a fitted ordinal estimator, got {type(estimator).__name__}. "

@@ -27,22 +27,12 @@ _TIP = 0.05  # of a bar beyond the ranks that it joins
 
 @dataclass(frozen=True, eq=False)
 class RankDiagram:
-    """Average ranks of the rankers of one or several leaderboards.
-
-    Attributes
-    ----------
-    ranks : AverageRanks
-    blocks : str
-        Unit in which rankers are ranked: "data sets" or "queries".
-    measure : str
-    left_out : list of str
-        Rankers that did not finish everywhere.
-    """
+    """Average ranks of the rankers of one or several leaderboards."""
 
     ranks: AverageRanks
-    blocks: str
+    blocks: str  # unit in which rankers are ranked: "data sets" or "queries"
     measure: str
-    left_out: list[str]
+    left_out: list[str]  # rankers that did not finish everywhere
 
 
 def plot_critical_difference(

@@ -19,69 +19,36 @@ _FEWEST_POINTS = 3
 
 @dataclass(frozen=True)
 class Curves:
-    """Means of one measure at several cut-offs.
+    """Means of one measure at several cut-offs."""
 
-    Attributes
-    ----------
-    name : str
-        Measure without its cut-off, e.g. "nDCG".
-    spec : str
-        Full spec of the measure.
-    cutoffs : list of int
-        Ascending.
-    means : dict of str to list of float
-        Means of the fold means by ranker, best first at the largest cut-off.
-    highlighted : list of str
-        Rankers highlighted among many: the best of the leaderboard and its baseline.
-    """
-
-    name: str
-    spec: str
-    cutoffs: list[int]
+    name: str  # measure without its cut-off, e.g. "nDCG"
+    spec: str  # with the cut-off
+    cutoffs: list[int]  # ascending
+    # means of the fold means by ranker, best first at the largest cut-off
     means: dict[str, list[float]]
-    highlighted: list[str]
+    highlighted: list[str]  # the best and the baseline, which stand out among many
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Differences of one ranker to the best, query by query.
-
-    Attributes
-    ----------
-    ranker : str
-    values : ndarray of shape (n_queries,)
-        Differences to the best in descending order; values > 0 mean better.
-    better, equal, worse : int
-        Numbers of queries.
-    """
+    """Differences of one ranker to the best, query by query."""
 
     ranker: str
-    values: Float64Array
-    better: int
+    values: Float64Array  # (n_queries,), in descending order; > 0 is better than the best
+    better: int  # better, equal and worse are numbers of queries
     equal: int
     worse: int
 
 
 @dataclass(frozen=True)
 class RegularisationPath:
-    """A ranker's validation score along one parameter.
-
-    Attributes
-    ----------
-    ranker, parameter : str
-    values : ndarray of shape (n_values,)
-        Ascending, positive.
-    scores : dict of str to ndarray of shape (n_values,)
-        Scores by fold.
-    chosen : dict of str to float
-        Chosen value by fold.
-    """
+    """A ranker's validation score along one parameter."""
 
     ranker: str
     parameter: str
-    values: Float64Array
-    scores: dict[str, Float64Array]
-    chosen: dict[str, float]
+    values: Float64Array  # (n_values,), ascending, positive
+    scores: dict[str, Float64Array]  # (n_values,), by fold
+    chosen: dict[str, float]  # chosen value by fold
 
 
 def curves(board: Leaderboard) -> Curves | None:

@@ -27,14 +27,9 @@ _NAMESPACE = re.compile(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"')
 def inline(figure: Figure, name: str, title: str, description: str) -> str:
     """Convert a figure to an ``<svg>`` element without external references.
 
-    Parameters
-    ----------
-    figure : Figure
-        Figure drawn in the light colours of :mod:`rankwise.report.colours`.
-    name : str
-        Prefix of its element ids, unique on the page.
-    title, description : str
-        Texts for screen readers.
+    The figure must be drawn in the light colours of :mod:`rankwise.report.colours`. ``name`` is the
+    prefix of its element ids, unique on the page; ``title`` and ``description`` are texts for
+    screen readers.
     """
     buffer = io.StringIO()
     # Text stays text: it is small, can be searched, and takes the page's font.

@@ -19,22 +19,13 @@ from rankwise.selection.origin import origin
 
 @dataclass(frozen=True)
 class Candidate:
-    """One ranker of a comparison.
-
-    Attributes
-    ----------
-    name : str
-    estimator : unfitted estimator, GivenScores, or None if its extra is missing
-    space : dict
-        Grid to search on the validation part; empty for none.
-    missing : str
-        Why the ranker cannot run, and how to fix that; empty if it can.
-    """
+    """One ranker of a comparison."""
 
     name: str
-    estimator: Any
+    estimator: Any  # unfitted estimator, GivenScores, or None if its extra is missing
+    # grid to search on the validation part; empty for none
     space: dict[str, list[Any]] = field(default_factory=dict)
-    missing: str = ""
+    missing: str = ""  # why the ranker cannot run, and how to fix that; empty if it can
 
     def describe(self) -> str:
         """Estimator as code, for reports."""
@@ -68,20 +59,10 @@ class Candidate:
 def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     """Convert rankers to candidates with unique names.
 
-    Parameters
-    ----------
-    rankers : key or estimator, sequence of them, or mapping from name to either
-        Rankers to compare. A key gets the registry's parameters and grid, and the comparison's
-        ``random_state``. An estimator is used unchanged and named after its class. A run (also a
-        Path, a frame or ``{query: {document: score}}`` with a name) or a key "column:NAME" stands
-        for existing scores.
-    random_state : int
-        Seed of estimators from keys.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a key is unknown or not a ranker, or an object cannot be fitted or cloned.
+    ``rankers`` is a key or an estimator, a sequence of them, or a mapping from names to either. A
+    key gets the registry's parameters and grid, and ``random_state`` as its seed. An estimator is
+    used unchanged and named after its class. Existing scores are a key "column:NAME" or a run (also
+    a Path, a frame or ``{query: {document: score}}`` with a name).
     """
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]

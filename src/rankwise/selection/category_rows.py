@@ -31,24 +31,10 @@ def prepare_rows(
     """Rows as an estimator reads them, and the names of their columns.
 
     Rows without categories are X. An estimator that takes categories gets a frame with their text,
-    without columns of more categories than it takes. All others get X without their columns.
+    without columns of more categories than it takes. All others get X without their columns. An
+    IgnoredColumnsWarning names the columns that are left out; it is an error if none remains.
 
-    Parameters
-    ----------
-    estimator : estimator
-    data : RankingData
-    wanted : sequence of str, optional
-        Columns to read, in this order, as they were prepared before; None: all.
-
-    Raises
-    ------
-    ValueError
-        If no column is left.
-
-    Warns
-    -----
-    IgnoredColumnsWarning
-        If columns are left out.
+    ``wanted`` are columns to read, in this order, as they were prepared before; None: all.
     """
     X: Any = data.X
     names, categories = data.feature_names, dict(data.categories or {})

@@ -32,20 +32,11 @@ _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "\u2013"})
 
 @dataclass(frozen=True)
 class CellTable:
-    """Columns by name, as they were written.
-
-    Attributes
-    ----------
-    columns : dict of str to list
-    where : callable
-        Names a row in messages.
-    decimal : {".", ","}
-        Decimal mark of numbers that are text.
-    """
+    """Columns by name, as they were written."""
 
     columns: dict[str, list[Any]]
-    where: Callable[[int], str] = field(default="row {}".format)
-    decimal: str = "."
+    where: Callable[[int], str] = field(default="row {}".format)  # names a row in messages
+    decimal: str = "."  # decimal mark of numbers that are text: "." or ","
 
     def ids(self, name: str) -> list[str]:
         ids = id_texts(self.columns[name], f"column {name!r}", self.where)
@@ -141,19 +132,9 @@ def read_frame_cells(frame: Any, decimal: str | None = None) -> CellTable:
 def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> CellTable:
     """Cells of a text file with a header line, or of a Parquet file.
 
-    Parameters
-    ----------
-    path : Path
-    sep : str, optional
-        Separator; None: the most frequent in the first line.
-    decimal : {".", ","}, optional
-        Decimal mark; None: the comma if columns are separated by semicolons, and numbers have
-        commas that can be nothing else; otherwise the point.
-
-    Raises
-    ------
-    ValueError
-        If the file is no such table.
+    ``sep`` is by default the most frequent separator in the first line. ``decimal`` is by default
+    the comma if columns are separated by semicolons, and numbers have commas that can be nothing
+    else; otherwise the point.
     """
     file = open_text(path)
     head = file.read(file.start, file.start + (1 << 16))

@@ -37,23 +37,15 @@ SCORES = "scores of the model"
 class ColumnDrift:
     """What moved in one column.
 
-    Attributes
-    ----------
-    name : str
-    psi, low, high : float
-        Population stability index, less what samples of this size show by chance, and its 95 %
-        interval, which accounts for rows of a query being alike. Common reading: below .1 little,
-        above .25 much. NaN if nothing can be compared.
-    p_value : float
-        p-value of equal distributions, corrected for the number of columns (Holm).
-    has_moved : bool
-        Whether it is below ``1 - level``.
-    missing_before, missing_now : float
-        Shares of missing values.
-    outside : float
-        Share of the new numbers beyond the smallest and largest ones of before.
-    new_categories : tuple of str
-        Categories that the model has never seen.
+    ``psi`` is the population stability index, minus what samples of this size show by chance.
+    ``low`` and ``high`` are its 95 % interval, which accounts for rows of a query being alike.
+    Common reading: below .1 little, above .25 much. NaN if nothing can be compared. ``p_value`` is
+    that of equal distributions, corrected for the number of columns (Holm); ``has_moved`` tells
+    whether it is below ``1 - level``.
+
+    ``missing_before`` and ``missing_now`` are shares of missing values, and ``outside`` is the
+    share of the new numbers beyond the smallest and largest ones of before. ``new_categories`` are
+    those that the model has never seen.
     """
 
     name: str
@@ -281,16 +273,10 @@ def _stability(
 ) -> tuple[float, float, float, float]:
     """Stability index, its interval, and the p-value of equal shares.
 
-    Parameters
-    ----------
-    noise : float
-        Variance of a difference of shares, in that of a single independent row.
-    spread : float
-        Squared coefficient of variation of the design effects, for Satterthwaite's correction.
-    most : float
-        As ``noise``, for the contrast that varies most: the interval holds in all directions.
-    queries : int
-        Degrees of freedom of ``noise``, from the number of queries.
+    ``noise`` is the variance of a difference of shares, in units of that of a single independent
+    row; ``queries`` its degrees of freedom, the number of queries. ``most`` is the same for the
+    contrast that varies most: the interval holds in all directions. ``spread`` is the squared
+    coefficient of variation of the design effects, for Satterthwaite's correction.
     """
     if len(before) < 2:
         return math.nan, math.nan, math.nan, math.nan

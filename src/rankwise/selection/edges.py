@@ -19,20 +19,10 @@ def edge_notes(
 ) -> list[str]:
     """One line for every chosen number that is an end of the values tried, or tied with all.
 
-    Parameters
-    ----------
-    chosen : mapping of str to value
-        Chosen parameters; values other than finite numbers, and 0, are skipped.
-    search : sequence of ``{"params": {...}, "score": float}``
-        Tried settings and their scores.
-    greater_is_better : bool
-        Whether larger scores are better.
-
-    Returns
-    -------
-    list of str
-        Notes. Parameters with fewer than five tried values have none. Neither have parameters whose
-        neighbouring value was equally good, since nothing is to be gained beyond the end.
+    ``search`` has all tried settings, as ``{"params": {...}, "score": float}``. Chosen values other
+    than finite numbers, and 0, are skipped. So are parameters with fewer than five tried values,
+    and those whose neighbouring value was equally good, since nothing is to be gained beyond the
+    end.
 
     Examples
     --------

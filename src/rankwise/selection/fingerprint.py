@@ -31,14 +31,8 @@ _under_way: ContextVar[tuple[types.FunctionType, ...]] = ContextVar("_under_way"
 def fingerprint(value: Any) -> str:
     """Hash of parameters: 32 hexadecimal digits.
 
-    Parameters
-    ----------
-    value : nested numbers, strings, sequences, dicts, arrays, functions, classes, estimators, …
-
-    Raises
-    ------
-    TypeError
-        If an object can be neither described nor pickled.
+    Parameters are nested numbers, strings, sequences, dicts, arrays, functions, classes, estimators
+    and other objects that can be described or pickled.
     """
     text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

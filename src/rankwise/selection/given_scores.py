@@ -57,13 +57,7 @@ class RunScores:
     run: Run
 
     def of(self, data: RankingData) -> RowScores:
-        """Scores of the rows of a test part.
-
-        Raises
-        ------
-        ValueError
-            If the data have no document ids, or none of their rows is in the run.
-        """
+        """Scores of a test part with document ids, of which at least one must be in the run."""
         if data.doc_ids is None:
             raise ValueError(
                 f"a run ({self.run.tag}) needs document ids, but the data have none. Add them as "
@@ -95,25 +89,13 @@ class RunScores:
 
 @dataclass(frozen=True)
 class ColumnScores:
-    """Scores in a column of the data.
+    """Scores in a column of the data."""
 
-    Attributes
-    ----------
-    name : str
-        Name of one of the ``score_columns`` or of a feature; in LETOR text, the feature's number
-        from 1.
-    """
-
+    # one of the ``score_columns`` or a feature; in LETOR text, the feature's number from 1
     name: str
 
     def of(self, data: RankingData) -> RowScores:
-        """Scores of the rows of a test part.
-
-        Raises
-        ------
-        ValueError
-            If there is no such column, or it has missing values.
-        """
+        """Scores of the rows of a test part, in which the column has no missing values."""
         given = data.score_columns or {}
         if self.name in given:
             return RowScores(given[self.name], None)
@@ -151,13 +133,7 @@ class ArrayScores:
     scores: Float64Array
 
     def of(self, data: RankingData) -> RowScores:
-        """The scores.
-
-        Raises
-        ------
-        ValueError
-            If the scores are not one finite number per row of the data.
-        """
+        """The scores: one finite number per row of the data."""
         if self.scores.shape != (data.n_samples,):
             found = f"{len(self.scores)} scores" if self.scores.ndim == 1 else self.scores.shape
             raise ValueError(

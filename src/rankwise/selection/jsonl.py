@@ -19,30 +19,19 @@ _FULL = ". Free some space there and run the same again"
 class JsonLines:
     """Records that are safely on disk when :meth:`append` returns.
 
-    Parameters
-    ----------
-    path : path-like
-        File that the first record creates; its folder must exist.
-
-    Notes
-    -----
-    Each record is a single write, so processes do not interleave. It starts with a line end, which
-    closes a line that a killed writer left incomplete. Unreadable lines are skipped.
+    The first record creates the file; its folder must exist. Each record is a single write, so
+    processes do not interleave. It starts with a line end, which closes a line that a killed writer
+    left incomplete. Unreadable lines are skipped.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     def append(self, record: dict[str, Any]) -> None:
-        """Write a record and sync it.
+        """Write a record and sync it; JSON must be able to represent it: no NaN, no infinity.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If the record holds NaN, infinity or a value that JSON cannot represent.
-        OSError
-            If the record cannot be written; the message names the file. Earlier records stay
-            readable.
+        If the record cannot be written, the OSError names the file, and earlier records stay
+        readable.
         """
         line = json.dumps(record, allow_nan=False, separators=(",", ":"))
         with writing(self.path):

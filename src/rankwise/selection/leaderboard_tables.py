@@ -27,22 +27,11 @@ _WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
 
 
 def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
-    r"""Table of a leaderboard; systems that are significantly worse than the best are marked.
+    """Table of a leaderboard; systems that are significantly worse than the best are marked.
 
-    Parameters
-    ----------
-    board : Leaderboard
-    form : {"latex", "markdown", "csv"}
-        "latex" needs the package booktabs; its caption and the line below the table in Markdown
-        define marks and intervals. "csv" has all numbers of :meth:`Leaderboard.rows` in full
-        precision, and no marks.
-    digits : int >= 0
-        Decimals of means.
-
-    Raises
-    ------
-    ValueError
-        If ``form`` or ``digits`` is another.
+    "latex" needs the package booktabs; its caption and the line below the table in "markdown"
+    define marks and intervals. "csv" has all numbers of :meth:`Leaderboard.rows` in full precision,
+    and no marks. ``digits`` are decimals of means.
     """
     if form not in FORMATS:
         raise ValueError(f"form must be one of {list(FORMATS)}, got {form!r}.")

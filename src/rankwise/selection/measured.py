@@ -30,19 +30,11 @@ CURVE_CUTOFFS = range(1, 11)
 
 @dataclass(frozen=True)
 class Measurement:
-    """Measures of a comparison, and how they are evaluated.
-
-    Attributes
-    ----------
-    given : list of str or Measure
-    preset : str or None
-        Convention for parameters that specs leave open.
-    is_brief : bool
-        Whether notes leave out numbers, so that the notes of all folds are the same.
-    """
+    """Measures of a comparison, and how they are evaluated."""
 
     given: list[str | Measure]
-    preset: str | None = None
+    preset: str | None = None  # convention for parameters that specs leave open
+    # whether notes leave out numbers, so that the notes of all folds are the same
     is_brief: bool = False
 
     def __post_init__(self) -> None:

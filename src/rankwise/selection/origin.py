@@ -40,20 +40,11 @@ SOURCE = "source of "
 
 
 def origin(estimator: Any) -> dict[str, str]:
-    """Versions and hashes of the code that an estimator runs, by name.
+    """Versions and hashes of the code that an estimator and its parameters run, by name.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator; its parameters are included: estimators, functions, classes and other objects.
+    The result is like ``{"numpy": "2.4.6", "lightgbm": "4.6.0", "source of my_module": "1f0c…"}``.
+    Parameters may be estimators, functions, classes and other objects.
 
-    Returns
-    -------
-    dict of str to str
-        ``{"numpy": "2.4.6", "lightgbm": "4.6.0", "source of my_module": "1f0c…"}``.
-
-    Notes
-    -----
     Files are read from disk, as worker processes do. Names that code looks up at run time
     (``getattr``, ``importlib``) and data files are not covered.
     """

@@ -22,24 +22,14 @@ def summarise_predicted_ranks(
 ) -> dict[str, Any]:
     """Counts of predicted ranks, histograms of scores around thresholds, and calibration.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-    y : ndarray of shape (n_samples,)
-        Labels of the rows.
-    told : Predictions
-        Predictions for the same rows.
-    shares : ndarray of shape (n_samples, n_classes), optional
-        Probabilities of the estimator's classes.
+    ``told`` are predictions for the rows labelled ``y``, and ``shares`` (n_samples, n_classes) the
+    probabilities of the estimator's classes.
 
-    Returns
-    -------
-    dict
-        ``classes``: all that occur or were fitted, ascending; ``counts[i][j]``: number of rows of
-        class i predicted as class j. If the estimator has ``thresholds_``, also ``thresholds``,
-        ``edges`` of a histogram of the scores, and ``heights[i][b]``: number of rows of class i in
-        bin b. With probabilities, also ``calibration``, see :func:`cumulative_counts`. Empty if no
-        classes, or more than 50, are predicted.
+    The result has ``classes``, all that occur or were fitted, ascending, and ``counts[i][j]``, the
+    number of rows of class i predicted as class j. If the estimator has ``thresholds_``, it also
+    has ``thresholds``, ``edges`` of a histogram of the scores, and ``heights[i][b]``, the number of
+    rows of class i in bin b. With probabilities, it also has ``calibration``, see
+    :func:`cumulative_counts`. It is empty if no classes, or more than 50, are predicted.
     """
     if told.labels is None:
         return {}
@@ -70,12 +60,9 @@ def cumulative_counts(
 ) -> list[dict[str, Any]]:
     """Rows by the probability of lying above a class, in narrow bins that can be summed.
 
-    Returns
-    -------
-    list of dict
-        For each class except the highest: ``label`` and, by bin, ``sums`` of the probabilities,
-        ``counts`` of the rows, and the number of rows ``above`` the class. Bins have equal widths
-        in the arcsine of the square root; ``bins`` holds the numbers of the non-empty bins.
+    For each class except the highest: ``label`` and, by bin, ``sums`` of the probabilities,
+    ``counts`` of the rows, and the number of rows ``above`` the class. Bins have equal widths in
+    the arcsine of the square root; ``bins`` holds the numbers of the non-empty bins.
     """
     above = np.clip(np.cumsum(shares[:, ::-1], axis=1)[:, -2::-1], 0.0, 1.0)
     found = []

@@ -37,22 +37,15 @@ def threads(n_threads: int) -> Iterator[None]:
 class PeakMemory:
     """Context manager that measures the peak growth of resident memory.
 
-    Attributes
-    ----------
-    extra_bytes : int or None
-        Peak minus start, >= 0, set at the end of the context. None if unknown.
-
-    Notes
-    -----
     On Linux, the kernel's high-water mark is reset through ``/proc/self/clear_refs`` at the start,
-    so each context has its own peak (the earlier peak of the process is lost for later readers).
-    If that file is not writable, and on macOS, the growth of ``ru_maxrss`` is used: the peak of the
+    so each context has its own peak (the earlier peak of the process is lost for later readers). If
+    that file is not writable, and on macOS, the growth of ``ru_maxrss`` is used: the peak of the
     whole process, which misses a peak below an earlier one. Free memory held by the process is
     first returned to the system if the C library supports it (glibc); otherwise its reuse is not
     seen. Memory of other threads is included.
     """
 
-    extra_bytes: int | None = None
+    extra_bytes: int | None = None  # peak minus start, >= 0, set at the end; None if unknown
 
     def __enter__(self) -> PeakMemory:
         _release_free_memory()

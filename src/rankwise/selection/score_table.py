@@ -62,24 +62,14 @@ class ScoreColumns:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Values of systems on units.
-
-    Attributes
-    ----------
-    units : list of str
-    values : dict of str to dict of str to ndarray of shape (n_units, n_runs)
-        By measure and system; NaN where the table has no value.
-    strata, clusters : list of str or None
-        Stratum and cluster of every unit.
-    layout : str
-        Where systems and units stand in the table, in words.
-    """
+    """Values of systems on units."""
 
     units: list[str]
+    # (n_units, n_runs), by measure and system; NaN where the table has no value
     values: dict[str, dict[str, Float64Array]]
-    strata: list[str] | None = None
-    clusters: list[str] | None = None
-    layout: str = ""
+    strata: list[str] | None = None  # stratum of every unit
+    clusters: list[str] | None = None  # cluster of every unit
+    layout: str = ""  # where systems and units stand in the table, in words
 
 
 def read_score_table(
@@ -87,11 +77,7 @@ def read_score_table(
 ) -> ScoreTable:
     """Read values of systems on units from a file, a frame or a mapping.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the table has another form, a cell is no number, or a system has several values for one
-        unit and run.
+    A system has one number per unit and run.
     """
     if isinstance(scores, Mapping):
         return _read_mapping(scores)
@@ -112,13 +98,7 @@ def read_score_table(
 
 
 def _read_table(table: CellTable, names: ScoreColumns) -> ScoreTable:
-    """Values of a table, whose columns tell its form.
-
-    Raises
-    ------
-    ValueError
-        As :func:`read_score_table`.
-    """
+    """Values of a table, whose columns tell its form."""
     table = _drop_ignored(table, names.ignore)
     warn_of_missing_words(list(table.columns), "names of columns")
     given = [names.system, names.stratum, names.cluster, *(names.unit or ()), *(names.score or ())]

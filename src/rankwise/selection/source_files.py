@@ -49,23 +49,11 @@ def package_hash() -> str:
 def find_imported_files(
     module: str, follows: Callable[[str], bool]
 ) -> tuple[dict[str, Path], set[str]]:
-    """Files of a module and, recursively, of the modules that it imports.
+    """Files of a module and, recursively, of the modules that it imports, by name of the module.
 
-    Imports within functions count too, and so do the packages that contain a module.
-
-    Parameters
-    ----------
-    module : str
-        Name of the module.
-    follows : callable
-        Whether the file of a module of this name counts, and its imports with it.
-
-    Returns
-    -------
-    files : dict of str to Path
-        Files by the name of their module.
-    others : set of str
-        Names of imported modules, or of objects in them, that do not count.
+    Imports within functions count too, and so do the packages that contain a module. ``follows``
+    tells whether the file of a module of this name counts, and its imports with it. The second
+    result has the names of imported modules, or of objects in them, that do not count.
     """
     files: dict[str, Path] = {}
     others: set[str] = set()

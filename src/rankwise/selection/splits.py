@@ -227,12 +227,7 @@ def convert_to_judged(
 
     ``unjudged`` is the label of rows without a judgement, also of a RankingData. ``categories``:
     whether columns of text are features. ``ignore``: columns that are no features, also of data
-    that were read before.
-
-    Raises
-    ------
-    TypeError
-        If columns are named and ``data`` is not a frame, or ``unjudged`` does not apply to it.
+    that were read before. It is an error to name columns if ``data`` is not a frame.
     """
     named = {name: column for name, column in columns.items() if column is not None}
     if is_frame(data):
@@ -278,10 +273,7 @@ def convert_to_folds(
 ) -> FoldedData:
     """Convert any data that ``compare`` accepts to folds with unique names.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If ``cv`` is given for data that already have folds, or ``data`` is something else.
+    Data that already have folds take no ``cv``.
     """
     if isinstance(data, RankingData):
         return query_folds(data, cv, random_state=random_state)

@@ -93,23 +93,14 @@ def standings(
 ) -> dict[str, Standing]:
     """Standing of every ranker; incomplete rankers have fold means only.
 
-    Parameters
-    ----------
-    per_query : mapping of str to ndarray of shape (n_queries,)
-    fold_of_query : ndarray of shape (n_queries,)
-    n_folds : int
-    complete : mapping of str to bool
-        Whether all folds of the ranker are finished; only such rankers are compared.
-    greater_is_better, test, correction, confidence, random_state
-        As in :func:`rankwise.metrics.significance.compare_to_best`.
-    baseline : str, optional
-        Ranker that takes the place of the best one, see
-        :func:`rankwise.metrics.significance.compare_to_baseline`.
-    bounds : tuple of float
-        Lowest and highest possible value of the measure. Intervals are cut there, and those of
-        differences at plus and minus the distance of the two.
-    run_errors : mapping of str to (float, float), optional
-        As in :func:`rankwise.metrics.significance.compare_to_best`.
+    ``per_query`` has an array (n_queries,) for each ranker, and ``complete`` tells whether all
+    folds of a ranker are finished. ``greater_is_better``, ``test``, ``correction``, ``confidence``,
+    ``random_state`` and ``run_errors`` are those of
+    :func:`rankwise.metrics.significance.compare_to_best`. A ``baseline`` takes the place of the
+    best ranker, see :func:`rankwise.metrics.significance.compare_to_baseline`.
+
+    ``bounds`` are the lowest and highest possible value of the measure. Intervals are cut there,
+    and those of differences at plus and minus the distance of the two.
     """
     width = bounds[1] - bounds[0]
     folds = {

@@ -15,7 +15,12 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import judge
+from rankwise.datasets.readers.judged_run import (
+    describe_identical_ids,
+    drop_identical_ids,
+    judge,
+    refuse_both_ways,
+)
 from rankwise.datasets.readers.judgements import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
@@ -59,6 +64,7 @@ def evaluate_systems(
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
     all_queries: bool = False,
+    ignore_identical_ids: bool = False,
     test: str = "t",
     correction: str | None = None,
     confidence: float = 0.95,
@@ -92,6 +98,9 @@ def evaluate_systems(
         Convention for parameters that the measures leave open, e.g. "trec_eval".
     all_queries : bool
         Also count judged queries that are in no run. With scores of rows, all queries always count.
+    ignore_identical_ids : bool
+        Whether to leave documents with the id of their query out of runs, as BEIR does. In its sets
+        ArguAna and Quora, queries are documents of the collection. All systems must be runs.
     test, correction, confidence, random_state
         As in :func:`rankwise.compare`.
 
@@ -148,13 +157,22 @@ def evaluate_systems(
     settings.check_baseline("systems", known)
     measurement = Measurement(list_specs(measures), preset)
     are_runs = all(isinstance(system, RunScores) for system in known.values())
+    if ignore_identical_ids:
+        for name, system in known.items():
+            if not isinstance(system, RunScores):
+                raise ValueError(
+                    f"ignore_identical_ids needs runs, but {name} is not one. Drop it."
+                )
+            known[name] = RunScores(drop_identical_ids(system.run))
     words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
     words |= {"unjudged": unjudged}
     unnamed = all(word is None for word in words.values())
     if isinstance(data, str | Path | Mapping | Run) or (
         are_runs and unnamed and (is_frame(data) or isinstance(data, list))
     ):
-        data = read_judgements(data)
+        given, data = data, read_judgements(data)
+        for system in systems.values() if data.relevance.dtype.kind == "f" else ():
+            refuse_both_ways(system, given, "Pass read_judgements(qrels) of rankwise.text.")
     if not isinstance(data, Qrels):
         columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]
         with warnings.catch_warnings():
@@ -241,6 +259,8 @@ def _evaluate_runs(
         own = np.unique(run.qid)
         if n := int((~np.isin(own, asked)).sum()):
             notes.append(f"{n} of {len(own)} queries of the run are not judged and do not count")
+        if note := describe_identical_ids(told):
+            notes.append(note)
         empty, scores = FoldResult(name, _ALL, DONE), Predictions(told.scores)
         check.add(name, told)
         masks = (told.retrieved, told.judged, told.pooled)

@@ -69,31 +69,13 @@ def run_all(
 
     Within ``joblib.parallel_config("dask")``, tasks run on the cluster, else in local processes.
 
-    Parameters
-    ----------
-    run : callable
-        Importable function from a task to its result. An exception that it raises ends the run.
-    due : callable
-        Function that yields the tasks.
-    n_jobs : int >= 1
-        Number of tasks that run at the same time.
-    lost : callable
-        Function from a task whose process ended or was stopped, and a message, to its result.
-    isolate : bool
-        Use a worker process even with ``n_jobs=1``; otherwise tasks run in this process.
-    time_limit : float, optional
-        Seconds after which a task's process is stopped; needs worker processes on this machine.
-    sources : mapping of str to str, optional
-        Hash of the source, by name, of classes that workers import. A worker that imported another
-        source of the same name is not reused.
+    ``run`` is an importable function from a task to its result; an exception that it raises ends
+    the run. ``due`` yields the tasks. ``lost`` makes the result of a task whose process ended or
+    was stopped, from the task and a message. Without ``isolate``, tasks run in this process if
+    ``n_jobs`` is 1. ``time_limit`` (seconds) stops the process of a task, so it needs worker
+    processes on this machine. ``sources`` are hashes of the source, by name, of classes that
+    workers import; a worker that imported another source of the same name is not reused.
 
-    Raises
-    ------
-    ValueError
-        If ``time_limit`` is given on a Dask cluster.
-
-    Notes
-    -----
     Starting a worker takes as long as importing the library, so workers wait a minute for the next
     call. With every task they receive this process's environment variables and working folder. They
     ignore Ctrl-C, which ends this process and thereby its workers. What they print goes to the
@@ -144,12 +126,8 @@ class _Worker:
     ) -> tuple[Any, Any]:
         """Result of a pickled task, and the exception that it raised, one of them None.
 
-        The time limit excludes the start of the process.
-
-        Raises
-        ------
-        ChildProcessError
-            If the process ended, perhaps in the middle of its reply; the message says how.
+        The time limit excludes the start of the process. If the process ended, perhaps in the
+        middle of its reply, the ChildProcessError says how.
         """
         source, sink = self._process.stdout, self._process.stdin
         assert source is not None and sink is not None
@@ -341,12 +319,8 @@ def _pickle(value: Any) -> bytes:
 def _skip_prints(source: IO[bytes], mark: str) -> None:
     """Read up to the mark of a worker process; print what its start-up printed before it.
 
-    Files such as sitecustomize.py, and modules that the library imports, may print.
-
-    Raises
-    ------
-    EOFError
-        If the process ended before it wrote the mark.
+    Files such as sitecustomize.py, and modules that the library imports, may print. EOFError: the
+    process ended before it wrote the mark.
     """
     wanted = f"{mark}\n".encode()
     while line := source.readline():

@@ -41,21 +41,10 @@ _NUMBERS_AND_TEXT = "biufcSUMmOV"
 
 
 def check_model(estimator: BaseEstimator) -> None:
-    """Check an estimator and everything that it holds.
+    """Check an estimator, of this library or of another, and everything that it holds.
 
-    Parameters
-    ----------
-    estimator : estimator
-        An estimator of this library or of another, such as a pipeline.
-
-    Raises
-    ------
-    StructureError
-        If a rule is broken; the message names the attribute, the rule and the value.
-
-    Notes
-    -----
-    Linear in the size of the arrays. Objects that are shared are checked once.
+    The StructureError for a broken rule names the attribute, the rule and the value. Linear in the
+    size of the arrays. Objects that are shared are checked once.
     """
     stack: list[tuple[str, Any]] = [(type(estimator).__name__, estimator)]
     seen: set[int] = set()

@@ -36,13 +36,8 @@ _STEPS = frozenset({"compose", "feature_selection", "impute", "pipeline", "prepr
 def read_plain(archive: ZipFile, schema: Any, trusted: Collection[str]) -> Any:
     """The estimator of a model file, or None if the file needs skops.
 
-    Parameters
-    ----------
-    archive : ZipFile
-    schema : object
-        The tree of entries, checked by :mod:`rankwise.structure.archives`.
-    trusted : collection of str
-        Full names of the classes that may be built. No other module is imported.
+    ``schema`` is the tree of entries, checked by :mod:`rankwise.structure.archives`. ``trusted``
+    has the full names of the classes that may be built. No other module is imported.
     """
     if schema.get("protocol") != PROTOCOL or not all(
         map(partial(_is_plain, trusted), _entries(schema))

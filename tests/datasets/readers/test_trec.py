@@ -56,9 +56,9 @@ def test_empty_files_are_refused(tmp_path, read, text):
     [
         (read_qrels, "1 0 D1 1\n1 0 D2\n", 2, "expected 4 fields"),
         (read_qrels, "1 0 D1 1\n\n1 0 D2 1 1\n", 3, "expected 4 fields"),
-        (read_qrels, "1 0 D1 1.5\n", 1, "'1.5' is not a whole number"),
-        (read_qrels, "1 0 D1 1_0\n", 1, "'1_0' is not a whole number"),
-        (read_qrels, "1 0 D1 1\n1 0 D2 99999999999999999999\n", 2, "is not a whole number"),
+        (read_qrels, "1 0 D1 -1.5\n", 1, "'-1.5' is not a grade"),
+        (read_qrels, "1 0 D1 1_0\n", 1, "'1_0' is not a grade"),
+        (read_qrels, "1 0 D1 1\n1 0 D2 99999999999999999999\n", 2, "is not a grade"),
         (read_qrels, "1 0 D1 1\n2 0 D1 1\n\n1 0 D1 0\n", 4, "has document 'D1' a second time"),
         (read_qrels, b"1 0 D\xff 1\n", 1, "is not UTF-8 text"),
         (read_run, "1 Q0 D1 1 0.5\n", 1, "expected 6 fields"),
@@ -141,8 +141,8 @@ def test_from_judged_data():
 
 
 def test_from_judged_data_refuses():
-    with pytest.raises(ValueError, match=r"whole grades for qrels, got 0\.5 at row 1"):
-        Qrels.from_data(judged_data(y=np.array([1.0, 0.5, 0.0])))
+    with pytest.raises(ValueError, match=r"fractions above 0, got -0\.5 at row 1"):
+        Qrels.from_data(judged_data(y=np.array([1.0, -0.5, 0.0])))
     with pytest.raises(ValueError, match="query '7' has document 'x' a second time at row 1"):
         Qrels.from_data(judged_data(doc_ids=np.array(["x", "x", "x"])))
     with pytest.raises(ValueError, match="n_samples=3 entries"):

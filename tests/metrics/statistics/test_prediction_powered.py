@@ -170,3 +170,14 @@ def test_shares_near_a_bound_are_covered(rng, rate, n, sign):
 def test_bounds_are_checked():
     with pytest.raises(ValueError, match="must lie between bounds="):
         prediction_powered_mean([1, 2, 3], [1, 2, 3], [4], bounds=(0, 3))
+
+
+def test_rare_differences_do_not_widen_the_interval_beyond_that_of_the_humans():
+    """Two systems that differ for few queries, as on Home Depot: several times as wide before."""
+    y = np.zeros(50)
+    y[:4] = 1 / 3, -1 / 3, 1 / 3, -1 / 3
+    g = np.zeros(2000)
+    g[:240] = np.resize([0.1, -0.1], 240)
+    found = prediction_powered_mean(y, 0.3 * y, g)
+    assert found.human_low < 0 < found.human_high
+    assert found.saving >= -1e-12

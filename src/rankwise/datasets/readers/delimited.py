@@ -73,6 +73,10 @@ _LARGEST_BLOCK = (1 << 31) - 1
 _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
 _FLAG = "^(true|false|True|False|TRUE|FALSE)$"
+# Whole numbers with leading zeros are codes to people, such as postal codes.
+_DIGITS, _PADDED = r"^\s*[0-9]+\s*$", r"^\s*0[0-9]+\s*$"
+_PADDED_CELL = re.compile(rb'[,;|\t\n][" ]*0[0-9]')
+SAMPLE_BYTES = 1 << 22
 _DECIMAL_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
 # Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
@@ -365,13 +369,19 @@ def read_delimited(
     column and line of a bad cell.
     """
     columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles))
-    tables = []
+    tables: list[pa.Table] = []
+    may_hold_codes = roles.features is None or roles.categories is True
+    is_padded, is_typed = False, True
     try:
         for file in files:
             with file.name_in_errors():
-                file.text  # noqa: B018 (raises if the text itself is invalid)
-            tables.append(file.table(arrow_types(columns)))
+                # Raises if the text itself is invalid.
+                is_padded |= _PADDED_CELL.search(file.text, 0, SAMPLE_BYTES) is not None
+            if not may_hold_codes or not is_padded:
+                tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
+        is_typed = False
+    if not is_typed or len(tables) < len(files):
         layouts = refine_by_cells(
             files, columns, may_ignore=roles.features is None, with_text=roles.categories is True
         )
@@ -581,6 +591,8 @@ class _Cells:
     flags: int = 0
     numbers: int = 0
     commas: int = 0
+    digits: int = 0
+    padded: int = 0
     texts: Counter[str] = field(default_factory=Counter)  # of the first values that differ
 
     @property
@@ -594,6 +606,8 @@ class _Cells:
         are_numbers = pc.match_substring_regex(cells, _NUMBER)
         self.numbers += pc.sum(are_numbers).as_py() or 0
         self.commas += pc.sum(pc.match_substring_regex(cells, _DECIMAL_COMMA)).as_py() or 0
+        self.digits += pc.sum(pc.match_substring_regex(cells, _DIGITS)).as_py() or 0
+        self.padded += pc.sum(pc.match_substring_regex(cells, _PADDED)).as_py() or 0
         if self.numbers < self.filled and len(self.texts) < SAMPLE_ROWS:
             for found in pc.value_counts(cells.filter(pc.invert(are_numbers))).to_pylist():
                 self.texts[found["values"]] += found["counts"]
@@ -604,7 +618,8 @@ def _kind_of(parts: Sequence[_Cells]) -> str | None:
     filled = sum(cells.filled for cells in parts)
     numbers = sum(cells.filled if cells.are_flags else cells.numbers for cells in parts)
     if numbers >= filled - numbers:
-        return None
+        are_codes = sum(cells.digits for cells in parts) == numbers == filled
+        return "text" if are_codes and any(cells.padded for cells in parts) else None
     texts: Counter[str] = Counter()
     for cells in parts:
         texts.update(cells.texts)

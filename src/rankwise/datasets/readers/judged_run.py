@@ -8,7 +8,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from numbers import Real
 from pathlib import Path
@@ -24,6 +24,7 @@ from rankwise.datasets.readers.result_lists import as_run
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import string_codes, trec_order
 from rankwise.datasets.table_columns import is_frame
+from rankwise.runtime.vocabulary import setting
 from rankwise.typing import Float64Array
 
 P = ParamSpec("P")
@@ -76,6 +77,29 @@ def grades_of(
     return grades.astype(np.float64), judged
 
 
+def drop_identical_ids(run: Run) -> Run:
+    """A run without documents that have the id of their query, as in BEIR's evaluation."""
+    kept = run.qid != run.doc_ids
+    if not kept.any():
+        raise ValueError(
+            "every document of the run has the id of its query, so none is left. Drop "
+            f"{setting('ignore_identical_ids', True)}."
+        )
+    return replace(run, qid=run.qid[kept], doc_ids=run.doc_ids[kept], scores=run.scores[kept])
+
+
+def describe_identical_ids(rows: JudgedRun) -> str | None:
+    """Note on unjudged documents that have the id of their query; None without any."""
+    n = int(((rows.qid == rows.doc_ids) & rows.retrieved & ~rows.judged).sum())
+    if not n:
+        return None
+    return (
+        f"unjudged documents of the run that have the id of their query: {n}. If queries are "
+        "documents of the collection, as in BEIR's ArguAna and Quora, leave them out with "
+        f"{setting('ignore_identical_ids', True)}"
+    )
+
+
 def find_missed_documents(
     qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.str_]
 ) -> RankingData:
@@ -94,23 +118,33 @@ def find_missed_documents(
 def refuse_both_ways(first: Any, second: Any, fix: str) -> None:
     """Raise ValueError if a run and its judgements could be judgements and a run.
 
-    pytrec_eval, ranx and ir_measures take the judgements first. Types, names of columns and
-    fractions tell the two apart; whole numbers in two mappings do not.
+    pytrec_eval, ranx and ir_measures take the judgements first. Types and names of columns tell the
+    two apart, and so do fractions in the first alone: scores have them more often than grades.
     """
-    if not (_is_plain(first) and _is_plain(second) and _could_be_judgements(first)):
+    if not (_is_plain(first) and _is_plain(second) and _may_be_swapped(first, second)):
         return
     try:
+        as_run(second)  # first, since names of columns soon say that it is no run
         judgements, other = read_judgements(first), read_judgements(second)
         as_run(first)
-        as_run(second)
     except (TypeError, ValueError, OSError):
         return  # can be read one way only
     share_queries = np.isin(judgements.qid, other.qid).any()
-    if share_queries and (judgements.relevance <= LARGEST_GRADE).all():
-        raise ValueError(
-            "the run and the judgements can be read both ways, since the first of them has whole "
-            f"numbers only. The run comes first here, unlike in pytrec_eval and ranx. {fix}"
+    only_first = _has_fractions(judgements) and not _has_fractions(other)
+    if share_queries and not only_first and (judgements.relevance <= LARGEST_GRADE).all():
+        what = (
+            "both have fractions"
+            if _has_fractions(judgements)
+            else ("the first of them has whole numbers only")
         )
+        raise ValueError(
+            f"the run and the judgements can be read both ways, since {what}. The run comes first "
+            f"here, unlike in pytrec_eval and ranx. {fix}"
+        )
+
+
+def _has_fractions(qrels: Qrels) -> bool:
+    return qrels.relevance.dtype.kind == "f"
 
 
 def refuses_both_ways(fix: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -137,26 +171,45 @@ def _is_plain(source: Any) -> bool:
     return isinstance(source, Mapping) or (is_frame(source) and len(source.columns) > 1)
 
 
-def _could_be_judgements(source: Any) -> bool:
-    """A quick look, before all of a source is read twice."""
-    if isinstance(source, list):
-        return all(map(_could_be_judgements, source))
-    if isinstance(source, str | Path):
-        return file_format(source).kind not in (FormatName.run, FormatName.qrels)
-    if not isinstance(source, Mapping):
-        return True
-    values = (
-        value
-        for answer in source.values()
-        if isinstance(answer, Mapping)
-        for value in answer.values()
-    )
+def _may_be_swapped(first: Any, second: Any) -> bool:
+    """A quick look, before all of both sources is read twice."""
+    if any(
+        file_format(part).kind in (FormatName.run, FormatName.qrels)
+        for part in _list_parts(first)
+        if isinstance(part, str | Path)
+    ):
+        return False
+    values = _list_values(second)
+    return _are_whole(_list_values(first)) or not (values and _are_whole(values))
+
+
+def _list_parts(source: Any) -> list[Any]:
+    return source if isinstance(source, list) else [source]
+
+
+def _list_values(source: Any) -> list[Any]:
+    """Values of mappings of mappings; nothing of frames and files."""
+    answers = [
+        answer
+        for part in _list_parts(source)
+        if isinstance(part, Mapping)
+        for answer in part.values()
+    ]
+    return [v for answer in answers if isinstance(answer, Mapping) for v in answer.values()]
+
+
+def _are_whole(values: list[Any]) -> bool:
     return all(isinstance(value, Real) and value == value // 1 for value in values)
 
 
 @refuses_both_ways("Pass judge(run=..., qrels=...), or as_run(run) of rankwise.fusion.")
 def judge(
-    run: Run | Any, qrels: Qrels | Any, *, all_queries: bool = False, single_precision: bool = True
+    run: Run | Any,
+    qrels: Qrels | Any,
+    *,
+    all_queries: bool = False,
+    single_precision: bool = True,
+    ignore_identical_ids: bool = False,
 ) -> JudgedRun:
     """Join a run with judgments.
 
@@ -177,6 +230,9 @@ def judge(
     single_precision : bool
         Whether to round scores to single precision, as trec_eval does before it orders documents;
         scores that differ by less are ties.
+    ignore_identical_ids : bool
+        Whether to leave documents with the id of their query out of the run, as BEIR does. In its
+        sets ArguAna and Quora, queries are documents of the collection.
 
     Raises
     ------
@@ -195,6 +251,8 @@ def judge(
     O(n log n) for n lines in both files together.
     """
     run, qrels = as_run(run), read_judgements(qrels)
+    if ignore_identical_ids:
+        run = drop_identical_ids(run)
     (judged_q, run_q), _ = string_codes(qrels.qid, run.qid)
     (judged_d, run_d), n_documents = string_codes(qrels.doc_ids, run.doc_ids)
     judged_keys, run_keys = judged_q * n_documents + judged_d, run_q * n_documents + run_d

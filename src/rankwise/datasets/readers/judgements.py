@@ -27,7 +27,7 @@ def read_judgements(judgements: Any) -> Qrels:
         One of:
 
         - the path of a file, plain or compressed, see :func:`rankwise.datasets.read_qrels`;
-        - a mapping ``{query id: {document id: grade}}`` with integer grades;
+        - a mapping ``{query id: {document id: grade}}``;
         - a frame with columns for the query id ("qid", "query_id", "query-id", "query" or the
           like), the document id ("doc_id", "docno", "docid", "corpus-id", "doc" or the like) and
           the grade ("relevance", "label", "grade", "rel", "rating" or "score", in this order);
@@ -43,13 +43,15 @@ def read_judgements(judgements: Any) -> Qrels:
     TypeError
         If ``judgements`` is none of these.
     ValueError
-        If a line cannot be parsed, an id is missing, a grade is not an integer, or a document is
-        judged twice for the same query. For a file, the message names the file and the line.
+        If a line cannot be parsed, an id is missing, a grade is not a finite number or is a
+        negative fraction, or a document is judged twice for the same query. For a file, the message
+        names the file and the line.
 
     Notes
     -----
     Ids become text as written: ``07`` and ``7`` differ. Whole numbers in a float column, as pandas
-    makes of integers with gaps, lose their ``.0``.
+    makes of integers with gaps, lose their ``.0``. Grades are int64 if all are whole, else float64,
+    such as the averages of several judges.
 
     Examples
     --------

@@ -41,6 +41,7 @@ from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import (
     GRADES_FIX,
+    GRADES_RULE,
     SWAPPED,
     check_distinct,
     string_codes,
@@ -52,6 +53,7 @@ _RANKS = (
     "A run in the format of MS MARCO (query, document, rank) needs scores: name the columns qid, "
     "doc_id and score in a first line, and write 1 / rank as score."
 )
+_GRADE = f"is not a grade: grades are {GRADES_RULE}. {GRADES_FIX.removesuffix('.')}"
 _RESULTS = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.run)
 
 
@@ -79,9 +81,9 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     ------
     ValueError
         If the file is empty or of another format, a line has another number of fields, a grade is
-        not a whole number, an id is missing or not UTF-8 text, there is a NUL character, a document
-        is judged twice for a query, or the third of three columns counts the documents of each
-        query, as ranks do. The message names file, line and reason.
+        not a finite number or is a negative fraction, an id is missing or not UTF-8 text, there is
+        a NUL character, a document is judged twice for a query, or the third of three columns
+        counts the documents of each query, as ranks do. The message names file, line and reason.
 
     Notes
     -----
@@ -110,7 +112,7 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     else:
         columns, places = read_columns(file, QRELS_FIELDS), [0, 2, 3]
     qid, doc_ids = columns.texts(places[0]), columns.texts(places[1])
-    relevance = columns.integers(places[2], f". {GRADES_FIX}")
+    relevance = columns.grades(places[2], _GRADE)
     check_distinct(qid, doc_ids, columns.where)
     if found.kind is FormatName.triples and _are_ranks(qid, relevance):
         raise ValueError(
@@ -197,7 +199,7 @@ def _refuse(
         )
 
 
-def _are_ranks(qid: NDArray[Any], numbers: Int64Array) -> bool:
+def _are_ranks(qid: NDArray[Any], numbers: Int64Array | Float64Array) -> bool:
     """Whether numbers count the documents of every query, in the order of the file."""
     if numbers.max() < LEAST_DEPTH:
         return False

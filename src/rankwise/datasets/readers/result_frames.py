@@ -25,6 +25,7 @@ from rankwise.datasets.column_names import (
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import (
     GRADES_FIX,
+    GRADES_RULE,
     SWAPPED,
     check_distinct,
     id_array,
@@ -81,8 +82,7 @@ def run_of_frame(frame: Any, source: str = "") -> Run:
 def make_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = "") -> Qrels:
     """Judgements of checked columns.
 
-    ValueError is raised if an id is missing, a grade is not a whole number, or a document is judged
-    twice.
+    ValueError is raised if an id is missing, a value is no grade, or a document is judged twice.
     """
     where = _where(source)
     queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
@@ -155,16 +155,26 @@ def _where(source: str) -> Any:
 
 def _grades(
     grades: list[Any], queries: NDArray[Any], documents: NDArray[Any], where: Any
-) -> Int64Array:
+) -> Int64Array | Float64Array:
+    """Grades, int64 unless one has a fraction."""
     values = np.empty(len(grades), dtype=np.int64)
+    fractions: dict[int, float] = {}
     for row, grade in enumerate(grades):
         try:
-            if not isinstance(grade, Real | Decimal) or grade != math.floor(grade):
+            if not isinstance(grade, Real | Decimal):
                 raise ValueError
             values[row] = math.floor(grade)
+            if grade != values[row]:
+                fractions[row] = float(grade)
+                if grade < 0:
+                    raise ValueError
         except (ArithmeticError, ValueError):  # NaN, infinity, beyond 64 bits
             raise ValueError(
-                f"grades must be whole numbers, got {grade!r} for query {str(queries[row])!r}, "
+                f"grades must be {GRADES_RULE}, got {grade!r} for query {str(queries[row])!r}, "
                 f"document {str(documents[row])!r} at {where(row)}. {GRADES_FIX}"
             ) from None
-    return values
+    if not fractions:
+        return values
+    real = values.astype(np.float64)
+    real[[*fractions]] = [*fractions.values()]
+    return real

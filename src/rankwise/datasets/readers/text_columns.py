@@ -50,16 +50,23 @@ class TextColumns:
         warn_of_missing_words(texts, str(self.path))
         return text_array(texts)
 
-    def integers(self, field: int, fix: str = "") -> Int64Array:
-        """Column of a field as int64; whole numbers may have a point, as in 2.0.
-
-        ``fix`` ends the message about other numbers.
-        """
+    def integers(self, field: int) -> Int64Array:
+        """Column of a field as int64; whole numbers may have a point, as in 2.0."""
         try:
             return np.array(list(map(_integer, self.columns[field])), dtype=np.int64)
         except (ValueError, OverflowError):
-            rule = f"is not a whole number of 64 bits{fix.removesuffix('.')}"
+            rule = "is not a whole number of 64 bits"
             self._fail(field, lambda token: np.int64(_integer(token)), rule)
+
+    def grades(self, field: int, rule: str) -> Int64Array | Float64Array:
+        """Column of grades, int64 unless one has a fraction; ``rule`` ends messages."""
+        try:
+            return self.integers(field)
+        except ValueError:
+            try:
+                return np.array(list(map(_grade, self.columns[field])), dtype=np.float64)
+            except (ValueError, OverflowError):
+                self._fail(field, _grade, rule)
 
     def reals(self, field: int) -> Float64Array:
         """Column of a field as finite float64; whole numbers must keep their value."""
@@ -238,6 +245,14 @@ def _integer(token: bytes) -> int:
     if not value.is_finite() or value.adjusted() > 20 or value != value.to_integral_value():
         raise ValueError
     return int(value)
+
+
+def _grade(token: bytes) -> float:
+    """A whole number of 64 bits, or a fraction above 0."""
+    value = _real(token)
+    if value < 0 or value.is_integer():
+        return float(np.int64(_integer(token)))
+    return value
 
 
 def _real(token: bytes) -> float:

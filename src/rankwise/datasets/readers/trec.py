@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from rankwise.checks.exact_numbers import exact_float64
 from rankwise.checks.row_errors import RowError
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.text_columns import id_column, lines_of, write_columns
-from rankwise.datasets.readers.trec_ids import check_distinct, id_array, trec_order
+from rankwise.datasets.readers.trec_ids import GRADES_RULE, check_distinct, id_array, trec_order
 from rankwise.groups import QueryGroups
 from rankwise.runtime.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
@@ -37,13 +38,13 @@ class Qrels:
     ----------
     qid, doc_ids : ndarray of shape (n_judged,) of str
         Ids; of dtype object if a few long ids would make an array of fixed width large.
-    relevance : ndarray of shape (n_judged,), int64
-        Grades; 0 and below are not relevant.
+    relevance : ndarray of shape (n_judged,), int64 or float64
+        Grades, float64 if one has a fraction; 0 and below are not relevant.
     """
 
     qid: NDArray[np.str_]
     doc_ids: NDArray[np.str_]
-    relevance: Int64Array
+    relevance: Int64Array | Float64Array
 
     @classmethod
     def from_data(cls, data: RankingData) -> Qrels:
@@ -54,7 +55,7 @@ class Qrels:
         Raises
         ------
         ValueError
-            If a label is not a whole number, or a query has a document twice.
+            If a label is not finite or is a negative fraction, or a query has a document twice.
         """
         if data.judged is not None and data.doc_ids is None:
             data = replace(data, doc_ids=_names(data)[1])  # numbers among all rows
@@ -62,11 +63,12 @@ class Qrels:
         data = data.only_judged()
         qid, doc_ids = _names(data)
         try:
-            _check_whole(data.y)
+            is_whole = data.y == np.floor(data.y)
+            _refuse(~is_whole & ~(data.y > 0), data.y, GRADES_RULE, "Shift or bin the labels")
             check_distinct(qid, doc_ids)
         except RowError as error:
             raise error.at(int(rows[error.row])) from None
-        return cls(qid, doc_ids, data.y.astype(np.int64))
+        return cls(qid, doc_ids, data.y.astype(np.int64 if is_whole.all() else np.float64))
 
     def __len__(self) -> int:
         return len(self.qid)
@@ -122,8 +124,12 @@ def write_qrels(qrels: Qrels, path: str | Path) -> None:
     Raises
     ------
     ValueError
-        If an id is empty or contains ASCII white space or a NUL character.
+        If an id is empty or contains ASCII white space or a NUL character, or a grade has a
+        fraction, which trec_eval cuts off.
     """
+    _refuse(
+        qrels.relevance % 1 != 0, qrels.relevance, "whole grades for qrels", "Round or bin them"
+    )
     relevance = pa.array(qrels.relevance).cast(pa.string())
     write_columns(
         path, [id_column("qid", qrels.qid), "0", id_column("doc_ids", qrels.doc_ids), relevance]
@@ -162,13 +168,11 @@ def run_lines(run: Run) -> Iterator[bytes]:
     )
 
 
-def _check_whole(y: Float64Array) -> None:
-    """Raise RowError if a label is no grade of qrels."""
-    whole = y == np.floor(y)
-    if not whole.all():
-        row = int(np.argmin(whole))
-        problem = f"y must hold whole grades for qrels, got {y[row]}"
-        raise RowError(problem, row, ". Round or bin the labels.")
+def _refuse(wrong: NDArray[np.bool_], y: NDArray[Any], rule: str, fix: str) -> None:
+    """Raise RowError at the first wrong label."""
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise RowError(f"y must hold {rule}, got {y[row]}", row, f". {fix}.")
 
 
 def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:

@@ -16,7 +16,8 @@ from rankwise.typing import Float64Array, Int64Array
 
 # Ends messages about judgements in the place of a run, or the other way round.
 SWAPPED = "Are the run and its judgements swapped? Pass the run first."
-GRADES_FIX = "Round or bin grades; if these are scores of a run, pass the run first."
+GRADES_RULE = "whole numbers, or fractions above 0"
+GRADES_FIX = "Drop such rows, or shift grades; if these are scores of a run, pass the run first."
 
 
 def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:

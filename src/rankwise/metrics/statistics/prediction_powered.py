@@ -160,13 +160,14 @@ def prediction_powered_mean(
     mean = float(y.mean()) + weight * shift
     lowest, highest, is_known = value_bounds(np.concatenate([y, every]), bounds)
     given = (lowest, highest) if is_known else None
-    low, high = _interval(y, f, weight, shift, len(g), spread, is_tuned, confidence, given)
+    human_low, human_high = mean_intervals(y[:, None], bounds=given, level=confidence)[0].tolist()
+    alone = float(y.mean()) - human_low, human_high - float(y.mean())
+    low, high = _interval(y, f, weight, shift, len(g), spread, is_tuned, confidence, given, alone)
     difference = f - y
     width = highest - lowest
     bias_low, bias_high = mean_intervals(
         difference[:, None], bounds=(-width, width) if is_known else None, level=confidence
     )[0].tolist()
-    human_low, human_high = mean_intervals(y[:, None], bounds=given, level=confidence)[0].tolist()
     return PoweredMean(
         mean=mean,
         low=mean - low,
@@ -196,8 +197,13 @@ def _interval(
     is_tuned: bool,
     confidence: float,
     bounds: tuple[float, float] | None,
+    alone: tuple[float, float],
 ) -> tuple[float, float]:
-    """Distances of both ends from the estimate; degrees of freedom by Satterthwaite."""
+    """Distances of both ends from the estimate; degrees of freedom by Satterthwaite.
+
+    ``alone``: those of the interval of the human values. Away from the bounds, where it is not
+    widened, few distinct residuals do not widen the powered one beyond it.
+    """
     n = len(y)
     residual = y - weight * f
     free = n - 2 if is_tuned else n - 1
@@ -230,11 +236,15 @@ def _interval(
     # An unseen query may have a value at a bound; the machine's value of it is taken to lie one
     # standard deviation off its mean.
     of_f = min(seen + math.sqrt(spread), high), max(seen - math.sqrt(spread), low)
-    for sign, bound in ((-1.0, weight * of_f[0] - low), (1.0, high - weight * of_f[1])):
+    for sign, bound, own_end in (
+        (-1.0, weight * of_f[0] - low, alone[0]),
+        (1.0, high - weight * of_f[1], alone[1]),
+    ):
         column = sign * residual[:, None]
         upper = dirichlet_bounds(column, np.ones((n, 1)), bound, (1.0 - confidence) / 2)
         of_residuals = scale * (float(upper[0]) - float(column.mean()))
-        end = max(half, math.hypot(of_residuals, of_machine))
+        end = math.hypot(of_residuals, of_machine)
+        end = max(half, end if is_near else min(end, own_end))
         room = high - mean if sign > 0 else mean - low
         ends.append(min(end, max(room, 0.0)))
     return ends[0], ends[1]

@@ -180,6 +180,19 @@ def test_drift_of_categories(rankwise, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_lint_reads_the_columns_that_compare_takes(rankwise, tmp_path):
+    path = write(judged_frame(), tmp_path / "t.csv")
+    done = rankwise("lint", path)
+    assert "colour" not in done.err
+    rest = rankwise("lint", path, "--ignore", "colour")
+    assert _n_features(done.out) == _n_features(rest.out) + 1
+
+
+def _n_features(text):
+    return int(next(line for line in text.splitlines() if line.startswith("data")).split()[3])
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize(
     ("command", "ranker"),

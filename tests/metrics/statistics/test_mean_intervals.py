@@ -91,7 +91,7 @@ def test_intervals_hold_near_the_bounds(rng, rate, n):
 def test_a_rare_value_far_from_the_others_may_not_have_occurred():
     values = np.tile([0.0, 0.1], 50)[:, None]
     low, high = mean_intervals(values)[0]
-    assert low == pytest.approx(t_intervals(values)[0, 0])
+    assert low == pytest.approx(t_intervals(values)[0, 0], rel=0.01)
     assert high > 0.05 + 0.03  # a 1 in every 33 queries is not excluded
     near = np.tile([0.3, 0.7], 50)[:, None]
     assert mean_intervals(near)[0] == pytest.approx(t_intervals(near)[0])

@@ -48,7 +48,7 @@ CHUNK = 1 << 16
 _NEAR = 1.5
 # Share of the width of t by which one value at a bound moves the mean. Beyond it, a rare value
 # there that did not occur makes t too short.
-_FAR = 0.2
+_FAR = 0.3
 _ROUNDS = 60
 # Errors of normal values per promised one at which the bootstrap warns.
 _MORE_ERRORS = 1.6
@@ -72,7 +72,7 @@ def mean_intervals(
 
     Student's t, widened where values near a bound make it too short: if a bound is nearer to the
     mean than 1.5 widths of t, if all values are equal, and if one more value at the farther bound
-    would move the mean by more than a fifth of the width (rare values far from the others).
+    would move the mean by more than .3 widths (rare values far from the others).
 
     Parameters
     ----------

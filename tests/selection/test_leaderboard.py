@@ -227,8 +227,8 @@ def test_the_longer_side_of_an_interval_is_called_so(rng):
     text = str(board)
     assert f"{row['mean']:.4f} ± {row['mean'] - row['low']:.4f}" in text
     assert "± the longer side of the 95 % interval over queries." in text
-    middle = 0.4 + 0.1 * rng.random(30)
-    board = board_of({"a": {"AP": middle}, "b": {"AP": middle / 2}}, [10, 10, 10])
+    middle = 0.3 + 0.4 * rng.random(30)
+    board = board_of({"a": {"AP": middle}, "b": {"AP": middle - 0.2}}, [10, 10, 10])
     assert "± half of the 95 % interval over queries." in str(board)
 
 

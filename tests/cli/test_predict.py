@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import rankwise as rw
 from rankwise.cli import _scoring
 from rankwise.datasets import read_letor, read_run
-from rankwise.datasets.readers import delimited
+from rankwise.datasets.readers import delimited, quotes
 from rankwise.streams import text_files
 
 from .conftest import judged_data
@@ -148,6 +148,7 @@ def test_letor_lines_without_a_label(rankwise, letor_file, ranker, model, tmp_pa
 def small_chunks(monkeypatch):
     monkeypatch.setattr(_scoring, "CHUNK_ROWS", 7)
     monkeypatch.setattr(delimited, "_BLOCK_BYTES", 500)
+    monkeypatch.setattr(quotes, "_BLOCK_BYTES", 300)  # a bound on the bytes of a row
     monkeypatch.setattr(text_files, "BLOCK_BYTES", 300)
     monkeypatch.setattr(text_files, "LETOR_BYTES", 600)
 

@@ -52,7 +52,7 @@ SCALE_WARNING = "X must have columns of similar scale"
 # What a message must name, whoever it comes from: an argument, or why there is nothing to fit.
 NAMED = re.compile(
     r"Column \d+ of X|of the model has values|\b(X|y|sample_weight|qid) (has|must)\b|"
-    r"\bkernel must\b|\bcv=\d|\bmeasure=|Unknown label type|n_samples=|\bclass(es)?\b"
+    r"\bkernel must\b|\bcv=\d|\bmeasure=|Unknown label type|n_samples=|labels are|\bclass(es)?\b"
 )
 
 

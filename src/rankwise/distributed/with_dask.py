@@ -11,7 +11,6 @@ import numpy as np
 from rankwise.distributed.partition import partition_statistics
 from rankwise.distributed.planning import Plan, convert_to_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge
-from rankwise.distributed.tasks import gather
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 
@@ -20,6 +19,7 @@ try:
     from dask.delayed import delayed
 
     from rankwise.distributed.dask_partitions import partitions_of
+    from rankwise.distributed.tasks import gather
 except ImportError as error:
     raise ImportError(
         "rankwise.distributed.fit needs Dask: pip install 'rankwise[dask]'. On other systems use "

@@ -171,7 +171,7 @@ def test_nothing_retrieved_has_nothing_judged():
 
 def test_negative_grades_are_of_the_pool_and_unjudged():
     run = {"q": {"d1": 4.0, "d2": 3.0, "d3": 2.0, "d4": 1.0}}
-    rows = judge(run, {"q": {"d2": -1, "d3": 1, "d5": -1}})
+    rows = judge(run=run, qrels={"q": {"d2": -1, "d3": 1, "d5": -1}})
     assert dict(zip(rows.doc_ids, zip(rows.judged, rows.pooled, strict=True), strict=True)) == {
         "d1": (False, False),
         "d2": (False, True),

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from rankwise.metrics import evaluate, parse
 
+# Drawn labels may all be relevant, or equal.
+pytestmark = pytest.mark.filterwarnings("ignore::rankwise.metrics.UndefinedMeasureWarning")
+
 SPECS = [
     "nDCG@3",
     "nDCG(gain='linear',discount='letor',empty=0,short='zero')@2",

@@ -75,9 +75,9 @@ def warn_of_constant(measures: Mapping[str, Measure], y: Float64Array, n_queries
         warnings.warn(f"{note}.", UndefinedMeasureWarning, stacklevel=callers_level())
 
 
-def refuse_constant(measure: Measure, y: Float64Array, what: str) -> None:
+def refuse_constant(measure: Measure, y: Float64Array, what: str, n_queries: int = 2) -> None:
     """Raise if the measure cannot choose, since it is the same for all orders of the rows."""
-    why = why_constant(measure, y)
+    why = why_constant(measure, y, n_queries)
     if why:
         raise ValueError(
             f"{what} cannot be chosen by {str(measure)!r}, the same for every order of the rows, "

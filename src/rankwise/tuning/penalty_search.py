@@ -208,7 +208,7 @@ class PenaltySearch:
                 f"measure={self.measure_name!r}, which chooses {self.penalty.name}, does not "
                 f'accept these targets: {error} Use measure="MSD" or measure="Misranking", say.'
             ) from None
-        refuse_constant(self.measure, y, self.penalty.name)
+        refuse_constant(self.measure, y, self.penalty.name, len(groups.sizes))
 
     def choose(
         self, tried: Iterable[tuple[Mapping[str, Any], Fit, Float64Array | None]]

@@ -21,7 +21,7 @@ class StagedMeasure:
         self._measure, self._y, self._groups = measure, y, groups
         self._scores = np.zeros(len(y))
         self.values: list[float] = []
-        refuse_constant(measure, y, "The number of stages")
+        refuse_constant(measure, y, "The number of stages", len(groups.sizes))
         # Distinct scores: a measure undefined for these is undefined for the labels, not for ties.
         places = np.arange(len(y), dtype=np.float64)
         if np.isnan(measure.mean(y, places, groups)):

@@ -67,8 +67,8 @@ def test_text_is_ignored_with_a_note(rankwise, odd_file, tmp_path):
     done = rankwise("lint", odd_file, *NAMED)
     assert done.code == 0, done.err
     assert done.err == (
-        "note: columns that hold no numbers are not used as features: title (text). Encode them as "
-        "numbers to use them, or name the columns to use: --features A,B,….\n"
+        "note: columns of text whose values hardly repeat are not used as features: 'title'. Name "
+        "the columns to use them as categories: --features title,bm25,age,price,stock.\n"
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
 LISTS = ("features", "fields", "ignore")
@@ -19,6 +20,32 @@ class ArgumentError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.name} {self.problem}"
+
+
+def check_choice(name: str, value: object, known: Collection[Any], fix: str = "") -> None:
+    """Refuse a value that is none of the known ones; True is not 1."""
+    if not any(
+        value is other
+        or (isinstance(value, type(other)) and not isinstance(value, bool) and value == other)
+        for other in known
+    ):
+        words = [word for word in known if isinstance(word, str)]
+        hint = fix or (did_you_mean(value, words, "") if isinstance(value, str) else "")
+        problem = f"must be one of {', '.join(map(repr, known))}, got {value!r}. {hint}"
+        raise ArgumentError(name, problem.rstrip())
+
+
+def check_whole(name: str, value: object, least: int, fix: str = "") -> None:
+    """Refuse what is not a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        problem = f"must be a whole number >= {least}, got {value!r}. {fix}"
+        raise ArgumentError(name, problem.rstrip())
+
+
+def check_share(name: str, value: object, fix: str = "") -> None:
+    """Refuse what is not a number between 0 and 1, both excluded."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ArgumentError(name, f"must lie between 0 and 1, got {value!r}. {fix}".rstrip())
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from rankwise.runtime.folders import BUNDLED
+from rankwise.runtime.files import BUNDLED
 from rankwise.runtime.threads import single_threaded_blas
 
 # OpenMP reads this when it is loaded, which the imports of the tests do. Threads that wait asleep

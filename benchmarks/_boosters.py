@@ -21,8 +21,8 @@ from scipy import sparse
 from benchmarks._timing import synthetic_ranking
 from rankwise import LambdaMART
 from rankwise.datasets import load_dataset
-from rankwise.trees.boosted.sparse_rows import bin_rows
-from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.trees.boosted.coded_rows import bin_rows
+from rankwise.trees.tree_ensemble import OrderedRows
 
 DOCS = 120
 LEAVES, BINS = 31, 255

@@ -15,7 +15,7 @@ from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import QueryGroups
 from rankwise.metrics import evaluate
 from rankwise.metrics.statistics.intervals import bootstrap_intervals
-from rankwise.metrics.statistics.randomisation import sign_flip_p_values
+from rankwise.metrics.statistics.paired import sign_flip_p_values
 
 QUERIES, DOCS = 2000, 120
 PEERS = {

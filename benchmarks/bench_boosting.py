@@ -17,12 +17,10 @@ import xgboost
 
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import AdaRank, CoordinateAscent, FRank, RankBoost
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import available_threads
-from rankwise.solvers.boosting.measured_rows import MeasuredRows
-from rankwise.solvers.boosting.query_boosting import QueryBoosting
+from rankwise.solvers.boosting.measure_search import MeasuredRows, QueryBoosting
 
 ROUNDS = 300
 

@@ -25,7 +25,7 @@ from sklearn.base import clone
 from benchmarks._timing import synthetic_ranking
 from rankwise import LambdaMART, LightGBMRanker, XGBoostRanker
 from rankwise.distributed import fit
-from rankwise.distributed.star import Star
+from rankwise.distributed.processes import Star
 
 N_TREES, DOCS = 20, 60
 WORKERS = 1, 2

@@ -22,7 +22,7 @@ from benchmarks.bench_closed_form import peak_extra_memory
 from rankwise import ELMRank
 from rankwise.features.random_nodes import draw_nodes
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.least_squares.complex_path import (
+from rankwise.solvers.least_squares.stabilised import (
     C_GRID,
     LAM_GRID,
     complex_paths,

@@ -21,9 +21,8 @@ from sklearn.svm import SVC
 
 from benchmarks._timing import interleave, report
 from rankwise import OrdinalSVM
-from rankwise.features.kernel import Kernel
-from rankwise.solvers.svm.kernel_rows import KernelRows, kernel_rows
-from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
+from rankwise.features.kernels import Kernel
+from rankwise.solvers.svm.ordinal_smo import KernelRows, OrdinalSMO, kernel_rows
 
 N, RANKS = 4000, 5
 PERCEPTRON = Kernel("perceptron")

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import PairwiseELM, RankingData, stream
 from rankwise.runtime.threads import available_threads
-from rankwise.selection.resources import PeakMemory
+from rankwise.selection.cells.cell_runner import PeakMemory
 
 CHUNK_ROWS, DOCS, N_FEATURES = 1 << 14, 120, 136
 

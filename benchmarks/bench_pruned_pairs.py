@@ -35,7 +35,7 @@ from benchmarks._timing import Timing, report
 from rankwise import PrunedRankSVM, RankSVM
 from rankwise.metrics import evaluate
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.newton.pair_selectors import PairSelector
+from rankwise.solvers.newton.pair_subsets import PairSelector
 
 SHARES = (1.0, 0.3, 0.2, 0.1, 0.03, 0.01, 0.003)
 TOL = 1e-3

@@ -17,7 +17,7 @@ import numpy as np
 
 from rankwise.features.random_nodes import NodeMap
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID, complex_penalties
+from rankwise.solvers.least_squares.stabilised import C_GRID, LAM_GRID, complex_penalties
 from rankwise_papers.elmrank_qsar.compounds import compounds
 from rankwise_papers.elmrank_qsar.methods import elmrank
 from rankwise_papers.elmrank_recommendation.elm_methods import elmrank_scores, node_draws

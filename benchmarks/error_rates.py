@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwise.metrics.statistics.max_t import max_t, pair_differences
-from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, holm
+from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
+from rankwise.metrics.statistics.paired import benjamini_hochberg, holm
 from rankwise.metrics.statistics.stratified import StratifiedMeans, stratified_means, t_p_values
 
 LEVEL = 0.05

@@ -43,7 +43,7 @@ from rankwise import LambdaMART, RankingData, RidgeRanker, evaluate
 from rankwise.clicks import ClickLog, ClickRanker, simulate_clicks
 from rankwise.clicks.simulation import EXAMINATION
 from rankwise.datasets import load_dataset
-from rankwise.metrics.statistics.multiplicity import holm
+from rankwise.metrics.statistics.paired import holm
 
 # nDCG@10 by contestant; a cell is a set, a user, a number of clicks and a seed.
 Cell: TypeAlias = tuple[str, str, int, int]

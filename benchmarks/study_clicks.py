@@ -33,8 +33,8 @@ from rankwise.clicks import (
     off_policy,
     simulate_clicks,
 )
+from rankwise.clicks.log import count_cells
 from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
-from rankwise.clicks.summary import count_cells
 
 # Nobody looks with certainty, so that no truth lies on the edge of its range.
 G = 0.9 * np.array(EXAMINATION)

@@ -24,10 +24,12 @@ import numpy as np
 
 from rankwise.datasets import judge, read_qrels, read_run
 from rankwise.metrics import Measure, parse
-from rankwise.selection.judging.completions import Completions
-from rankwise.selection.judging.difference_bounds import enclose_difference
-from rankwise.selection.judging.judged_pool import JudgedPool, pool_runs
-from rankwise.selection.judging.next_judgements import judging_gains, largest_gains
+from rankwise.selection.judging.completions import Completions, JudgedPool, pool_runs
+from rankwise.selection.judging.difference_bounds import (
+    enclose_difference,
+    judging_gains,
+    largest_gains,
+)
 
 BATCH, CERTAINTY, SEED, N_PAIRS = 20, 0.95, 0, 40
 SETS = {

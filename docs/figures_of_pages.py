@@ -22,8 +22,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from matplotlib.figure import Figure
 
-from rankwise.report.colours import N_SERIES, light, series
-from rankwise.report.svg import inline
+from rankwise.report.axes import N_SERIES, light, series
+from rankwise.report.page import inline
 
 # Figures that the examples draw with pyplot look like those of rankwise.report.
 LOOK = {

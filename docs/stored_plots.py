@@ -21,8 +21,7 @@ from figures_of_pages import shown
 from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
-from rankwise.report.axes import style
-from rankwise.report.colours import MARKERS, css_variables, light, series
+from rankwise.report.axes import MARKERS, css_variables, light, series, style
 from rankwise_papers.experiments import EXPERIMENTS
 
 MARKS = {"=": ("met", "series-1"), "+": ("better", "series-3"), "-": ("missed", "series-2")}

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from rankwise import ELMRank
 from rankwise.datasets import load_qsar
-from rankwise.report.colours import light
+from rankwise.report.axes import light
 
 ROWS = {"DHFR": 237, "COX2": 188}  # training rows of the paper's QSAR experiment
 N_NODES = 100

@@ -11,8 +11,7 @@ import matplotlib.pyplot as plt
 
 from rankwise import compare
 from rankwise.datasets import load_dataset
-from rankwise.report.axes import style
-from rankwise.report.colours import light
+from rankwise.report.axes import light, style
 
 # %%
 # The comparison

@@ -13,8 +13,7 @@ from matplotlib.patches import Rectangle
 from rankwise import RankingForest
 from rankwise.explain import explain_pair, explain_ranking
 from rankwise.report import plot_contributions
-from rankwise.report.axes import panels, style
-from rankwise.report.colours import light
+from rankwise.report.axes import light, panels, style
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(

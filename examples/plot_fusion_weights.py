@@ -11,8 +11,7 @@ import numpy as np
 from rankwise.datasets import Qrels
 from rankwise.fusion import LearnedFusion, learning_curve
 from rankwise.report import plot_learning_curve
-from rankwise.report.axes import panels, style
-from rankwise.report.colours import light
+from rankwise.report.axes import light, panels, style
 
 # %%
 # Four systems

@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import PairwiseELM
 from rankwise.datasets import load_dataset
-from rankwise.report.axes import style
-from rankwise.report.colours import MARKERS, series
+from rankwise.report.axes import MARKERS, series, style
 
 sklearn.set_config(enable_metadata_routing=True)
 train = load_dataset("lambdarank", fold=1).train

@@ -11,8 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from rankwise import PairwiseELM
 from rankwise.datasets import load_dataset
-from rankwise.report.axes import panels, style
-from rankwise.report.colours import light
+from rankwise.report.axes import light, panels, style
 
 train = load_dataset("lambdarank", fold=1).train
 

@@ -9,8 +9,7 @@ that occur together share an axis, so that few axes keep most of what there is t
 import numpy as np
 
 from rankwise import PLST
-from rankwise.report.axes import panels, style
-from rankwise.report.colours import light, series
+from rankwise.report.axes import light, panels, series, style
 
 # %%
 # Twelve labels of three topics

@@ -11,8 +11,7 @@ import matplotlib.pyplot as plt
 
 from rankwise import PairwiseELM, evaluate
 from rankwise.datasets import load_dataset
-from rankwise.report.axes import style
-from rankwise.report.colours import light
+from rankwise.report.axes import light, style
 
 fold = load_dataset("lambdarank", fold=1)
 train, test = fold.train, fold.test

@@ -11,8 +11,7 @@ import time
 import numpy as np
 
 from rankwise import LambdaMART, PairwiseELM, RankBoost, RidgeRanker
-from rankwise.report.axes import panels, style
-from rankwise.report.line_plots import draw_lines
+from rankwise.report.axes import draw_lines, panels, style
 
 sizes = [1_000, 3_000, 10_000, 30_000]
 rankers = {

@@ -8,8 +8,7 @@ score of every document found can be taken apart.
 
 import numpy as np
 
-from rankwise.report.axes import panels, style
-from rankwise.report.colours import light, series
+from rankwise.report.axes import light, panels, series, style
 from rankwise.text import TextIndex
 
 documents = {

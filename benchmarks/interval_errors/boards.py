@@ -27,7 +27,7 @@ from rankwise.metrics.significance import (
     detectable_difference,
     t_intervals,
 )
-from rankwise.metrics.statistics.max_t import pair_differences
+from rankwise.metrics.statistics.all_pairs import pair_differences
 from rankwise.metrics.statistics.stratified import t_p_values
 from rankwise.selection import Leaderboard
 

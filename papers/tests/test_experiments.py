@@ -13,7 +13,7 @@ import pytest
 import rankwise
 import rankwise_papers
 from rankwise.experiments import Experiment
-from rankwise.experiments.registry import experiments
+from rankwise.experiments.experiment import experiments
 from rankwise_papers.experiments import EXPERIMENTS
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[

@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from rankwise import AggregatePRank, PRank, RankingTree, VotedPRank
 from rankwise.experiments import Verdict
-from rankwise.features.affine_powers import AffinePowers
+from rankwise.features.polynomial_terms import AffinePowers
 from rankwise_papers.liu2007_synthetic import methods
 from rankwise_papers.liu2007_synthetic.experiment import SyntheticRanks
 from rankwise_papers.liu2007_synthetic.methods import DEPTHS, perceptrons, points, trees

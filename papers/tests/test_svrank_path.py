@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
-from rankwise.losses.pairwise_absolute import pairwise_absolute
+from rankwise.losses.absolute_loss import pairwise_absolute
 from rankwise_papers.svrank_path import svrank_path
 
 LAMS = 10.0 ** np.arange(2, -6.1, -1)

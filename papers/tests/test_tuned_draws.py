@@ -7,12 +7,8 @@ import pytest
 from scipy import sparse
 
 from rankwise.features.random_nodes import draw_nodes
-from rankwise.solvers.least_squares import complex_path
-from rankwise.solvers.least_squares.complex_path import (
-    complex_paths,
-    complex_penalties,
-    plan_folds,
-)
+from rankwise.solvers.least_squares import stabilised as complex_path
+from rankwise.solvers.least_squares.stabilised import complex_paths, complex_penalties, plan_folds
 from rankwise_papers import tuned_draws
 from rankwise_papers.tuned_draws import tune_draws
 

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from rankwise.checks.constant_scores import warn_of_constant_scores
-from rankwise.checks.queries import warn_of_one_query
-from rankwise.checks.rows import check_target, check_weight
+from rankwise.checks.rows import check_target, check_weight, warn_of_one_query
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import (
     GRADED,
@@ -21,7 +20,7 @@ from rankwise.metrics.default import (
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults, names_its_class
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import TRAINED_ON, Number, Rule, Sometimes, Word
+from rankwise.structure.state_rules import TRAINED_ON, Number, Rule, Sometimes, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 

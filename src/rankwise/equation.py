@@ -14,19 +14,16 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.checks.column_ranges import target_power
-from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.column_sizes import ColumnLimit, target_power
 from rankwise.checks.rows import check_validation
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rows.fit_data import FitData
-from rankwise.runtime.callers import callers_level
+from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import forget
-from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch, SolutionPath
+from rankwise.structure.state_rules import forget
+from rankwise.tuning.penalty_search import Choice, Penalties, Penalty, PenaltySearch, SolutionPath
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 Designs = Iterable[tuple[Mapping[str, Any], Any]]

@@ -3,6 +3,10 @@
 Rows of a query need not be contiguous, and query ids may be of any type. Internally, the library
 processes rows in *group order*: queries in order of first appearance, rows of a query in input
 order. :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` convert between the two orders.
+
+Checked rows, as estimators receive them from their checks.
+
+Rows of whole queries, the input of losses and their solvers.
 """
 
 from __future__ import annotations
@@ -15,8 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.runtime.column_values import check_one_type, convert_to_array, first_merged
-from rankwise.structure.rules import Optional, Plain, Rule, integers, require
+from rankwise.runtime.frames import check_one_type, convert_to_array, first_merged
+from rankwise.structure.state_rules import Optional, Plain, Rule, integers, require
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,3 +359,35 @@ def _codes_by_first_appearance(ids: NDArray[Any]) -> tuple[NDArray[np.int64], ND
     rank = np.empty(len(distinct), dtype=np.int64)
     rank[by_appearance] = np.arange(len(distinct))
     return rank[inverse], distinct[by_appearance]
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Checked rows.
+
+    Training rows are in input order, without the rows of zero weight. Validation rows are in an
+    order that their content determines, see :func:`rankwise.checks.rows.check_validation`.
+
+    ``kept`` marks the input rows that were kept; None: all of them. ``classes`` holds the ordered
+    classes whose numbers 0, 1, … are ``y``; None if y holds the targets themselves.
+    """
+
+    X: Matrix
+    y: Float64Array
+    groups: QueryGroups
+    sample_weight: Float64Array | None
+    kept: NDArray[np.bool_] | None = None
+    classes: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Rows in group order: query ``q`` holds the rows ``indptr[q]:indptr[q + 1]``.
+
+    X is (n_samples, n_columns), y and weight are (n_samples,).
+    """
+
+    X: Matrix
+    y: Float64Array
+    indptr: Int64Array
+    weight: Float64Array

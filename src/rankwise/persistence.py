@@ -12,9 +12,9 @@ cannot extend this list; other types are reported and never imported.
 
 The numbers in a file are not trusted either, because compiled code uses the child, feature and
 category numbers of a tree without checks. Every class therefore declares the structure of its
-fitted state (:mod:`rankwise.structure.rules`), and ``load`` checks the whole model against these
-rules (:mod:`rankwise.structure.model_check`) before it is used. Trees of the boosting adapters are
-checked before their library parses them.
+fitted state (:mod:`rankwise.structure.state_rules`), and ``load`` checks the whole model against
+these rules (:mod:`rankwise.structure.model_check`) before it is used. Trees of the boosting
+adapters are checked before their library parses them.
 
 References
 ----------
@@ -42,20 +42,20 @@ from sklearn.base import BaseEstimator
 
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
-from rankwise.runtime.output import check_folder, write_file
+from rankwise.runtime.files import check_folder, write_file
 from rankwise.structure.archives import (
     CHANGED,
     SCHEMA,
     ModelFileError,
     check_array_files,
     check_loaders,
+    read_plain,
     replace_schema,
     use_modules,
     use_stable_names,
 )
 from rankwise.structure.model_check import check_model
-from rankwise.structure.reader import read_plain
-from rankwise.structure.rules import StructureError
+from rankwise.structure.state_rules import StructureError
 
 if TYPE_CHECKING:
     from rankwise.datasets import RowSummary
@@ -71,30 +71,30 @@ RESULT_TYPES = (
     "rankwise.features.score_expansions.PrecomputedExpansion",
     "rankwise.features.score_expansions.ProductsExpansion",
     "rankwise.features.score_expansions.SupportExpansion",
-    "rankwise.features.kernel.Kernel",
-    "rankwise.features.nystroem_map.NystroemMap",
+    "rankwise.features.kernels.Kernel",
+    "rankwise.features.nystroem.NystroemMap",
     "rankwise.features.polynomial_terms.TermMap",
     "rankwise.features.random_fourier.FourierMap",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.fusion.learned_fusion.LearnedFusion",
     "rankwise.fusion.probabilistic_fusion.ProbabilisticFusion",
-    "rankwise.fusion.non_negative_ranker.NonNegativeRanker",
+    "rankwise.fusion.learned_fusion.NonNegativeRanker",
     "rankwise.groups.QueryGroups",
-    "rankwise.metrics.ordinal.cost.CostScorer",
-    "rankwise.metrics.scorer.MeasureScorer",
-    "rankwise.ordinal.online.hypotheses.Hypotheses",
+    "rankwise.metrics.measures.confusion_matrix.CostScorer",
+    "rankwise.metrics.evaluation.MeasureScorer",
+    "rankwise.ordinal.online_ranker.Hypotheses",
     "rankwise.preferences.pairwise_preferences.PairwisePreferences",
     "rankwise.preferences.plackett_luce.PlackettLuce",
     "rankwise.solvers.least_squares.design.LinearDesign",
     "rankwise.solvers.least_squares.design.NodeDesign",
     "rankwise.solvers.least_squares.design.ShiftedColumns",
-    "rankwise.solvers.least_squares.statistics.Gram",
-    "rankwise.solvers.least_squares.statistics.OpenQuery",
-    "rankwise.solvers.least_squares.streaming.RunningGram",
-    "rankwise.solvers.boosting.perceptron_ensemble.PerceptronEnsemble",
-    "rankwise.solvers.boosting.stump_ensemble.StumpEnsemble",
-    "rankwise.ordinal.score_calibration.ScoreCalibration",
-    "rankwise.rankers.imported.imported_booster.ImportedBooster",
+    "rankwise.solvers.least_squares.gram.Gram",
+    "rankwise.solvers.least_squares.gram.OpenQuery",
+    "rankwise.solvers.least_squares.gram.RunningGram",
+    "rankwise.solvers.boosting.perceptron_search.PerceptronEnsemble",
+    "rankwise.solvers.boosting.stump_search.StumpEnsemble",
+    "rankwise.ordinal.score_probabilities.ScoreCalibration",
+    "rankwise.rankers.adapters.read_booster.ImportedBooster",
     "rankwise.trees.column_table.ColumnTable",
     "rankwise.trees.tree_ensemble.TreeEnsemble",
     "rankwise.trees.linear_models.ModelNodes",
@@ -322,7 +322,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None if X had none),
         ``score_name``, ``rows`` (summary of the training rows, if it was saved) and
         ``fingerprint`` (of the training data, see
-        :mod:`rankwise.rows.training_fingerprint`; None if the estimator is not fitted).
+        :mod:`rankwise.row_order`; None if the estimator is not fitted).
 
     Raises
     ------

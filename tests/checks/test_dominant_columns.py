@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from rankwise._registry import REGISTRY
-from rankwise.checks.dominant_columns import (
+from rankwise.checks.column_sizes import (
     CENTRED_PRODUCTS,
     DISTANCES,
     PRODUCTS,

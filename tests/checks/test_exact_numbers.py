@@ -11,10 +11,10 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from rankwise import RankingData, evaluate, stream
-from rankwise.checks.exact_numbers import exact_float64, order_keeping_float64, token_changes
+from rankwise.checks.exact_values import exact_float64, order_keeping_float64, token_changes
 from rankwise.checks.rows import check_target, check_weight
 from rankwise.datasets import Run, read_letor, read_qrels, read_run, read_table
-from rankwise.datasets.readers.result_files import read_scores
+from rankwise.datasets.readers.results import read_scores
 from rankwise.selection import evaluate_systems
 
 LIMIT = 2**53

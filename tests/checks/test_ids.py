@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rankwise import RankingData, evaluate
-from rankwise.checks.ids import id_texts
+from rankwise.checks.exact_values import id_texts
 from rankwise.clicks import read_clicks
 from rankwise.datasets import Qrels, read_letor, write_letor
 from rankwise.fusion import as_run

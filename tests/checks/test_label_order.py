@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.checks.label_order import label_orders, order_of_labels
+from rankwise.checks.classes import label_orders, order_of_labels
 from rankwise.ordinal import AggregatePRank, PRank, VotedPRank, WidrowHoff
 
 

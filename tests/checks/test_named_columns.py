@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 
 from rankwise import RidgeRanker
-from rankwise.checks.named_columns import frame_for
+from rankwise.runtime.frames import frame_for
 
 X = np.arange(12.0).reshape(6, 2)
 FRAME = pd.DataFrame(X, columns=["a", "b"])

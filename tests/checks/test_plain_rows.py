@@ -12,8 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from rankwise import RidgeRanker
-from rankwise.checks.plain_rows import plain_rows
-from rankwise.checks.rows import check_rows, name_columns
+from rankwise.checks.rows import check_rows, name_columns, plain_rows
 
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(6, 3))

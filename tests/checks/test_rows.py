@@ -14,13 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
 from rankwise import LambdaMART, McRank, RankRLS, RidgeRanker
-from rankwise.checks.rows import (
-    check_fit,
-    check_rows,
-    check_target,
-    check_validation,
-    check_weight,
-)
+from rankwise.checks.rows import check_fit, check_rows, check_target, check_validation, check_weight
 
 X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 Y = np.array([2.0, 0.0, 1.0])

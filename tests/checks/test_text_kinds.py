@@ -10,7 +10,7 @@ import pytest
 
 import rankwise
 from rankwise import RankingData
-from rankwise.checks.text_kinds import kind_of_text
+from rankwise.checks.text_categories import kind_of_text
 from rankwise.datasets import IgnoredColumnsWarning, read_table
 
 DATES = [

@@ -32,7 +32,7 @@ class Outcome:
 def rankwise(tmp_path, monkeypatch):
     """Calls the command line; its cache is this test's own."""
     monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("rankwise.cli._progress.QUIET_SECONDS", 3600.0)  # lines of a busy machine
+    monkeypatch.setattr("rankwise.cli._console.QUIET_SECONDS", 3600.0)  # lines of a busy machine
 
     def call(*arguments):
         result = CliRunner().invoke(app, [str(a) for a in arguments], prog_name="rankwise")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rankwise as rw
-from rankwise.cli.export import export
+from rankwise.cli.model_files import export
 from rankwise.datasets import read_letor
 from tests.export.readers import elasticsearch_scores, ranklib_scores, solr_scores
 

@@ -16,7 +16,7 @@ import rankwise as rw
 from rankwise.cli import _scoring
 from rankwise.datasets import read_letor, read_run
 from rankwise.datasets.readers import delimited, quotes
-from rankwise.streams import text_files
+from rankwise.streams import row_stream as text_files
 
 from .conftest import judged_data
 

@@ -18,15 +18,23 @@ import pytest
 
 import rankwise as rw
 from rankwise._registry import REGISTRY
-from rankwise.cli import _completion as completion
-from rankwise.cli import _progress, compare
-from rankwise.cli._arguments import parameter, split_list
-from rankwise.cli._errors import warnings_in_one_line
+from rankwise.cli import _console as _progress
+from rankwise.cli import compare
+from rankwise.cli._console import warnings_in_one_line
+from rankwise.cli._options import (
+    complete_data,
+    complete_measures,
+    complete_presets,
+    complete_ranker,
+    complete_rankers,
+    parameter,
+    split_list,
+)
 from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
-from rankwise.runtime.output import replace_files
+from rankwise.runtime.files import replace_files
 from rankwise.selection import FoldResult
-from rankwise.selection.parcel import Parcels
+from rankwise.selection.cells.workers import Parcels
 
 COMMANDS = (
     "compare", "cv", "fit", "predict", "evaluate", "reproduce", "convert", "lint", "info", "list",
@@ -206,18 +214,18 @@ def test_parameters_of_a_ranker_are_listed(rankwise):
 
 
 def test_completion_offers_what_fits():
-    assert sorted(completion.ranker("pair")) == ["pair_ranker", "pairwise_elm"]
-    assert completion.rankers("ridge,lig") == ["ridge,lightgbm"]
-    assert completion.rankers("ridge,lin") == ["ridge,linear_regression"]
-    assert completion.rankers("ridge,ri") == []
-    assert completion.measures("AP,nd") == ["AP,nDCG"]
-    assert completion.presets("letor") == ["letor3", "letor4"]
+    assert sorted(complete_ranker("pair")) == ["pair_ranker", "pairwise_elm"]
+    assert complete_rankers("ridge,lig") == ["ridge,lightgbm"]
+    assert complete_rankers("ridge,lin") == ["ridge,linear_regression"]
+    assert complete_rankers("ridge,ri") == []
+    assert complete_measures("AP,nd") == ["AP,nDCG"]
+    assert complete_presets("letor") == ["letor3", "letor4"]
 
 
 def test_completion_of_data_offers_sets_and_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lambda.txt").touch()
-    assert completion.data("lambda") == ["lambdarank", "lambda.txt"]
+    assert complete_data("lambda") == ["lambdarank", "lambda.txt"]
 
 
 def test_the_shell_can_ask_for_completion():

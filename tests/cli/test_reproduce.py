@@ -6,9 +6,9 @@ import csv
 
 import pytest
 
-from rankwise.cli import _completion as completion
+from rankwise.cli._options import complete_experiments
 from rankwise.experiments import reproduce
-from rankwise.experiments.registry import HOW_TO_GET, ExperimentEntry, experiments
+from rankwise.experiments.experiment import HOW_TO_GET, ExperimentEntry, experiments
 from tests.experiments import slow
 from tests.experiments.conftest import toy  # noqa: F401
 
@@ -122,7 +122,7 @@ def test_without_a_package_of_experiments_it_names_one(rankwise, toy, monkeypatc
     run = rankwise("reproduce", *arguments)
     assert run.code == 2
     assert "pip install rankwise-papers" in run.err and HOW_TO_GET in run.err
-    assert completion.experiments("") == ["all", "list"]
+    assert complete_experiments("") == ["all", "list"]
     with pytest.raises(ValueError, match=r"'x' was not found.*pip install rankwise-papers"):
         reproduce("x")
 
@@ -135,5 +135,5 @@ def test_out_must_be_a_folder(rankwise_toy, tmp_path):
 
 
 def test_completion_offers_experiments(toy):  # noqa: F811
-    assert completion.experiments("") == ["toy", "all", "list"]
-    assert completion.experiments("t") == ["toy"]
+    assert complete_experiments("") == ["toy", "all", "list"]
+    assert complete_experiments("t") == ["toy"]

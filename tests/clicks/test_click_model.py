@@ -9,8 +9,7 @@ import pytest
 
 from rankwise import RankingData
 from rankwise.clicks import ClickLog, ClickModel, simulate_clicks
-from rankwise.clicks.acceleration import maximize
-from rankwise.clicks.chain_model import collapse_lists
+from rankwise.clicks.model_fits import collapse_lists, maximize
 from rankwise.clicks.simulation import EXAMINATION
 
 PRIOR = (1.0, 5.0)

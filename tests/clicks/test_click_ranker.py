@@ -22,7 +22,7 @@ from rankwise import (
     evaluate,
 )
 from rankwise.clicks import ClickLog, ClickRanker, propensities, simulate_clicks
-from rankwise.clicks.impression_rows import group_impressions
+from rankwise.clicks.click_ranker import group_impressions
 
 
 def click_data(seed=0, n_queries=30, n_documents=8):

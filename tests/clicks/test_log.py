@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.clicks import ClickLog
-from rankwise.clicks.summary import PROBLEMS
+from rankwise.clicks.log import PROBLEMS
 
 from .click_logs import rows_of
 

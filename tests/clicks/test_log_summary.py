@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.clicks import ClickLog
-from rankwise.clicks.summary import count_cells, name_places
+from rankwise.clicks.log import count_cells, name_places
 from rankwise.metrics.statistics.intervals import wilson_interval
 
 

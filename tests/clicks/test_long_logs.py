@@ -10,9 +10,9 @@ import pytest
 
 from rankwise.clicks import ClickLog, ClickModel
 from rankwise.clicks import log as log_module
-from rankwise.clicks import log_rows as rows_module
-from rankwise.clicks.cell_model import find_patterns
-from rankwise.clicks.summary import count_cells
+from rankwise.clicks import log as rows_module
+from rankwise.clicks.log import count_cells
+from rankwise.clicks.model_fits import find_patterns
 
 
 def columns(seed=0, n_sessions=400, repeats=0):

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from rankwise.clicks import read_ubi
-from rankwise.clicks.summary import PROBLEMS
+from rankwise.clicks.log import PROBLEMS
 
 from .click_logs import rows_of
 

@@ -20,7 +20,7 @@ import numpy as np
 def write_index(folder, version):
     """An index of ``version + 2`` documents."""
     from rankwise.text import index_folder
-    from rankwise.text.postings import Postings
+    from rankwise.text.models import Postings
 
     n = version + 2
     tokens, bounds = np.arange(400 * n, dtype=np.int32) % 200, np.arange(n + 1) * 400

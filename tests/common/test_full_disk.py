@@ -20,9 +20,9 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 import numpy as np
 import rankwise as rw
-from rankwise.cli._progress import Progress
+from rankwise.cli._console import Progress
 from rankwise.datasets import read_letor
-from rankwise.datasets.catalog.checksums import text_sha256
+from rankwise.datasets.readers.textfiles import text_sha256
 
 folder = Path(sys.argv[1])
 source, model = folder / "rows.txt", folder / "model.rw"

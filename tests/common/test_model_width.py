@@ -7,10 +7,9 @@ import pytest
 from scipy import sparse
 
 from rankwise._registry import REGISTRY
-from rankwise.checks.model_width import check_columns_read
-from rankwise.features.affine_powers import AffinePowers
-from rankwise.features.kernel import Kernel
-from rankwise.features.polynomial_terms import TermMap
+from rankwise.checks.rows import check_columns_read
+from rankwise.features.kernels import Kernel
+from rankwise.features.polynomial_terms import AffinePowers, TermMap
 from tests.common.estimators import small
 from tests.common.test_refused_fits import N_FEATURES, fitted, training_rows
 

@@ -10,7 +10,7 @@ import pytest
 from rankwise import stream
 from rankwise._registry import REGISTRY
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.streams.stream_sources import ALSO, FIT_STREAMS
+from rankwise.streams.row_stream import ALSO, FIT_STREAMS
 from tests.common.estimators import small
 from tests.common.test_refused_fits import N_FEATURES, N_ROWS, fitted
 

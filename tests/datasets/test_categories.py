@@ -13,10 +13,10 @@ import pytest
 from scipy import sparse
 
 from rankwise import RankingData, stream
+from rankwise.checks.text_categories import category_frame, join_coded
 from rankwise.datasets import IgnoredColumnsWarning, read_table, write_letor
-from rankwise.datasets.category_columns import category_frame, join_coded
 from rankwise.datasets.data import join_data
-from rankwise.selection.fingerprint import data_fingerprint
+from rankwise.selection.cells.fingerprint import data_fingerprint
 
 FRAME = pd.DataFrame({
     "label": [0, 1, 2, 0, 1, 2],

@@ -16,12 +16,20 @@ from rankwise.datasets import (
     ratings_from_triplets,
     ratings_task,
 )
-from rankwise.datasets.ratings_task import factors
-from rankwise.datasets.ratings_task.context import Context, shrunk_mean
-from rankwise.datasets.ratings_task.implicit import draw_unseen, implicit_columns
-from rankwise.datasets.ratings_task.neighbours import neighbour_columns, similar
-from rankwise.datasets.ratings_task.rating_features import group_columns, item_columns, own_columns
-from rankwise.datasets.ratings_task.split import context_mask, part_of_users, splitmix64
+from rankwise.datasets import rating_features as factors
+from rankwise.datasets.rating_features import (
+    Context,
+    context_mask,
+    group_columns,
+    item_columns,
+    neighbour_columns,
+    own_columns,
+    part_of_users,
+    shrunk_mean,
+    similar,
+    splitmix64,
+)
+from rankwise.datasets.rating_task import draw_unseen, implicit_columns
 
 
 def made(rng, n_users=120, n_items=50, n=2400):

@@ -15,7 +15,7 @@ IMPORTED = [  # those that are not installed are left out
     "distributed.nanny",
     "dask.array",
     "dask.dataframe",
-    "rankwise.distributed.lambdamart_on_dask",
+    "rankwise.distributed.boosters",
     "rankwise.rankers.adapters.lightgbm",
     "rankwise.rankers.adapters.xgboost",
     "rankwise.distributed.with_dask",

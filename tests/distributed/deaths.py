@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from rankwise.distributed.star import Star
-from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
+from rankwise.distributed.processes import Star
+from rankwise.rankers.adapters.booster_library import ValidationMonitor
 
 
 def armed(client, number, death):

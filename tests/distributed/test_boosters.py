@@ -20,7 +20,10 @@ from tests.distributed.deaths import (
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
-from rankwise.distributed import fit, processes  # noqa: E402
+from rankwise.distributed import (  # noqa: E402
+    fit,
+    processes,
+)
 
 EXTRAS = {"LightGBMRanker": "lightgbm", "XGBoostRanker": "xgboost"}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise import compare
-from rankwise.selection import workers
+from rankwise.selection.cells import workers
 from tests.selection.helpers import Moody, graded_data, one_fold
 
 distributed = pytest.importorskip("distributed")

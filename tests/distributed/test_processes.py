@@ -10,9 +10,12 @@ import time
 import pytest
 
 distributed = pytest.importorskip("distributed")
-from rankwise.distributed import processes, tasks  # noqa: E402
+from rankwise.distributed import dask_partitions as tasks  # noqa: E402
+from rankwise.distributed import (  # noqa: E402
+    processes,
+)
 from rankwise.distributed.processes import run_ranks  # noqa: E402
-from rankwise.selection import workers  # noqa: E402
+from rankwise.selection.cells import workers  # noqa: E402
 from tests.distributed.deaths import armed  # noqa: E402
 
 

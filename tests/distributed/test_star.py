@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankwise.distributed import star
-from rankwise.distributed.star import Place, Star
+from rankwise.distributed import processes as star
+from rankwise.distributed.processes import Place, Star
 
 
 @pytest.fixture

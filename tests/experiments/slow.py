@@ -18,7 +18,7 @@ from rankwise.experiments import (
     Value,
     reproduce,
 )
-from rankwise.experiments.registry import experiments
+from rankwise.experiments.experiment import experiments
 
 LOG = "RANKWISE_TEST_LOG"
 N_CELLS, PAUSE = 15, 0.06

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from rankwise.experiments import Cell, identity, reproduce, runner
-from rankwise.selection.jsonl import JsonLines
+from rankwise.experiments import Cell, reproduce, runner
+from rankwise.experiments import runner as identity
+from rankwise.selection.cells.result_store import JsonLines
 from tests.experiments import slow
 from tests.experiments import toy as toy_module
 from tests.selection.forking import Killable

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rankwise.export.float32 import SOLR_SLACK, floor_before, floor_float32, subtract_slack
 from rankwise.export.maps import Scaled
+from rankwise.export.parts import SOLR_SLACK, floor_before, floor_float32, subtract_slack
 
 F = np.float32
 numbers = st.floats(-1e30, 1e30)

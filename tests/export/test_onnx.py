@@ -27,8 +27,7 @@ import rankwise as rw
 from rankwise._registry import REGISTRY
 from rankwise.datasets import load_dataset
 from rankwise.export import ExportError, register_onnx_converters, to_onnx, to_ranklib
-from rankwise.export.chains import EXPORTABLE, is_exportable
-from rankwise.export.labels import class_chain
+from rankwise.export.chains import EXPORTABLE, class_chain, is_exportable
 from rankwise.prediction import scores_of
 from tests.common.estimators import ORDINAL, RANKERS, load_class, small
 

@@ -13,9 +13,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import rankwise as rw
 from rankwise import export
-from rankwise.export.parity import read_file, runtimes
-from rankwise.export.parity.engine_trees import EngineTree, sum_trees
-from rankwise.export.parity.tree_files import lightgbm_trees, xgboost_trees
+from rankwise.export.parity import read_file
+from rankwise.export.parity import read_file as runtimes
+from rankwise.export.parity.interpreters import EngineTree, lightgbm_trees, sum_trees, xgboost_trees
 from rankwise.export.parity.verification import count_orders
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
@@ -268,7 +268,7 @@ def test_programs_that_are_not_installed(monkeypatch, tmp_path):
 def test_trees_of_the_model_score_as_the_model():
     for name in ("nominal", "leaf"):
         model = fitted(name, True)
-        from rankwise.export.tree_part import trees_of
+        from rankwise.export.parts import trees_of
 
         trees = trees_of(model, "tests")
         X = probes(model, 5, categories=[4] if name == "nominal" else [])

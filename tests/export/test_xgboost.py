@@ -36,7 +36,7 @@ def scores(path, X):
 
 
 def largest(model):
-    from rankwise.export.tree_part import trees_of
+    from rankwise.export.parts import trees_of
 
     trees = trees_of(model, "tests").trees
     return sum(np.abs(tree.values[tree.feature < 0]).max() for tree in trees)

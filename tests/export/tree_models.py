@@ -84,7 +84,7 @@ def fitted_on_frame(missing=False):
 
 def probes(model, width, seed=0, n=400, categories=()):
     """Rows whose values are thresholds of the trees and their float32 neighbours."""
-    from rankwise.export.tree_part import trees_of
+    from rankwise.export.parts import trees_of
 
     rng = np.random.default_rng(seed)
     trees = trees_of(model, "tests").trees

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.features.affine_powers import AffinePowers
-from tests.ordinal.online.oracles_online import products
+from rankwise.features.polynomial_terms import AffinePowers
+from tests.ordinal.oracles_online import products
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])

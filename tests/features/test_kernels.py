@@ -11,10 +11,10 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.svm import SVC
 
-from rankwise.features.kernel import SLICE_ROWS
 from rankwise.features.kernels import (
     KERNELS,
     MEDIAN_ROWS,
+    SLICE_ROWS,
     IgnoredParameterWarning,
     find_searched_gamma,
     gamma_candidates,

@@ -10,8 +10,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 import rankwise
 from rankwise import Nystroem, QueryGroups
 from rankwise.features.kernels import resolve_kernel
-from rankwise.features.landmarks import METHODS, draw_in_proportion, draw_landmarks, leverage_scores
-from rankwise.features.nystroem_map import SLICE_ROWS, nystroem_map
+from rankwise.features.nystroem import (
+    METHODS,
+    SLICE_ROWS,
+    draw_in_proportion,
+    draw_landmarks,
+    leverage_scores,
+    nystroem_map,
+)
 from rankwise.solvers.least_squares.design import NodeDesign
 from rankwise.solvers.least_squares.gram import Problem, fold_grams
 

@@ -11,7 +11,7 @@ import pytest
 import rankwise
 from rankwise.datasets import Qrels
 from rankwise.fusion import ProbabilisticFusion, pool_runs
-from rankwise.fusion.position_probabilities import EXPONENTIAL_CUTS
+from rankwise.fusion.probabilistic_fusion import EXPONENTIAL_CUTS
 from tests.fusion.lists import as_mapping, random_lists
 
 QUERIES = [f"q{i}" for i in range(5)]

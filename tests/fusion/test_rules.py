@@ -10,8 +10,8 @@ import pytest
 
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.fusion import fuse, fusion_table, normalize, pool_runs
-from rankwise.fusion.normalization import NORMALIZATIONS
 from rankwise.fusion.rules import RULES, WEIGHTED
+from rankwise.fusion.run_pool import NORMALIZATIONS
 from tests.fusion.lists import as_mapping, random_lists
 
 WEIGHTS = [0.5, 2.0, 0.25, 1.0]

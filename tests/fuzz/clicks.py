@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rankwise.clicks import read_clicks, read_judgements, read_ubi
-from rankwise.clicks.summary import PROBLEMS
+from rankwise.clicks.log import PROBLEMS
 from tests.fuzz.harness import Target, mutated
 
 NUMBERS = (b"0", b"1", b"2", b"-1", b"1.5", b"1e9", b"1e400", b"nan", b"true", b"9" * 30, b"", b"x")

@@ -31,10 +31,9 @@ from rankwise.export import (
     to_vespa,
     to_xgboost,
 )
-from rankwise.export.float32 import SOLR_SLACK, floor_float32, subtract_slack
-from rankwise.export.parts import part_of
+from rankwise.export.parts import SOLR_SLACK, floor_float32, part_of, subtract_slack
 from rankwise.prediction import scores_of
-from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.tree_ensemble import ScoreTree
 from tests.export.readers import (
     elasticsearch_scores,
     native_scores,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.fusion import fuse, normalize, pool_runs
-from rankwise.fusion.normalization import NORMALIZATIONS
 from rankwise.fusion.rules import RULES, WEIGHTED
+from rankwise.fusion.run_pool import NORMALIZATIONS
 from tests.fuzz.harness import Target
 
 Rng = np.random.Generator

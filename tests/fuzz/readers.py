@@ -33,10 +33,10 @@ from rankwise.datasets import (
     read_run,
     read_table,
 )
+from rankwise.datasets.catalog.arff import read_arff
 from rankwise.datasets.readers import cache
-from rankwise.datasets.readers.arff import read_arff
 from rankwise.runtime.array_folder import HEADER, sign_header
-from rankwise.streams.text_files import UnjudgedLetor
+from rankwise.streams.row_stream import UnjudgedLetor
 from rankwise.text.documents import convert_to_queries, iterate_documents
 from tests.fuzz import seeds, twins
 from tests.fuzz.array_folders import agree, files_of

@@ -34,7 +34,7 @@ def test_exports_take_the_branches_of_the_model(quick_models, tmp_path, monkeypa
 
 
 def test_a_threshold_beside_the_right_one_is_found(quick_models, tmp_path, monkeypatch):
-    from rankwise.export import ranklib
+    from rankwise.export import elasticsearch as ranklib
 
     monkeypatch.setattr("tests.fuzz.harness._limit_addresses", lambda spare: None)
     exact = ranklib.drop_missing_tests

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise._registry import REGISTRY
 from rankwise.persistence import RESULT_TYPES
-from rankwise.structure.rules import structure_of
+from rankwise.structure.state_rules import structure_of
 from tests.fuzz.campaign import run_campaign
 from tests.fuzz.models import MAKERS, _change_entries, _entries, fitted, model_file
 

@@ -9,15 +9,18 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from rankwise.groups import QueryGroups
-from rankwise.kernels.boosted_objectives import (
+from rankwise.kernels.lambda_gradients import (
     cross_entropy,
     differentiate_squared_pairs,
     logistic_pairs,
 )
-from rankwise.losses.cross_entropy_gradients import CrossEntropyGradients
+from rankwise.losses.boosted_objectives import (
+    CrossEntropyGradients,
+    LogisticGradients,
+    SquaredGradients,
+)
 from rankwise.losses.gradient_loss import JudgedRows
 from rankwise.losses.lambda_gradients import NeighbourGradients
-from rankwise.losses.pair_gradients import LogisticGradients, SquaredGradients
 from rankwise.metrics import parse
 
 POWER = {"pair": 0, "document": -1, "query": -2}

@@ -14,10 +14,10 @@ from rankwise.kernels.boosted_splits import (
     split_gain,
 )
 from rankwise.kernels.boosted_trees import add_rows
+from rankwise.trees.boosted.coded_rows import bin_rows
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
-from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.trees.tree_ensemble import OrderedRows
 
 
 def best_split_by_hand(X, g, h, reg_lambda, least):

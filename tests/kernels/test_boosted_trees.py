@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
+from rankwise.trees.boosted.coded_rows import bin_rows
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
-from rankwise.trees.ordered_rows import OrderedRows
-from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])

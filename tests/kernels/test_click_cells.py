@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.click_cells import (
+from rankwise.kernels.click_models import (
     collect_patterns,
     mark_last_clicks,
     maximize_attractions,

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rankwise.kernels.click_chains import (
+from rankwise.kernels.click_models import (
     count_examined,
     number_lists,
     predict_by_last_click,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.click_codes import count_repeats, encode_keys
+from rankwise.kernels.click_models import count_repeats, encode_keys
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.csr_bounds import is_canonical
+from rankwise.kernels.svmlight import is_canonical
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.kernels.distances import absolute_block, fill_squared_block, refine_near
+from rankwise.kernels.row_products import absolute_block, fill_squared_block, refine_near
 
 
 @pytest.mark.parametrize("kernel", [fill_squared_block, absolute_block])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.kernels.err_costs import err_costs
+from rankwise.kernels.topk import err_costs
 
 
 def expected_reciprocal_rank(stops):

@@ -1,4 +1,4 @@
-"""Every module of kernels has a module of tests."""
+"""Every module of kernels is tested here."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("module", MODULES)
 def test_kernels_are_tested(module):
-    text = Path(__file__).with_name(f"test_{module}.py").read_text("utf-8")
-    assert f"rankwise.kernels.{module} import" in text
+    tests = Path(__file__).parent.glob("test_*.py")
+    assert any(f"rankwise.kernels.{module} import" in path.read_text("utf-8") for path in tests)
 
 
 @pytest.mark.parametrize("module", MODULES)

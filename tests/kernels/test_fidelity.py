@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.fidelity import fidelity_point, fidelity_split, write_integers
+from rankwise.kernels.boosting_rounds import fidelity_point, fidelity_split, write_integers
 from tests.kernels import ragged
 
 

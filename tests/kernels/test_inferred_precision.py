@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from rankwise.kernels.inferred_precision import (
+from rankwise.kernels.tied_ranks import (
     EPSILON,
     MISSING,
     OTHER,

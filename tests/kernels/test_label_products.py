@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from rankwise.kernels.label_products import add_labelled_rows, add_row_products
+from rankwise.kernels.row_products import add_labelled_rows, add_row_products
 
 
 def csr(rng, shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.label_ranks import relevant_ranks
+from rankwise.kernels.topk import relevant_ranks
 from tests.kernels import ragged
 
 

@@ -8,8 +8,7 @@ import pytest
 from rankwise.groups import QueryGroups
 from rankwise.kernels.lambda_gradients import DISCOUNTED, measure_gradients
 from rankwise.losses.gradient_loss import CHUNK_ROWS, JudgedRows
-from rankwise.losses.lambda_gradients import LambdaGradients
-from rankwise.losses.measure_changes import changes_of
+from rankwise.losses.lambda_gradients import LambdaGradients, changes_of
 from rankwise.metrics import parse
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.leaf_masks import add_open_leaves, number_leaves, read_columns
+from rankwise.kernels.ensemble_scores import add_open_leaves, number_leaves, read_columns
 
 # A leaf alone, and a tree whose nodes from left to right are 3, 1, 5, 4, 6, 0, 2.
 INDPTR = np.array([0, 1, 8])

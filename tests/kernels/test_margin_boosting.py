@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from rankwise.kernels.margin_boosting import (
+from rankwise.kernels.boosting_rounds import (
     advance_rows,
     read_sums,
     solve_thresholds,

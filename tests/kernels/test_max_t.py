@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rankwise.kernels.max_t import SMALLEST_ERROR, largest_pair_t
+from rankwise.kernels.random_draws import SMALLEST_ERROR, largest_pair_t
 
 WORD = (1 << 64) - 1
 

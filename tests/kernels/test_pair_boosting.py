@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.pair_boosting import (
+from rankwise.kernels.boosting_rounds import (
     advance_pairs,
     split_layers,
     weigh_pairs,

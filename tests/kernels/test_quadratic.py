@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from rankwise.kernels.quadratic import append_one, expand_csr, expand_rows
+from rankwise.kernels.row_products import append_one, expand_csr, expand_rows
 
 
 def rows_of(rng):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rankwise.kernels.ranking_swaps import swap_places
+from rankwise.kernels.random_draws import swap_places
 from tests.kernels import ragged
 
 WORD = (1 << 64) - 1

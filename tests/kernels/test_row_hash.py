@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from rankwise.kernels.row_hash import hash_rows
+from rankwise.kernels.sorting import hash_rows
 
 WORD = (1 << 64) - 1
 

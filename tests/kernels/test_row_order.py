@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rankwise.kernels.row_order import join_queries, order_queries
+from rankwise.kernels.sorting import join_queries, order_queries
 
 
 def test_rows_are_sorted_and_equal_ones_joined(rng):

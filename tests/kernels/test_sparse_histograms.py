@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.kernels.sparse_histograms import (
+from rankwise.kernels.boosted_trees import (
     add_entries,
     add_leaf_values_of_entries,
     write_entry_codes,

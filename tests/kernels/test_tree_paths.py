@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.tree_paths import add_leaf_rows, find_leaves
+from rankwise.kernels.ensemble_scores import add_leaf_rows, find_leaves
 from tests.trees.random_trees import random_tree
 
 

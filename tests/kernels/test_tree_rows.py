@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.tree_rows import (
+from rankwise.kernels.tree_splits import (
     MISSING,
     NEW,
     ROW,

@@ -8,10 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from rankwise.explain.tree_games import TreeGames
+from rankwise.explain.games import TreeGames
 from rankwise.kernels.tree_shapley import describe_paths
-from rankwise.trees.score_tree import ScoreTree
-from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.trees.tree_ensemble import ScoreTree, TreeEnsemble
 
 D = 4
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rankwise.losses import coded_values
-from rankwise.losses.coded_values import CodedValues
+from rankwise.losses import lambda_gradients as coded_values
+from rankwise.losses.lambda_gradients import CodedValues
 
 
 @pytest.mark.parametrize(("n_levels", "size"), [(1, 1), (5, 1), (256, 1), (257, 8)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import LambdaMART, load, save
-from rankwise.rankers.boosting.lambdamart_share import check_shareable
+from rankwise.rankers.boosting.lambdamart import check_shareable
 from tests.oracles import ragged_groups
 
 

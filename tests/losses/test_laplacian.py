@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.groups import QueryGroups
-from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, laplacian_factor
+from rankwise.losses.score_loss import QUERY_WEIGHTS
+from rankwise.losses.squared_loss import GRAPHS, laplacian_factor
 from tests.oracles import dense_laplacian, ragged_groups
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from rankwise.losses.ordinal_exponential import best_thresholds
+from rankwise.solvers.boosting.margin_boosting import best_thresholds
 
 FORMS = pytest.mark.parametrize("form", ["all", "lr"])
 

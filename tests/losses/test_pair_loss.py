@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from rankwise.groups import GroupedRows
 from rankwise.losses.pair_loss import ListedPairs, check_pair_loss
-from rankwise.rows.grouped_rows import GroupedRows
 
 
 class Exponential:

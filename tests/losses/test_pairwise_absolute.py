@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.losses.pairwise_absolute import pairwise_absolute
+from rankwise.losses.absolute_loss import pairwise_absolute
 
 EPSILONS = (0.0, 0.5, 1.3)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from rankwise.losses.pointwise_absolute import PointwiseAbsolute
+from rankwise.losses.absolute_loss import PointwiseAbsolute
 
 
 def case(seed, epsilon, *, ties):

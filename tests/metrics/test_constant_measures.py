@@ -14,7 +14,7 @@ import rankwise
 from rankwise import RankingData, RidgeRanker, compare, evaluate, evaluate_stream, stream
 from rankwise.datasets import Run, lint
 from rankwise.metrics import UndefinedMeasureWarning, parse
-from rankwise.metrics.undefined_means import why_constant
+from rankwise.metrics.default import why_constant
 from rankwise.selection import evaluate_systems
 
 BINARY = ["AP", "P@5", "RR", "R@5", "Rprec", "Success@1", "RBP", "AP(rel=0)"]

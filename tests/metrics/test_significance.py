@@ -26,7 +26,7 @@ from rankwise.metrics.significance import (
     stratified_mean,
     t_intervals,
 )
-from rankwise.metrics.statistics.randomisation import sign_flip_p_values
+from rankwise.metrics.statistics.paired import sign_flip_p_values
 from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 
 ALTERNATIVES = ("two-sided", "greater", "less")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import ProportionalOdds
-from rankwise.ordinal.score_calibration import ScoreCalibration
+from rankwise.ordinal.score_probabilities import ScoreCalibration
 
 
 def calibrated(scores, codes, weight=None, low=-np.inf, high=np.inf, n_classes=4):

@@ -12,8 +12,8 @@ import pytest
 
 from rankwise import RankingTree
 from rankwise.losses.ordinal_costs import cost_matrix
-from rankwise.trees.criterion import make_criterion
 from rankwise.trees.leaves import leaf_classes
+from rankwise.trees.node_splits import make_criterion
 
 
 def impurity(counts):

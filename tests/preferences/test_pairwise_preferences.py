@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 import rankwise
 from rankwise import PairwisePreferences
 from rankwise.preferences import Comparisons
-from rankwise.structure.rules import structure_of
+from rankwise.structure.state_rules import structure_of
 from tests.preferences import naive
 
 M = 4

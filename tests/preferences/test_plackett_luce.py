@@ -14,9 +14,8 @@ from sklearn.base import clone
 import rankwise
 from rankwise import PairwisePreferences, PlackettLuce
 from rankwise.preferences import Orders, read_orders
-from rankwise.preferences.choice_likelihood import ChoiceLikelihood
-from rankwise.preferences.choice_sets import Choices
-from rankwise.structure.rules import structure_of
+from rankwise.preferences.plackett_luce import ChoiceLikelihood, Choices
+from rankwise.structure.state_rules import structure_of
 from tests.preferences import naive
 from tests.preferences.published import list_puddings
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rankwise import PairwisePreferences
-from rankwise.preferences.win_graph import check_connected
+from rankwise.preferences.strength_newton import check_connected
 
 
 def reaches_all(wins, m):

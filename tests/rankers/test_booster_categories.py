@@ -10,8 +10,8 @@ import pytest
 
 import rankwise as rw
 from rankwise import export
-from rankwise.rankers.imported.pandas_categories import attribute_categories
-from rankwise.rankers.imported.stored_model import BoosterError
+from rankwise.rankers.adapters.lightgbm_model import attribute_categories
+from rankwise.trees.stored_boosters import BoosterError
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.rankers.imported.city_hash import hash_category
+from rankwise.rankers.adapters.catboost_model import hash_category
 from rankwise.trees.stored_boosters import catboost_hash
 
 

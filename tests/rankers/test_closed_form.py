@@ -21,7 +21,8 @@ from rankwise import (
     SVRank,
 )
 from rankwise.features.random_nodes import ACTIVATIONS, draw_nodes
-from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
+from rankwise.losses.score_loss import QUERY_WEIGHTS
+from rankwise.losses.squared_loss import GRAPHS
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import DEFAULT_GRID
 from rankwise.tuning.folds import content_folds, deal_queries

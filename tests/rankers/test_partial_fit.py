@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import rankwise.solvers.least_squares.statistics as statistics
+import rankwise.solvers.least_squares.gram as statistics
 from rankwise import LinearRegressionRanker, PairwiseELM, PointwiseELM, RidgeRanker, load
 from tests.oracles import ragged_groups
 

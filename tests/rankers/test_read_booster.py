@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwise as rw
 from rankwise import export
-from rankwise.rankers.imported.read_booster import library_of
-from rankwise.rankers.imported.stored_model import BoosterError
-from rankwise.rankers.imported.ubjson import read_ubjson
+from rankwise.rankers.adapters.read_booster import library_of
+from rankwise.rankers.adapters.xgboost_model import read_ubjson
+from rankwise.trees.stored_boosters import BoosterError
 from tests.export.readers import elasticsearch_scores, ranklib_scores, solr_scores
 from tests.export.tree_models import COLOURS, rows
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import OrdinalSVM, ProportionalOdds, RidgeRanker, compare
 from rankwise.metrics import calibration
 from rankwise.report import plot_calibration, write_report
-from rankwise.report.calibration_plot import calibrations
+from rankwise.report.ordinal_plots import calibrations
 from rankwise.selection import query_folds
 from tests.selection.helpers import graded_data
 

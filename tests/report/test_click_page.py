@@ -7,7 +7,7 @@ import pytest
 
 from rankwise.clicks import ClickLog, judgements, propensities
 from rankwise.report import write_click_report
-from rankwise.report.number_format import number
+from rankwise.report.page import number
 
 from .test_report import Page
 

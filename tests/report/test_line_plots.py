@@ -12,9 +12,8 @@ from matplotlib.text import Text
 
 from rankwise import fusion
 from rankwise.report import plot_curves, plot_learning_curve, write_report
-from rankwise.report.colours import light, series
-from rankwise.report.learning_curve_plot import growth
-from rankwise.report.line_plots import MOST_NAMES, looks
+from rankwise.report.axes import MOST_NAMES, light, looks, series
+from rankwise.report.plots import growth
 from rankwise.selection import LearningCurve
 
 from .conftest import make_board

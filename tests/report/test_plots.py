@@ -11,19 +11,18 @@ from matplotlib.figure import Figure
 
 from rankwise.metrics import parse
 from rankwise.report import plot_curves, plot_differences, plot_paths
-from rankwise.report.line_plots import pushed_apart
-from rankwise.report.number_format import (
+from rankwise.report.axes import pushed_apart
+from rankwise.report.page import (
     count,
     format_signed,
+    inline,
     number,
     p_value,
     seconds,
     setting,
     size,
 )
-from rankwise.report.plots import step_line
-from rankwise.report.series import curves, differences, paths
-from rankwise.report.svg import inline
+from rankwise.report.plots import curves, differences, paths, step_line
 
 from .conftest import FOLDS, N_QUERIES, make_board
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rankwise.metrics.significance import average_ranks
 from rankwise.report import plot_critical_difference, write_report
-from rankwise.report.colours import light
+from rankwise.report.axes import light
 from rankwise.report.rank_diagram import draw_ranks, rank_diagram
 
 from .conftest import make_board

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from rankwise import RidgeRanker, compare
 from rankwise.metrics import confusion
 from rankwise.report import plot_confusion, plot_thresholds, write_report
-from rankwise.report.colours import light
-from rankwise.report.rank_densities import confusions, densities, density
+from rankwise.report.axes import light
+from rankwise.report.ordinal_plots import confusions, densities, density
 from tests.ordinal_column import OrdinalColumn
 from tests.report.test_report import Page
 from tests.selection.helpers import graded_data

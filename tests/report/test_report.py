@@ -13,7 +13,7 @@ import pytest
 
 from rankwise.datasets import Fold, lint
 from rankwise.report import write_report
-from rankwise.report.colours import COLOURS
+from rankwise.report.axes import COLOURS
 from rankwise.selection import Leaderboard
 
 from ..cli.conftest import judged_data

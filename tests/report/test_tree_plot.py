@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import rankwise
 from rankwise import LambdaMART, RankingForest, RankingTree
 from rankwise.report import plot_tree
-from rankwise.report.tree_plot import break_lines, node_places
+from rankwise.report.model_plots import break_lines, node_places
 from rankwise.trees import export_text
 
 

@@ -12,7 +12,7 @@ import sklearn
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from rankwise.report.colours import COLOURS
+from rankwise.report.axes import COLOURS
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("plot_*.py"))
 # Its numbers are tested in tests/papers; it takes minutes.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rankwise import AggregatePRank, McRank, ORBoost, PRank, VotedPRank, WidrowHoff
-from rankwise.ordinal.boosting.boosted_rows import MOST_ROUNDS, ROUNDS_PER_ROOT
+from rankwise.ordinal.orboost import MOST_ROUNDS, ROUNDS_PER_ROOT
 from rankwise.rankers.boosting.mc_rank import MOST_BINS
 
 DOCS = Path(__file__).parents[2] / "docs"

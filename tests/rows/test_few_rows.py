@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise import row_order as merged_rows
 from rankwise.groups import QueryGroups
-from rankwise.rows import merged_rows
 
 N = 400
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.rows.merged_rows import distinct_rows_of_queries, merge_rows
+from rankwise.row_order import distinct_rows_of_queries, merge_rows
 
 
 def test_weights_of_equal_rows_add_up_to_the_same_bits(rng):

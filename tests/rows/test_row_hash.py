@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from rankwise.groups import QueryGroups
-from rankwise.rows.row_hash import LeastRows, canonical_order, distinct_rows, row_hashes
+from rankwise.row_order import LeastRows, canonical_order, distinct_rows, row_hashes
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rankwise.runtime.column_values import convert_to_array, convert_to_values, is_missing
+from rankwise.runtime.frames import convert_to_array, convert_to_values, is_missing
 
 
 def dictionary(places, known, kind=None):

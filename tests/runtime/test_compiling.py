@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from rankwise.cli import _progress
-from rankwise.runtime import compiling
-from rankwise.runtime.compiling import announce_compilation, watch_compilation
+from rankwise.cli import _console as _progress
+from rankwise.runtime import progress as compiling
+from rankwise.runtime.progress import announce_compilation, watch_compilation
 
 
 def compile_events():
@@ -48,7 +48,7 @@ def test_a_compilation_is_seen_until_shortly_after_its_end(monkeypatch):
 def test_workers_are_seen_and_those_that_died_are_not(monkeypatch):
     monkeypatch.setattr(compiling, "_BREAK_SECONDS", 0.0)
     code = (
-        "from rankwise.runtime.compiling import _file; _file().touch(); print(flush=True); input()"
+        "from rankwise.runtime.progress import _file; _file().touch(); print(flush=True); input()"
     )
     with watch_compilation() as is_compiling:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -62,7 +62,7 @@ def test_workers_are_seen_and_those_that_died_are_not(monkeypatch):
 
 def test_a_kernel_that_is_cached_is_not_compiled(tmp_path):
     (tmp_path / "one.py").write_text(
-        "from rankwise.runtime.compiling import watch_compilation\n"
+        "from rankwise.runtime.progress import watch_compilation\n"
         "from rankwise.runtime.jit import njit\n"
         "@njit\n"
         "def one(x):\n"

@@ -9,7 +9,7 @@ import pytest
 
 from rankwise import LinearRegressionRanker, RankRLS
 from rankwise.groups import QueryGroups
-from rankwise.losses.laplacian import laplacian_factor
+from rankwise.losses.squared_loss import laplacian_factor
 from rankwise.runtime.finite import FiniteResults, RangeError, own_overflow_raises
 from rankwise.runtime.threads import thread_imap, thread_map
 

@@ -35,7 +35,7 @@ from rankwise.experiments import Reproduction, ResultTable, Value
 from rankwise.experiments.reproduction_page import write_csv, write_page
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
 from rankwise.report import write_report
-from rankwise.runtime import output as _output
+from rankwise.runtime import files as _output
 from rankwise.runtime.array_folder import HEADER
 from tests.report.conftest import make_board
 
@@ -299,7 +299,7 @@ def test_a_pipe_is_written_directly(tmp_path):
 
 
 def test_standard_output_that_is_a_pipe_is_written_directly():
-    code = "from rankwise.runtime.output import write_file\nwrite_file('/dev/stdout', b'content')"
+    code = "from rankwise.runtime.files import write_file\nwrite_file('/dev/stdout', b'content')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "content"
 

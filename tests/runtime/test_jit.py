@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from rankwise.kernels.tree_paths import find_leaves
+from rankwise.kernels.ensemble_scores import find_leaves
 from rankwise.runtime.jit import is_ready, leading_zeros, njit, prefetch, trailing_zeros
 
 

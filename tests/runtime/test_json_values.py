@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from rankwise.runtime.json_values import convert_to_json
+from rankwise.runtime.messages import convert_to_json
 
 
 def test_numbers_arrays_and_collections():

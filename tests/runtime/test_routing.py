@@ -21,8 +21,14 @@ from rankwise import (
     evaluate,
 )
 from rankwise.metrics import make_scorer
-from rankwise.prediction import labels_of, predictions, scores_of
-from rankwise.runtime.routing import call_with, fit_with, select_accepted
+from rankwise.prediction import (
+    call_with,
+    fit_with,
+    labels_of,
+    predictions,
+    scores_of,
+    select_accepted,
+)
 from rankwise.selection.splits import query_folds
 
 

@@ -18,15 +18,10 @@ from typer.testing import CliRunner
 from rankwise import leaderboard
 from rankwise.cli.main import app
 from rankwise.explain import FeatureImportances
-from rankwise.metrics.statistics.average_ranks import average_ranks
+from rankwise.metrics.statistics.all_pairs import average_ranks
 from rankwise.preferences import read_comparisons
 from rankwise.report import plot_rank_intervals, write_report
-from rankwise.runtime.shown_text import (
-    escape_figure,
-    escape_hidden,
-    escape_spreadsheet,
-    escape_table,
-)
+from rankwise.runtime.messages import escape_figure, escape_hidden, escape_spreadsheet, escape_table
 
 HOSTILE = {
     "escape": "a\x1b[31mred\x1b[0m",

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from rankwise.runtime import temporary_files
-from rankwise.runtime.output import open_to_write, write_file
-from rankwise.runtime.temporary_files import (
+from rankwise.runtime import files as temporary_files
+from rankwise.runtime.files import (
+    open_to_write,
     remove_abandoned_folders,
     remove_abandoned_parts,
     temporary_folder,
+    write_file,
 )
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
@@ -27,7 +28,7 @@ TWO_DAYS = 2 * 86400.0
 HOLD = """
 import sys
 from pathlib import Path
-from rankwise.runtime.temporary_files import temporary_folder
+from rankwise.runtime.files import temporary_folder
 with temporary_folder() as folder:
     (folder / "0").mkdir()
     (folder / "0" / "0.npy").write_bytes(bytes(1000))
@@ -38,7 +39,7 @@ with temporary_folder() as folder:
 """
 SAVE = """
 import sys
-from rankwise.runtime.output import open_to_write
+from rankwise.runtime.files import open_to_write
 with open_to_write({path!r}) as file:
     file.write(b"half")
     file.flush()

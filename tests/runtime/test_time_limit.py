@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.runtime.time_limit import TimeLimitError, check_time, limit_time
+from rankwise.runtime.progress import TimeLimitError, check_time, limit_time
 
 
 def test_a_limit_ends_what_asks_after_it_and_says_so():

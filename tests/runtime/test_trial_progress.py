@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankwise import AutoRanker
-from rankwise.cli import _progress
-from rankwise.runtime.trial_progress import TrialStart, announce_trial, listen_to_trials
+from rankwise.cli import _console as _progress
+from rankwise.runtime.progress import TrialStart, announce_trial, listen_to_trials
 
 TRIAL = TrialStart("ridge", 1, 5, None, None)
 

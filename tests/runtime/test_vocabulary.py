@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rankwise.runtime.vocabulary import (
+from rankwise.runtime.messages import (
     ArgumentError,
     check_choice,
     check_share,

@@ -9,8 +9,7 @@ from sklearn.frozen import FrozenEstimator
 
 from rankwise import AutoRanker, LambdaMART, RankingData, RankingForest, RidgeRanker, compare
 from rankwise.datasets import IgnoredColumnsWarning
-from rankwise.selection.category_rows import prepare_rows, takes_categories
-from rankwise.selection.given_scores import model_rows
+from rankwise.selection.cells.candidates import model_rows, prepare_rows, takes_categories
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.choice(["blue", "green", "red"], 160)

@@ -13,7 +13,7 @@ from scipy import sparse, stats
 
 from rankwise import LambdaMART, RidgeRanker, load, save
 from rankwise.datasets import RowSummary, summarise_rows
-from rankwise.datasets.linting.row_summary import bin_values, design_effect
+from rankwise.datasets.row_summary import bin_values, design_effect
 from rankwise.persistence import describe
 from rankwise.selection import find_drift
 
@@ -238,7 +238,7 @@ def test_sparse_rows_are_those_of_dense_ones(rng):
 
 
 def test_many_rows_are_a_sample_of_whole_queries(rng, monkeypatch):
-    from rankwise.datasets.linting import row_summary
+    from rankwise.datasets import row_summary
 
     monkeypatch.setattr(row_summary, "MOST_ROWS", 500)
     X, qid = clustered(rng, 100)

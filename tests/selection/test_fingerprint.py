@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from rankwise.datasets.data import Fold, RankingData
-from rankwise.selection.fingerprint import data_fingerprint, fingerprint, fold_fingerprint
+from rankwise.selection.cells.fingerprint import data_fingerprint, fingerprint, fold_fingerprint
 
 
 def adder(amount):
@@ -57,7 +57,7 @@ def test_another_process_finds_the_same():
         "import numpy as np; from sklearn.linear_model import Ridge\n"
         "from sklearn.pipeline import make_pipeline\n"
         "from sklearn.preprocessing import StandardScaler\n"
-        "from rankwise.selection.fingerprint import fingerprint\n"
+        "from rankwise.selection.cells.fingerprint import fingerprint\n"
         "print(fingerprint([make_pipeline(StandardScaler(), Ridge()), {'b', 'a', 'c'}, np.eye(2)]))"
     )
     here = fingerprint([make_pipeline(StandardScaler(), Ridge()), {"b", "a", "c"}, np.eye(2)])
@@ -74,7 +74,7 @@ def test_another_process_finds_the_same():
 def test_compiled_functions_have_the_same_fingerprint_in_every_process():
     code = (
         "import numba\nfrom tests.selection.test_fingerprint import adder\n"
-        "from rankwise.selection.fingerprint import fingerprint\n"
+        "from rankwise.selection.cells.fingerprint import fingerprint\n"
         "print(fingerprint(numba.njit(adder(1))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

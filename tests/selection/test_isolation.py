@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from rankwise.selection import compare, workers
-from rankwise.selection.store import ResultStore
-from rankwise.selection.workers import _Worker, run_all
+from rankwise.selection import compare
+from rankwise.selection.cells import workers
+from rankwise.selection.cells.result_store import ResultStore
+from rankwise.selection.cells.workers import _Worker, run_all
 from tests.selection.forking import ROOT
 from tests.selection.helpers import Column, Moody, one_fold
 
@@ -317,7 +318,7 @@ def test_workers_end_with_their_parent_in_the_middle_of_a_task(tmp_path, name):
     number = getattr(signal, name)
     code = (
         "import sys\n"
-        "from rankwise.selection.workers import run_all\n"
+        "from rankwise.selection.cells.workers import run_all\n"
         "from tests.selection.test_isolation import _lost, _start_child\n"
         "list(run_all(_start_child, lambda: iter([sys.argv[1]]), 1, _lost, isolate=True))\n"
     )

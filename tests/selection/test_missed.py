@@ -14,8 +14,8 @@ from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.metrics import parse
 from rankwise.report import write_report
 from rankwise.selection import Leaderboard, compare, evaluate_systems
-from rankwise.selection.fingerprint import data_fingerprint
-from rankwise.selection.tuning import tune
+from rankwise.selection.cells.fingerprint import data_fingerprint
+from rankwise.selection.cells.tuning import tune
 from tests.selection.helpers import Column, graded_data
 
 

@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rankwise import RidgeRanker
-from rankwise.selection import source_files
-from rankwise.selection.origin import SOURCE, changes, origin
+from rankwise.selection.cells import fingerprint as source_files
+from rankwise.selection.cells.fingerprint import SOURCE, changes, origin
 from tests.selection.helpers import Column
 
 ROOT = Path(__file__).parents[2]
@@ -191,7 +191,7 @@ info.mkdir(parents=True)
 import sys
 sys.path.append(str(folder))
 import of_the_user
-from rankwise.selection.origin import origin
+from rankwise.selection.cells.fingerprint import origin
 from tests.selection.helpers import Column
 found = origin(Column(of_the_user.step))
 print(found.get("other-name"), [name for name in found if "of_the_user" in name])
@@ -422,7 +422,7 @@ def test_using_a_class_does_not_change_its_origin():
 
 def test_another_process_finds_the_same():
     code = (
-        "from rankwise.selection.origin import origin\n"
+        "from rankwise.selection.cells.fingerprint import origin\n"
         "from tests.selection.helpers import Column\n"
         "print(sorted(origin(Column(0)).items()))"
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankwise.selection.predicted_ranks import N_NARROW, cumulative_counts
+from rankwise.selection.cells.measured import N_NARROW, cumulative_counts
 
 
 def test_probabilities_lie_above_a_class_and_not_below_it():

@@ -9,8 +9,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from rankwise.runtime.threads import available_threads
-from rankwise.selection import resources
-from rankwise.selection.resources import THREADS_VARIABLE, PeakMemory, threads
+from rankwise.selection.cells import cell_runner as resources
+from rankwise.selection.cells.cell_runner import THREADS_VARIABLE, PeakMemory, threads
 
 MIB = 1 << 20
 

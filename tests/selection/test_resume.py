@@ -11,7 +11,9 @@ import zlib
 import numpy as np
 import pytest
 
-from rankwise.selection import ResultStore, compare, provenance, query_folds, source_files
+from rankwise.selection import ResultStore, compare, query_folds
+from rankwise.selection.cells import fingerprint as source_files
+from rankwise.selection.cells import result_store as provenance
 from tests.selection.forking import Killable
 from tests.selection.helpers import Moody, graded_data
 

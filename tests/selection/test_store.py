@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rankwise.selection.cells.result_store import DONE, FAILED, FoldResult, ResultStore
 from rankwise.selection.comparison import compare
-from rankwise.selection.fold_result import DONE, FAILED, FoldResult
-from rankwise.selection.store import ResultStore
 from tests.selection.forking import Killable
 from tests.selection.helpers import Column, one_fold
 
@@ -106,8 +105,8 @@ def test_no_pickle_is_read(tmp_path):
 
 WRITER = """
 import numpy as np
-from rankwise.selection.fold_result import FoldResult
-from rankwise.selection.store import ResultStore
+from rankwise.selection.cells.result_store import FoldResult
+from rankwise.selection.cells.result_store import ResultStore
 
 def main(path, name):
     store = ResultStore(path)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwise.selection import parcel
-from rankwise.selection.jsonl import writing
-from rankwise.selection.parcel import Parcels
+from rankwise.selection.cells import workers as parcel
+from rankwise.selection.cells.result_store import writing
+from rankwise.selection.cells.workers import Parcels
 from tests.selection.helpers import one_fold
 
 SHORT = "65536 requested and 4080 written"  # NumPy's words

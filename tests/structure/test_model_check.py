@@ -27,7 +27,7 @@ from rankwise.base import Ranker
 from rankwise.persistence import ModelFileError, load, save
 from rankwise.structure.archives import dicts_of
 from rankwise.structure.model_check import check_model
-from rankwise.structure.rules import Array, Scope, StructureError, integers
+from rankwise.structure.state_rules import Array, Scope, StructureError, integers
 from tests.fuzz.models import fitted
 
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 import rankwise
 from rankwise.persistence import TRUSTED_TYPES
-from rankwise.structure.reader import read_plain
+from rankwise.structure.archives import read_plain
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y, QID = np.arange(40) % 3, np.arange(40) // 10

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex
-from rankwise.text.words import normalize_text
+from rankwise.text.analyzer import normalize_text
 
 PLAIN = Analyzer(stop_words=None, stemmer=None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.tree_ensemble import ScoreTree
 
 N_NUMBERS, N_CATEGORICAL, N_CODES = 4, 2, 7
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rankwise.trees.frontier import first_best
+from rankwise.trees.node_splits import first_best
 
 
 def test_the_first_column_within_the_tie_wins():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.trees import binned_columns, sorted_columns
-from rankwise.trees.criterion import make_criterion
+from rankwise.trees import split_search as binned_columns
+from rankwise.trees import split_search as sorted_columns
 from rankwise.trees.growth import Limits, grow, grow_from, prepare
+from rankwise.trees.node_splits import make_criterion
 from tests.oracles_trees import best_split, impurity
 
 METHODS = ["exact", "histogram"]

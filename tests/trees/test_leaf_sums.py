@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankwise import RankingForest
-from rankwise.trees import leaf_sums
+from rankwise.trees import leaves as leaf_sums
 from rankwise.trees.growth import Limits, grow
-from rankwise.trees.leaf_sums import LeafSums
+from rankwise.trees.leaves import LeafSums
 
 
 def _trees(rng):

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from rankwise.trees.pruning import collapse_alphas, collapse_at, cut_at_depth, prune, pruning_path
-from rankwise.trees.tree import Tree
+from rankwise.trees.tree import (
+    Tree,
+    collapse_alphas,
+    collapse_at,
+    cut_at_depth,
+    prune,
+    pruning_path,
+)
 
 from .random_trees import from_sklearn, random_tree
 

@@ -9,8 +9,14 @@ import pytest
 from scipy import sparse
 
 from rankwise.trees import tree_ensemble
-from rankwise.trees.score_tree import ScoreTree
-from rankwise.trees.tree_ensemble import FEW_ROWS, MANY_TREES, LeafMasks, TreeEnsemble, _TreeWalk
+from rankwise.trees.tree_ensemble import (
+    FEW_ROWS,
+    MANY_TREES,
+    LeafMasks,
+    ScoreTree,
+    TreeEnsemble,
+    _TreeWalk,
+)
 from tests.trees.random_ensembles import naive_scores, random_rows, random_score_tree
 
 WAYS = ["masks", "walk", "few"]

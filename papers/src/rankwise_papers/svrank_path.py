@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.losses.pairwise_absolute import pairwise_absolute
-from rankwise.solvers.newton.inner_products import kernel_products
-from rankwise.solvers.newton.proximal_newton import ProximalNewton
+from rankwise.losses.absolute_loss import pairwise_absolute
+from rankwise.solvers.newton.proximal_newton import ProximalNewton, kernel_products
 from rankwise.solvers.solve_result import SolveResult
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -35,7 +34,7 @@ def svrank_path(
     indptr : ndarray of shape (n_queries + 1,), optional
         Queries of consecutive rows; None: all rows form one query. With several queries, the loss
         is the mean over ordered pairs within queries (see
-        :mod:`rankwise.losses.pairwise_absolute`).
+        :mod:`rankwise.losses.absolute_loss`).
     sample_weight : ndarray of shape (n_samples,), optional
         Repetitions of each row, > 0.
     query_weight : {"pair", "document", "query"}

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.features.random_nodes import NodeMap
-from rankwise.solvers.least_squares.complex_path import (
+from rankwise.solvers.least_squares.stabilised import (
     C_GRID,
     LAM_GRID,
     FoldPlan,

@@ -16,10 +16,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from rankwise.checks.frames import materialise
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import convert_to_values
 from rankwise.runtime.finite import RangeError
+from rankwise.runtime.frames import convert_to_values, materialise
+from rankwise.runtime.messages import callers_level
 from rankwise.typing import Float64Array, Int64Array
 
 FEW_ROWS = 64

@@ -13,7 +13,7 @@ from scipy import sparse
 from rankwise.checks.classes import order_labels
 from rankwise.checks.rows import check_rows, check_weight
 from rankwise.groups import QueryGroups
-from rankwise.rows.training_fingerprint import training_fingerprint
+from rankwise.row_order import training_fingerprint
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, SparseMatrix, is_sparse
 
 TargetForm = Literal["dense", "sparse", "classes", "tags"]

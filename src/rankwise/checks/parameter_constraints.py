@@ -1,6 +1,8 @@
 """Constraints of parameters: scikit-learn's, and the intervals that most estimators need.
 
 scikit-learn calls the module of its constraints private, so other modules import them from here.
+
+The parameter ``max_bytes``: how much memory the kernel values or terms of a fit may take.
 """
 
 from __future__ import annotations
@@ -24,3 +26,6 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 FRACTION = Interval(Real, 0, 1, closed="right")
 N_JOBS = [Interval(Integral, None, -1, closed="right"), minimum(1), None]
+
+DEFAULT_MAX_BYTES = 2**33  # 8 GiB
+MAX_BYTES_CONSTRAINT = [minimum(1)]

@@ -2,43 +2,70 @@
 
 X is checked before y, y before qid, qid before weights. Messages name the argument, the rule, the
 value and the fix.
+
+Fast path through the check of X, for rows that need no conversion and no message.
+
+scikit-learn's check of a small table takes longer than most models take to score it. Float arrays
+and numeric frames with the columns of the fit pass all of its tests, and a few comparisons
+recognise them. Anything else takes the full check, which converts, warns or raises.
+
+Checks that rows have the columns that a model reads, by the arrays of the model itself.
+
+``n_features_in_`` is an attribute that anyone can set, and compiled code indexes rows without
+checking bounds. So the width of the model is taken from its arrays.
+
+Warnings for rows without query ids, and errors for queries with nothing to learn from.
+
+``qid=None`` means one query, as scikit-learn's contract requires, but usually ``qid`` was
+forgotten. A scalar, such as ``qid=0``, declares one query on purpose.
+
+Positions at which rows were displayed when clicks were recorded as labels.
 """
 
 from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, Literal, overload
 
 import narwhals as nw
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
-from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
-from rankwise.checks.exact_numbers import check_exact
-from rankwise.checks.frames import (
+from rankwise.checks.column_sizes import ColumnLimit, warn_of_dominant_columns
+from rankwise.checks.exact_values import RowError, check_exact
+from rankwise.groups import FitData, QueryGroups
+from rankwise.row_order import canonical_order, training_fingerprint
+from rankwise.runtime.frames import (
     TIMES,
     check_is_table,
     collect_frame,
+    convert_to_array,
+    convert_to_values,
+    is_missing,
     materialise,
     plain_frame,
 )
-from rankwise.checks.model_width import check_model_width
-from rankwise.checks.plain_rows import plain_rows
-from rankwise.checks.queries import check_comparable, warn_unless_queries
-from rankwise.checks.row_errors import RowError
-from rankwise.groups import QueryGroups
-from rankwise.rows.fit_data import FitData
-from rankwise.rows.row_hash import canonical_order
-from rankwise.rows.training_fingerprint import training_fingerprint
-from rankwise.runtime.column_values import convert_to_array, convert_to_values, is_missing
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
+from rankwise.runtime.messages import callers_level, setting
+from rankwise.structure.state_rules import (
+    Array,
+    Either,
+    MatrixRows,
+    Optional,
+    Rule,
+    Size,
+    Sometimes,
+    structure_of,
+)
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 
 def check_fit(
@@ -65,7 +92,7 @@ def check_fit(
     weights may be zero. With ``read_classes``, y holds classes and is replaced by their numbers.
     Otherwise rows are ranked within their queries; with ``pairs``, at least one query must have
     different labels. Rows to be ranked without a ``qid`` warn (OneQueryWarning), as do columns of X
-    beyond ``column_limit``, see :mod:`rankwise.checks.dominant_columns`.
+    beyond ``column_limit``, see :mod:`rankwise.checks.column_sizes`.
     """
     rows = check_rows(
         estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names
@@ -440,3 +467,243 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
             "RankBoost, FRank, McRank and the LightGBM, XGBoost and CatBoost adapters accept NaN."
         )
     raise RowError(f"Input {name} contains {kind}", row, f", column {column}{label}. {fix}")
+
+
+FEW_VALUES = 100_000
+FEW_ROWS = 16  # Polars values are read by row up to this number, by column beyond
+
+
+def plain_rows(
+    estimator: Any, X: Any, names: list[str] | None = None
+) -> tuple[NDArray[Any], list[str] | None] | None:
+    """X as a C-contiguous float array with its column names; None: use the full check.
+
+    ``names`` are those of an array's columns. The array is bit-identical to what
+    :func:`sklearn.utils.validation.validate_data` returns. Values that are not finite are left to
+    the caller.
+    """
+    state = vars(estimator)
+    if "n_features_in_" not in state:
+        return None
+    fitted = state.get("feature_names_in_")
+    if type(X) is np.ndarray:
+        table = X
+        same = fitted is None if names is None else fitted is not None and names == fitted.tolist()
+        if not same or not _is_float(X.dtype):
+            return None
+    elif fitted is None or not hasattr(X, "columns"):
+        return None
+    else:
+        read = _frame(X)
+        if read is None:
+            return None
+        table, names = read
+        if names != fitted.tolist():
+            return None
+    if table.ndim != 2 or table.shape[0] == 0 or not table.shape[1] == state["n_features_in_"] > 0:
+        return None
+    return np.ascontiguousarray(table), names
+
+
+def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
+    """Values and names of a pandas or Polars frame whose columns are all numbers."""
+    from narwhals import dependencies
+
+    if dependencies.is_pandas_dataframe(X):
+        names = X.columns.tolist()
+        kinds = set(X.dtypes.to_numpy().tolist())
+        plain = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in kinds)
+        single = False  # to_numpy has found the common type
+    elif dependencies.is_polars_dataframe(X):
+        names = X.columns
+        kinds = set(X.dtypes)
+        plain = all(kind.is_float() or kind.is_integer() for kind in kinds)
+        plain = plain and not any(str(kind) in ("Int128", "UInt128") for kind in kinds)
+        single = len(kinds) > 1  # scikit-learn reads mixed columns as float64
+        if plain and 0 < X.height * X.width < FEW_VALUES:
+            return _few_values(X, kinds), names
+    else:
+        return None
+    if not plain or not names:
+        return None
+    values = X.to_numpy()
+    if single or not _is_float(values.dtype):
+        if values.dtype.kind not in "fiu":
+            return None
+        values = values.astype(np.float64)
+    return values, names
+
+
+def _few_values(X: Any, kinds: set[Any]) -> NDArray[Any]:
+    """Values of a small Polars frame, read without waking the Polars thread pool.
+
+    Waking the pool takes 5 to 30 ms (measured) if another library's threads still wait for work.
+    """
+    if X.height <= FEW_ROWS:
+        in_float32 = [str(kind) for kind in kinds] == ["Float32"]
+        return np.array(X.rows(), dtype=np.float32 if in_float32 else np.float64)
+    columns = [column.to_numpy() for column in X.iter_columns()]
+    kind = np.float64 if len(kinds) > 1 else np.result_type(*{column.dtype for column in columns})
+    table = np.empty(X.shape, dtype=kind if _is_float(np.dtype(kind)) else np.float64)
+    for j, column in enumerate(columns):
+        table[:, j] = column
+    return table
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype == np.float64 or dtype == np.float32
+
+
+_WIDTH = "n_features_in_"
+
+
+def check_model_width(estimator: Any) -> None:
+    """Raise ValueError unless ``n_features_in_`` is the width of the arrays of the fitted model.
+
+    The arrays are those with a dimension ``n_features_in_`` among the declared attributes; the
+    fingerprint of the training rows counts as one. O(number of attributes).
+    """
+    state = vars(estimator)
+    width = state.get(_WIDTH)
+    for name, n_axes, axis in _arrays_of_width(type(estimator)):
+        shape = getattr(state.get(name), "shape", ())
+        if len(shape) == n_axes and shape[axis] != width:
+            raise _other_width(estimator, width, shape[axis], name)
+    fingerprint = state.get("fit_fingerprint_")
+    if isinstance(fingerprint, Mapping) and fingerprint.get("n_features", width) != width:
+        raise _other_width(estimator, width, fingerprint["n_features"], "fit_fingerprint_")
+
+
+def check_columns_read(features: np.ndarray[Any, Any], n_columns: int) -> None:
+    """Raise ValueError if one of the columns that a model reads is beyond those of the rows."""
+    last = int(features.max(initial=-1))
+    if last >= n_columns:
+        raise ValueError(
+            f"X must have column {last}, which the model reads, but has only {n_columns} columns. "
+            "Pass rows with the features of the fit."
+        )
+
+
+@cache
+def _arrays_of_width(cls: type) -> tuple[tuple[str, int, int], ...]:
+    """Names of the declared arrays of a class, each with its number of axes and that of columns."""
+    return tuple(
+        (name, len(sizes), axis)
+        for name, rule in structure_of(cls).items()
+        for sizes in _shapes(rule)
+        for axis, size in enumerate(sizes)
+        if size == _WIDTH
+    )
+
+
+def _shapes(rule: Rule) -> list[tuple[Size, ...]]:
+    """Shapes that a rule allows for an array."""
+    if isinstance(rule, Either):
+        return [shape for choice in rule.rules for shape in _shapes(choice)]
+    if isinstance(rule, Sometimes | Optional):
+        return _shapes(rule.rule)
+    if isinstance(rule, MatrixRows):
+        return [(rule.n_rows, rule.n_columns)]
+    return [rule.shape] if isinstance(rule, Array) and rule.shape is not None else []
+
+
+def _other_width(estimator: Any, width: Any, expected: Any, name: str) -> ValueError:
+    return ValueError(
+        f"{type(estimator).__name__}.n_features_in_ must be {expected}, as in {name}, got {width}: "
+        "it was changed after the fit. Fit the model again."
+    )
+
+
+class OneQueryWarning(UserWarning):
+    """Rows were passed without a ``qid``, so all of them are treated as one query.
+
+    ``qid=0`` (any scalar) declares one query, without a warning.
+    """
+
+
+def warn_unless_queries(estimator: Any, qid: Any, n_samples: int) -> None:
+    """Warn if ``fit`` gets several rows and no ``qid``."""
+    if qid is None and n_samples > 1:
+        _warn(f"{type(estimator).__name__} got no qid in fit and takes all {n_samples} rows as one "
+              "query, each compared with every other.")  # fmt: skip
+
+
+def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> None:
+    """Warn if a model of several queries ranks or measures several rows without a ``qid``.
+
+    Objects without a training fingerprint pass without a warning.
+    """
+    if qid is not None or n_samples < 2:
+        return
+    n_queries = getattr(estimator, "fit_fingerprint_", {}).get("n_queries", 1)
+    if n_queries > 1:
+        _warn(f"{method} got no qid and takes all {n_samples} rows as one query, but "
+              f"{type(estimator).__name__} was fitted on {n_queries} queries.")  # fmt: skip
+
+
+def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> None:
+    """Raise ValueError if no query has two rows with different labels."""
+    if groups.n_samples < 2 or _has_pair(groups.sort(y), groups.indptr):
+        return
+    name = type(estimator).__name__
+    if groups.n_queries == groups.n_samples:
+        raise ValueError(
+            f"qid must give some query two rows or more, got {groups.n_queries} queries of one row "
+            f"each: {name} compares rows of one query. Pass the id that rows to be ranked together "
+            f"share, or {setting('qid', 0)} where all rows are one query."
+        )
+    raise ValueError(
+        f"y must differ within some query, got equal labels in each of the {groups.n_queries} "
+        f"queries: {name} has no pair to learn from. Check that qid and y belong to the same rows."
+    )
+
+
+def _has_pair(y: Float64Array, indptr: Any) -> bool:
+    """Whether neighbouring rows of a query differ anywhere."""
+    differs = y[1:] != y[:-1]
+    differs[indptr[1:-1] - 1] = False
+    return bool(np.any(differs))
+
+
+def _warn(what: str) -> None:
+    one_query = setting("qid", 0)
+    fix = f"Pass the query of every row as qid, or {one_query} where all rows are one query."
+    warnings.warn(f"{what} {fix}{routing_hint()}", OneQueryWarning, stacklevel=callers_level())
+
+
+def routing_hint() -> str:
+    """What a caller who did pass qid to scikit-learn has to do; empty if routing is enabled."""
+    if sklearn.get_config()["enable_metadata_routing"]:
+        return ""
+    return (
+        " Searches, cross-validation and pipelines of scikit-learn hand qid on only after "
+        "sklearn.set_config(enable_metadata_routing=True)."
+    )
+
+
+def check_positions(position: ArrayLike, data: FitData) -> Int64Array:
+    """Positions (integers >= 0) at which the checked rows were displayed.
+
+    ``position`` covers all rows that ``fit`` received; rows of zero weight are dropped.
+    """
+    n_samples = len(data.y) if data.kept is None else len(data.kept)
+    positions = np.asarray(position)
+    if positions.shape != (n_samples,):
+        raise ValueError(
+            f"position must have n_samples={n_samples} entries, got shape {positions.shape}. Pass "
+            "the place at which each row was shown."
+        )
+    if positions.dtype.kind in "iuf":
+        with np.errstate(invalid="ignore"):  # infinity has no remainder
+            is_bad = ~((positions >= 0) & (positions % 1 == 0))
+    else:
+        is_bad = np.ones(n_samples, dtype=bool)
+    if is_bad.any():
+        row = int(is_bad.argmax())
+        value = positions[row]
+        raise ValueError(
+            "position must hold integers >= 0, the place at which each row was shown, got "
+            f"{value.item() if isinstance(value, np.generic) else value!r} at row {row}."
+        )
+    kept = slice(None) if data.kept is None else data.kept
+    return positions[kept].astype(np.int64)

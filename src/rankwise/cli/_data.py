@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli._arguments import split_list
-from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
-from rankwise.cli._errors import UsageError, usage
+from rankwise.cli._console import UsageError, usage, waiting
 from rankwise.cli._files import (
     ANY_LAYOUT,
     PACKED,
@@ -21,8 +19,8 @@ from rankwise.cli._files import (
     refuse_results,
     same_width,
 )
-from rankwise.cli._progress import waiting
-from rankwise.runtime.vocabulary import did_you_mean
+from rankwise.cli._options import NO_COLUMNS, ColumnOptions, split_list
+from rankwise.runtime.messages import did_you_mean
 
 if TYPE_CHECKING:
     from rankwise.datasets import Fold, FoldedData, RankingData

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
-from rankwise.cli._arguments import make_ranker, ranker_entry, split_list
-from rankwise.cli._errors import UsageError
+from rankwise.cli._console import UsageError
 from rankwise.cli._files import LetorLayout, first_index_of, first_index_of_model
+from rankwise.cli._options import make_ranker, ranker_entry, split_list
 
 ALL = "all"
 # Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
@@ -227,7 +227,7 @@ def _read_entry(path: Path) -> Any:
 
     from rankwise.datasets import read_run
     from rankwise.datasets.readers.file_formats import FormatName, file_format
-    from rankwise.datasets.readers.result_files import read_scores
+    from rankwise.datasets.readers.results import read_scores
     from rankwise.persistence import load
 
     if is_zipfile(path):

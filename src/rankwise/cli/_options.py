@@ -1,13 +1,71 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, how they are parsed and completed."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli import _completion as complete
+from rankwise._registry import RANKING, REGISTRY, Entry
+from rankwise.cli._console import UsageError, usage
+from rankwise.runtime.messages import did_you_mean
+
+if TYPE_CHECKING:
+    from rankwise.datasets import RankingData
+    from rankwise.metrics import Measure
+
+
+def complete_ranker(incomplete: str) -> list[str]:
+    """Names of rankers."""
+    from rankwise._registry import RANKING
+
+    return [key for key in RANKING if key.startswith(incomplete)]
+
+
+def complete_rankers(incomplete: str) -> list[str]:
+    """A comma-separated list of rankers with one more name."""
+    typed, comma, last = incomplete.rpartition(",")
+    return [f"{typed}{comma}{key}" for key in complete_ranker(last) if key not in typed.split(",")]
+
+
+def complete_measures(incomplete: str) -> list[str]:
+    """A comma-separated list of measures with one more name."""
+    from rankwise.metrics._table import MEASURES
+
+    typed, comma, last = incomplete.rpartition(",")
+    found = [name for name in MEASURES if name.lower().startswith(last.lower())]
+    return [f"{typed}{comma}{name}" for name in found]
+
+
+def complete_presets(incomplete: str) -> list[str]:
+    """Names of presets."""
+    from rankwise.metrics.names import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """Names of data sets and paths of files that start with the typed text."""
+    from glob import escape, glob
+
+    from rankwise.datasets.catalog.entries import known_datasets
+
+    sets = [name for name in known_datasets() if name.startswith(incomplete)]
+    return [*sets, *sorted(glob(f"{escape(incomplete)}*"))]
+
+
+def complete_experiments(incomplete: str) -> list[str]:
+    """Keys of experiments, and the words ``all`` and ``list``."""
+    from rankwise.experiments.experiment import experiments as installed
+
+    return [key for key in (*installed(), "all", "list") if key.startswith(incomplete)]
+
 
 DATA_HELP = (
     "Judged data: LETOR/SVMlight, CSV or Parquet files, glob patterns or folders of tables, joined "
@@ -19,7 +77,7 @@ MISSING_FOLDERS = "Missing folders are created."
 
 Data = Annotated[
     list[str],
-    typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete.data),
+    typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete_data),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Measures = Annotated[
@@ -28,19 +86,19 @@ Measures = Annotated[
         metavar="A,B,…",
         help="Comma-separated measures; the first one sorts the tables. --preset trec_eval also "
         "reads its own names: map, P_10, ndcg_cut_10.",
-        autocompletion=complete.measures,
+        autocompletion=complete_measures,
     ),
 ]
 Preset = Annotated[
     str | None,
     typer.Option(
         help="Convention for unspecified options of measures (see 'rankwise list presets').",
-        autocompletion=complete.presets,
+        autocompletion=complete_presets,
     ),
 ]
 Ranker = Annotated[
     str,
-    typer.Option(help="Ranker (see 'rankwise list rankers').", autocompletion=complete.ranker),
+    typer.Option(help="Ranker (see 'rankwise list rankers').", autocompletion=complete_ranker),
 ]
 Set = Annotated[
     list[str] | None,
@@ -55,7 +113,7 @@ SelectBy = Annotated[
     typer.Option(
         metavar="MEASURE",
         help="Tuning metric on the validation part (default: the first of --measures).",
-        autocompletion=complete.measures,
+        autocompletion=complete_measures,
     ),
 ]
 TuningMetric = Annotated[
@@ -66,7 +124,7 @@ TuningMetric = Annotated[
         help="Tuning metric of rankers that have a parameter 'measure' (default: its value; if "
         "None, nDCG@10 for grades and Misranking for other labels). Other rankers use a criterion "
         "of their own.",
-        autocompletion=complete.measures,
+        autocompletion=complete_measures,
     ),
 ]
 Cv = Annotated[
@@ -100,3 +158,272 @@ Store = Annotated[
     Path | None,
     typer.Option(help="Folder for finished cells; the same command resumes from it."),
 ]
+
+
+def add_options(
+    name: str, options: Mapping[str, Any], group: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator that shows options in the place of the parameter ``name`` of a command.
+
+    ``options`` are annotations as Typer takes them. The parameter receives ``group``, a dataclass
+    whose fields are the options, with their defaults.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        defaults = vars(group())
+        signature = inspect.signature(command, eval_str=True)
+        shown: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            if parameter.name != name:
+                shown.append(parameter)
+                continue
+            shown += [
+                parameter.replace(name=option, annotation=annotation, default=defaults[option])
+                for option, annotation in options.items()
+            ]
+
+        signature = signature.replace(parameters=shown)
+
+        @wraps(command)
+        def run(*arguments: Any, **given: Any) -> Any:
+            words = signature.bind(*arguments, **given).arguments
+            found = {option: words.pop(option) for option in options if option in words}
+            return command(**words, **{name: group(**found)})
+
+        vars(run)["__signature__"] = signature
+        return run
+
+    return decorate
+
+
+def split_list(text: str) -> list[str]:
+    """Split a list at the commas outside parentheses, brackets and quotes."""
+    entries, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        depth += (letter in "([") - (letter in ")]") if not quote else 0
+        if letter == "," and depth == 0 and not quote:
+            entries.append("")
+        else:
+            entries[-1] += letter
+    return [entry.strip() for entry in entries if entry.strip()]
+
+
+def read_measures(text: str, preset: str | None) -> dict[str, Measure]:
+    """Parse measures; the keys are the strings as given."""
+    from rankwise.metrics import parse
+
+    with usage():
+        measures = {spec: parse(spec, preset) for spec in split_list(text)}
+    if not measures:
+        raise UsageError("--measures must name at least one measure.")
+    return measures
+
+
+def ranker_entry(key: str) -> Entry:
+    """Registry entry of a ranker."""
+    entry = REGISTRY.get(key)
+    if entry is not None and entry.kind in ("multi-label", "cost-sensitive"):
+        raise UsageError(
+            f"{key!r} predicts labels and is not a ranker. Use {entry.path.rpartition(':')[2]} of "
+            "rankwise.labels from Python, or choose a ranker of 'rankwise list rankers'."
+        )
+    name, parenthesis, rest = key.partition("(")
+    if parenthesis and name in RANKING:  # as in compare
+        given = " ".join(f"--set {text}" for text in split_list(rest.removesuffix(")")))
+        raise UsageError(f"{key!r} is not a ranker. Pass its parameters by --set: {name} {given}.")
+    if key not in RANKING:
+        hint = did_you_mean(key, RANKING, f"Rankers: {', '.join(RANKING)}.")
+        raise UsageError(f"{key!r} is not a ranker. {hint}")
+    return RANKING[key]
+
+
+def compares_rows(rankers: Sequence[str], measures: Mapping[str, Measure]) -> bool:
+    """Whether a ranker or measure compares the rows of a query, not each row with its class."""
+    return any(ranker_entry(key).kind == "ranker" for key in rankers) or not all(
+        measure.reads_labels for measure in measures.values()
+    )
+
+
+def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
+    """Create an estimator with the registry's parameters, the seed and the values of --set."""
+    entry = ranker_entry(key)
+    estimator: Any = entry.load()(**entry.params)
+    known = estimator.get_params()
+    if "random_state" in known:
+        estimator.set_params(random_state=seed)
+    for text in settings or ():
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals:
+            raise UsageError(f"--set must be NAME=VALUE, got {text!r}.")
+        if name not in known:
+            hint = did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
+            raise UsageError(f"{key} has no parameter {name!r}. {hint}")
+        estimator.set_params(**{name: parameter(value.strip())})
+    return estimator
+
+
+def parameter(text: str) -> Any:
+    """Parse a Python literal or "inf"; other text is returned unchanged."""
+    if text.lower() in ("inf", "+inf"):
+        return float("inf")
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Values of the column options; None if an option is not given.
+
+    ``score_columns`` has no option: entries ``column:NAME`` among the rankers name these columns.
+    Nor has ``categories``: commands with a ranker that takes categories read columns of text, or
+    those that a model was fitted on.
+    ``unjudged`` is an option of the commands that evaluate.
+    """
+
+    label: str | None = None
+    qid: str | None = None
+    features: str | None = None
+    doc_id: str | None = None
+    sample_weight: str | None = None
+    ignore: str | None = None
+    sep: str | None = None
+    one_query: bool = False
+    score_columns: tuple[str, ...] = ()
+    unjudged: float | str | None = None
+    categories: bool | tuple[str, ...] = False
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Arguments of ``read_table`` that were given."""
+        named = (*_NAMED, "ignore")
+        given: dict[str, Any] = {name: value for name in named if (value := getattr(self, name))}
+        if self.one_query and self.qid is None:
+            given["qid"] = False
+        for name in ("features", "ignore"):
+            if name in given:
+                given[name] = split_list(given[name])
+        if self.sep == "\\t":
+            given["sep"] = "\t"
+        if self.score_columns:
+            given["score_columns"] = self.score_columns
+        if self.unjudged is not None:
+            given["unjudged"] = self.unjudged
+        if self.categories:
+            given["categories"] = self.categories
+        return given
+
+    def with_categories_of(self, table: RankingData) -> ColumnOptions:
+        """Options that read the same columns as categories as in a table that was read before."""
+        names, numbers = table.feature_names or [], table.categories or {}
+        return replace(self, categories=tuple(names[j] for j in numbers))
+
+    def check_ignored(self, table: RankingData) -> None:
+        """Raise UsageError if columns to ignore have no names, by which to predict."""
+        if self.ignore is not None and not {*split_list(self.ignore)} <= {*table.left_out}:
+            raise UsageError(
+                f"--ignore leaves columns out by name, but those of {table.name or 'DATA'} have "
+                "none. Convert it to CSV, or drop the option."
+            )
+
+    @property
+    def options(self) -> str:
+        """The options that were given, for messages."""
+        return ", ".join(f"--{name.replace('_', '-')}" for name in _NAMED if getattr(self, name))
+
+
+_NAMED = ("label", "qid", "features", "doc_id", "sample_weight", "sep")
+NO_COLUMNS = ColumnOptions()
+
+Unjudged = Annotated[
+    str | None,
+    typer.Option(
+        metavar="missing|LABEL",
+        help="Label of rows of DATA without a judgement, such as -1, or 'missing' for empty cells. "
+        "They are ranked as not relevant, but not learnt from; notes say what they could change.",
+    ),
+]
+
+_OPTIONS = {
+    "label": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label column of tables (default: relevance, label, grade, rel, y, target, "
+            "rating, judgement or judgment).",
+        ),
+    ],
+    "qid": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Query column of tables (default: qid, query_id, query-id, query, q or the like).",
+        ),
+    ],
+    "features": Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Feature columns of tables (default: all remaining columns of numbers; of text, "
+            "too, whose values repeat, if a ranker takes categories).",
+        ),
+    ],
+    "doc_id": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Document id column of tables (default: doc_id, docno, corpus-id or the like).",
+        ),
+    ],
+    "sample_weight": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the weights of rows in tables (default: sample_weight, if present).",
+        ),
+    ],
+    "ignore": Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Columns that are not features, such as scores of the system in production.",
+        ),
+    ],
+    "sep": Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="Column separator of text tables, such as ';' or '\\t' (default: by suffix).",
+        ),
+    ],
+    "one_query": Annotated[
+        bool,
+        typer.Option("--one-query", help="Treat all rows as one query if files name none."),
+    ],
+}
+
+
+def read_unjudged(text: str | None) -> float | str | None:
+    """Label of unjudged rows, a word or a number."""
+    if text is None or text == "missing":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"--unjudged must be 'missing' or a label such as -1, got {text!r}."
+        ) from None
+
+
+def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --label, --qid, --features, --doc-id, --sample-weight, --ignore, --sep, --one-query.
+
+    The command receives their values as its parameter ``columns``.
+    """
+    return add_options("columns", _OPTIONS, ColumnOptions)(command)

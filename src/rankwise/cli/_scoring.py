@@ -1,22 +1,23 @@
-"""Predict the scores or classes of rows, chunk by chunk."""
+"""Predict scores or classes of rows chunk by chunk, and write or verify them."""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from rankwise.checks.named_columns import frame_for
-from rankwise.checks.row_errors import RowError
-from rankwise.cli._columns import ColumnOptions
+from rankwise.checks.exact_values import RowError
+from rankwise.cli._console import UsageError, waiting
 from rankwise.cli._data import load_table
-from rankwise.cli._errors import UsageError
 from rankwise.cli._files import (
+    ScoreFormat,
     are_numbers,
     are_tables,
     counts_from_0,
@@ -25,14 +26,23 @@ from rankwise.cli._files import (
     table_words,
     text_columns_of,
 )
+from rankwise.cli._options import NO_COLUMNS, ColumnOptions
+from rankwise.datasets.readers.text_columns import id_column
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
+from rankwise.datasets.readers.trec import (
+    Run,
+    check_distinct,
+    id_array,
+    run_lines,
+    string_codes,
+    trec_order,
+)
 from rankwise.datasets.table_columns import Columns
-from rankwise.prediction import reads_queries, scores_of
-from rankwise.runtime.routing import call_with
+from rankwise.export import ParityCertificate, verify
+from rankwise.prediction import call_with, reads_queries, scores_of
+from rankwise.runtime.frames import frame_for, text_array
 from rankwise.streams.cutter import join_ids
-from rankwise.streams.row_stream import CHUNK_ROWS, table_stream
-from rankwise.streams.stream_sources import Chunk
-from rankwise.streams.text_files import UnjudgedLetor
+from rankwise.streams.row_stream import CHUNK_ROWS, Chunk, UnjudgedLetor, table_stream
 from rankwise.trees.column_table import warn_of_unknown
 from rankwise.typing import join_rows
 
@@ -199,3 +209,118 @@ def _part(chunk: Chunk, rows: slice) -> Chunk:
     X: Any = chunk.X
     doc_ids = None if chunk.doc_ids is None else chunk.doc_ids[rows]
     return Chunk(X[rows], None, chunk.qid[rows], doc_ids=doc_ids)
+
+
+def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) -> pa.Table:
+    """Table of predictions: ``qid`` if there are queries, ``doc_id`` or ``row``, and the values."""
+    columns = {} if qid is None else {"qid": pa.array(qid)}
+    if doc_ids is None:
+        columns["row"] = pa.array(np.arange(first_row, first_row + len(values)))
+    else:
+        columns["doc_id"] = pa.array(doc_ids.tolist(), pa.string())
+    return pa.table(columns | {what: pa.array(values)})
+
+
+def best_of_each_query(
+    table: pa.Table, top: int | None, as_trec: bool, where: Callable[[int], str]
+) -> pa.Table:
+    """Sort rows by query, best first, add ranks from 1, and keep the ``top`` rows of each query.
+
+    Tied rows keep their order; in a TREC run, ties are ordered as in trec_eval. ``where`` names a
+    row in errors.
+    """
+    if "qid" not in table.column_names:
+        what = "a TREC run needs" if as_trec else "the best rows of each query need"
+        raise UsageError(f"{what} queries, but DATA has none. Name the query column: --qid NAME.")
+    (codes,), n_queries = string_codes(_texts(table["qid"]))
+    scores = table["score"].to_numpy()
+    ids = _texts(table[_id_column(table)])
+    if as_trec:  # before sorting, so that errors name rows of the input
+        queries = id_array(table["qid"].to_pylist(), "qid")
+        check_distinct(queries, ids, where)
+        for name, column in (("qid", queries), ("doc_ids", ids)):
+            id_column(name, column)
+    order = trec_order(codes, scores, ids) if as_trec else np.lexsort((-scores, codes))
+    starts = np.searchsorted(codes[order], np.arange(n_queries))
+    ranks = np.arange(1, len(order) + 1) - starts[codes[order]]
+    kept = slice(None) if top is None else ranks <= top
+    return table.take(pa.array(order[kept])).append_column("rank", pa.array(ranks[kept]))
+
+
+def write_scores(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any, tag: str) -> None:
+    """Write tables one after another; a TREC run must come as one table."""
+    if form is ScoreFormat.trec:
+        for table in tables:
+            run = Run(
+                _texts(table["qid"]),
+                _texts(table[_id_column(table)]),
+                table["score"].to_numpy(),
+                tag,
+            )
+            for line in run_lines(run):
+                stream.write(line)
+    elif form is ScoreFormat.scores:
+        for table in tables:
+            values = table.column(table.num_columns - 1).to_pylist()
+            stream.write("".join(f"{value}\n" for value in values).encode())
+    elif form is ScoreFormat.jsonl:
+        for table in tables:
+            for row in table.to_pylist():
+                stream.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
+    else:
+        _write_columns(tables, form, stream)
+
+
+def _write_columns(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any) -> None:
+    """Write tables one below the other, cast to the types of the first one."""
+    rest = iter(tables)
+    first = next(rest, None)
+    if first is None:
+        return
+    with _writer(first.schema, form, stream) as writer:
+        writer.write_table(first)
+        for table in rest:
+            writer.write_table(table.cast(first.schema))
+
+
+def _writer(schema: pa.Schema, form: ScoreFormat, stream: Any) -> Any:
+    if form is ScoreFormat.parquet:
+        from pyarrow.parquet import ParquetWriter
+
+        return ParquetWriter(stream, schema)
+    from pyarrow import csv
+
+    delimiter = "\t" if form is ScoreFormat.tsv else ","
+    return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(delimiter=delimiter))
+
+
+def _id_column(table: pa.Table) -> str:
+    return "doc_id" if "doc_id" in table.column_names else "row"
+
+
+def _texts(column: Any) -> np.ndarray[Any, Any]:
+    return text_array([str(value) for value in column.to_pylist()])
+
+
+def join_tables(tables: Iterator[pa.Table]) -> pa.Table:
+    """Join the tables in memory; they hold scores and ids, no features."""
+    return pa.concat_tables(list(tables), promote_options="permissive")
+
+
+def verify_rows(
+    estimator: Any, path: Path, data: Sequence[str], features: list[str] | None
+) -> ParityCertificate:
+    """Certificate for the rows of DATA, all of them in memory."""
+    with waiting("Verifying"):
+        chunks = list(chunks_to_score(data, NO_COLUMNS, estimator))
+        if not chunks:
+            raise UsageError(f"--verify needs rows, but {data[0]} has none.")
+        names = getattr(estimator, "feature_names_in_", None)
+        names = None if names is None else [str(name) for name in names]
+        X = frame_for(estimator, join_chunk_rows(chunks), names)
+        has_queries = all(chunk.qid is not None for chunk in chunks)
+        qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
+        with warnings.catch_warnings():
+            # The columns are already chosen by the model's feature names; rows come as an array.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return verify(estimator, path, X, qid=qid, features=features)

@@ -1,4 +1,4 @@
-"""``rankwise board``: a leaderboard with rank intervals of any table of scores."""
+"""``rankwise board`` and ``rankwise plan``: tables of scores; queries that a test needs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Annotated
 import typer
 
 from rankwise.cli._boards import (
+    NO_SCORE_OPTIONS,
     FailIfOption,
     Margin,
     Report,
+    ScoreOptions,
     Table,
     Wide,
     check_gate,
     check_outputs,
     exit_if_worse,
+    reads_scores,
     show_board,
 )
+from rankwise.cli._console import UsageError, check_file, echo, print_json
 from rankwise.cli._options import Json, RandomState
-from rankwise.cli._output import check_file
-from rankwise.cli._score_columns import NO_SCORE_OPTIONS, ScoreOptions, reads_scores
 from rankwise.cli.compare import Correction, TestOfPair
 
 
@@ -86,3 +88,63 @@ def board(
     command = shlex.join(["rankwise", *context.obj])
     show_board(found, report=report, table=table, command=command, wide=wide, json=json)
     exit_if_worse(found, fail_if, margin)
+
+
+@reads_scores
+def plan(
+    pilot: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCORES",
+            help="Values of two or more systems on the units of a pilot, in a table as for "
+            "'rankwise board'.",
+        ),
+    ],
+    difference: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="Difference of the means to find: prints the units needed."),
+    ] = None,
+    units: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of units: prints the difference that they find (default: those of the "
+            "pilot).",
+        ),
+    ] = None,
+    power: Annotated[float, typer.Option(help="Chance to find the difference.")] = 0.8,
+    layout: ScoreOptions = NO_SCORE_OPTIONS,
+    random_state: RandomState = 0,
+    json: Json = False,
+) -> None:
+    """Say how many queries find a difference, or which difference a number of queries finds.
+
+    For a pair of systems whose differences spread like those of the median pair of the pilot, by
+    the test of 'rankwise board' over all pairs at 95 %.
+    """
+    from rankwise import leaderboard
+    from rankwise.metrics.significance import detectable_difference, queries_needed
+    from rankwise.metrics.statistics.sample_size import spread_is_rough
+
+    check_file(pilot)
+    if difference is not None and units is not None:
+        raise UsageError("--difference and --units exclude each other. Give one of them.")
+    board = leaderboard(pilot, **layout.words)
+    values = board.per_query()
+    words = {"power": power, "random_state": random_state, "strata": board.fold_of_query}
+    if difference is not None:
+        n = queries_needed(values, difference, **words)
+        said = f"{n} units find a difference of {difference:g}"
+    else:
+        n = len(board.qids) if units is None else units
+        difference = detectable_difference(values, n, **words)
+        said = f"{n} units find a difference of {difference:.4g}"
+    if json:
+        print_json({"units": n, "difference": difference, "power": power})
+    else:
+        echo(
+            f"{said} with probability {power:g} (median pair of {len(values)} systems, "
+            f"{len(board.qids)} units in the pilot"
+            f"{', strata in its proportions' if len(board.folds) > 1 else ''}"
+            f"{spread_is_rough(len(board.qids))})."
+        )

@@ -1,4 +1,4 @@
-"""``rankwise compare``: a leaderboard and a report of rankers on the same folds."""
+"""``rankwise compare`` and ``rankwise cv``: rankers on the same folds, or one ranker on all."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli import _completion as complete
-from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._boards import Table, Wide, check_outputs, write_table
-from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
-from rankwise.cli._errors import FAILED, UsageError, echo, one_line, say
-from rankwise.cli._lines import Part, parts_of, place_bad_value
+from rankwise.cli._console import (
+    FAILED,
+    Progress,
+    UsageError,
+    echo,
+    number,
+    one_line,
+    print_json,
+    print_table,
+    say,
+    terminal_width,
+    waiting,
+)
+from rankwise.cli._files import Part, parts_of, place_bad_value
 from rankwise.cli._named_entries import (
     DEFAULT,
     columns_of,
@@ -29,6 +38,8 @@ from rankwise.cli._named_entries import (
 )
 from rankwise.cli._options import (
     MISSING_FOLDERS,
+    NO_COLUMNS,
+    ColumnOptions,
     Cv,
     Data,
     Jobs,
@@ -36,15 +47,22 @@ from rankwise.cli._options import (
     Measures,
     Preset,
     RandomState,
+    Ranker,
     SelectBy,
+    Set,
     Store,
     TestData,
     TimeLimit,
+    Unjudged,
     ValiData,
+    compares_rows,
+    complete_rankers,
+    make_ranker,
+    read_measures,
+    read_unjudged,
+    reads_tables,
 )
-from rankwise.cli._output import print_json, terminal_width
-from rankwise.cli._progress import Progress, waiting
-from rankwise.runtime.vocabulary import ArgumentError
+from rankwise.runtime.messages import ArgumentError
 
 if TYPE_CHECKING:
     from rankwise.selection import FoldResult, Leaderboard, LearningCurve
@@ -78,7 +96,7 @@ def compare(
             help="Comma-separated rankers: names of 'rankwise list rankers', also with parameters "
             "as in 'auto(time_budget=20)', which then are not tuned; saved models, TREC runs, "
             f"column:NAME, any of these as NAME=ENTRY, or 'all' (default: {', '.join(DEFAULT)}).",
-            autocompletion=complete.rankers,
+            autocompletion=complete_rankers,
         ),
     ] = None,
     baseline: Annotated[
@@ -201,7 +219,7 @@ def compare(
 def _takes_categories(candidate: Any) -> bool:
     """Whether a ranker that is a key or an object takes columns of text."""
     from rankwise._registry import RANKING
-    from rankwise.selection.category_rows import takes_categories
+    from rankwise.selection.cells.candidates import takes_categories
 
     if not isinstance(candidate, str):
         return takes_categories(candidate)
@@ -311,3 +329,90 @@ def exit_if_failed(board: Leaderboard) -> None:
     if board.best is None:
         say(f"error: no ranker ran: {one_line(board.cells[0].message)}")
         raise typer.Exit(FAILED)
+
+
+@reads_tables
+def cv(
+    data: Data,
+    ranker: Ranker,
+    set_: Set = None,
+    cv: Cv = None,
+    measures: Measures = "nDCG@10,AP",
+    preset: Preset = None,
+    select_by: SelectBy = None,
+    store: Store = None,
+    n_jobs: Jobs = 1,
+    random_state: RandomState = 0,
+    columns: ColumnOptions = NO_COLUMNS,
+    json: Json = False,
+) -> None:
+    """Cross-validate one ranker over folds of queries.
+
+    Without --set, the ranker is tuned as in 'rankwise compare'. With --set, it keeps the given
+    parameters; only open values (C=val, early stopping) are chosen on validation parts.
+    """
+    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
+    from rankwise.selection.cells.candidates import takes_categories
+
+    wanted = read_measures(measures, preset)
+    if select_by is not None:
+        read_measures(select_by, preset)
+    estimator = make_ranker(ranker, set_, random_state)
+    columns = replace(columns, categories=takes_categories(estimator))
+    loaded, n_folds = load_folds(data, cv, columns=columns)
+    loaded = ignore_columns(loaded, columns, data)
+    if compares_rows([ranker], wanted):
+        refuse_one_query(loaded, data, columns)
+    board = run(
+        {ranker: estimator if set_ else ranker},
+        loaded,
+        cv=n_folds,
+        measures=list(wanted),
+        preset=preset,
+        select_by=select_by,
+        store=store,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    board = name_lines_of_failures(board, lambda: parts_of(data, loaded, columns), columns)
+    if json:
+        print_json(board.to_dict())
+    else:
+        _print(board, ranker)
+    exit_if_failed(board)
+
+
+def _print(board: Leaderboard, ranker: str) -> None:
+    row = board.rows()[0]
+    lines = [
+        [
+            info.name,
+            str(len(info.qids)),
+            *(number(row["measures"][name]["folds"][i]) for name in board.measures),
+            number(board.cell(ranker, info.name).fit_seconds, ".3f"),
+            _settings(row["chosen"][info.name]),
+        ]
+        for i, info in enumerate(board.fold_infos)
+    ]
+    mean = [_format_mean(row["measures"][name]) for name in board.measures]
+    lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
+    columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
+    level = f"{100 * board.settings.confidence:g} %"
+    print_table(
+        columns,
+        lines,
+        title=f"{ranker} on {board.settings.data or 'data'} (with the {level} interval)",
+        right=columns[1:-1],
+    )
+
+
+def _format_mean(summary: dict[str, Any]) -> str:
+    low, mean, high = (summary[what] for what in ("low", "mean", "high"))
+    return number(mean) + ("" if low is None else f" ({low:.4f} to {high:.4f})")
+
+
+def _settings(chosen: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in chosen.items()
+    )

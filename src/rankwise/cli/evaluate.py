@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli import _completion as complete
-from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._boards import (
     FailIfOption,
     Margin,
@@ -23,12 +21,23 @@ from rankwise.cli._boards import (
     exit_if_worse,
     show_board,
 )
-from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, Unjudged, read_unjudged, reads_tables
-from rankwise.cli._errors import JobError, UsageError, echo
-from rankwise.cli._lines import Part, name_bad_values
+from rankwise.cli._console import JobError, UsageError, echo, number, print_json, print_table
+from rankwise.cli._files import Part, name_bad_values
 from rankwise.cli._named_entries import columns_of, layout_of, number_columns, read_systems
-from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
-from rankwise.cli._output import number, print_json, print_table
+from rankwise.cli._options import (
+    DATA_HELP,
+    NO_COLUMNS,
+    ColumnOptions,
+    Json,
+    Measures,
+    Preset,
+    Unjudged,
+    compares_rows,
+    complete_data,
+    read_measures,
+    read_unjudged,
+    reads_tables,
+)
 
 if TYPE_CHECKING:
     from rankwise.datasets import Qrels, RankingData
@@ -68,7 +77,7 @@ def evaluate(
             metavar="DATA",
             help=f"{DATA_HELP} For TREC runs: qrels (TREC, BEIR, or a table), or judged data with "
             "document ids.",
-            autocompletion=complete.data,
+            autocompletion=complete_data,
         ),
     ],
     systems: Annotated[
@@ -307,7 +316,7 @@ def _count_words(files: list[str]) -> dict[str, int]:
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:
-    from rankwise.selection.leaderboard_text import none_counts
+    from rankwise.selection.leaderboard import none_counts
 
     (cell,) = board.cells
     notes = cell.notes + none_counts(board)
@@ -340,7 +349,7 @@ def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     """Read judgements of documents, in files of any format, or judged data with document ids."""
     from rankwise.cli._data import load_table
     from rankwise.cli._files import expand_patterns
-    from rankwise.datasets.readers.judgements import read_judgements
+    from rankwise.datasets.readers.results import read_judgements
 
     files: list[Any] = expand_patterns(data)
     is_plain = not columns.options and columns.unjudged is None

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._errors import UsageError, echo
-from rankwise.cli._files import unpack_archives
-from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import (
+from rankwise.cli._console import (
+    UsageError,
     check_file,
     check_target,
+    echo,
     make_folder,
     number,
     print_json,
     print_table,
+    waiting,
 )
-from rankwise.cli._progress import waiting
+from rankwise.cli._files import unpack_archives
+from rankwise.cli._options import MISSING_FOLDERS, Json
 
 if TYPE_CHECKING:
     from rankwise.datasets import Run
@@ -147,7 +148,7 @@ def _learnt(
 
     from rankwise.datasets import read_qrels
     from rankwise.fusion import LearnedFusion, hybrid_query
-    from rankwise.runtime.output import write_file
+    from rankwise.runtime.files import write_file
 
     judged = read_qrels(qrels)
     fusion = LearnedFusion(nonnegative=True).fit(pool, judged)

@@ -10,11 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli import _completion as complete
-from rankwise.cli._arguments import make_ranker
-from rankwise.cli._errors import UsageError, echo
-from rankwise.cli._options import Json
-from rankwise.cli._output import print_json, print_table, terminal_width
+from rankwise.cli._console import UsageError, echo, print_json, print_table, terminal_width
+from rankwise.cli._options import Json, complete_ranker, make_ranker
 
 INDENT = "    "
 
@@ -35,7 +32,7 @@ def list_(
         str | None,
         typer.Option(
             help="List the parameters of this ranker instead, for --set and --rankers.",
-            autocompletion=complete.ranker,
+            autocompletion=complete_ranker,
         ),
     ] = None,
     json: Json = False,
@@ -139,7 +136,7 @@ def _measures() -> list[dict[str, Any]]:
 
 
 def _presets() -> list[dict[str, Any]]:
-    from rankwise.metrics.presets import PRESETS
+    from rankwise.metrics.names import PRESETS
 
     return [
         {"name": name, "measures": {measure: dict(sets) for measure, sets in measures.items()}}

@@ -10,15 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli import _completion as complete
-from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._errors import JobError, UsageError
-from rankwise.cli._files import data_name, first_index_of_model
-from rankwise.cli._lines import name_lines, place_of_row
-from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_model_file, check_target, make_folder, print_json
-from rankwise.cli._progress import waiting
-from rankwise.cli._score_format import ScoreFormat, format_of
+from rankwise.cli._console import (
+    JobError,
+    UsageError,
+    check_model_file,
+    check_target,
+    make_folder,
+    print_json,
+    waiting,
+)
+from rankwise.cli._files import (
+    ScoreFormat,
+    data_name,
+    first_index_of_model,
+    format_of,
+    name_lines,
+    place_of_row,
+)
+from rankwise.cli._options import (
+    MISSING_FOLDERS,
+    NO_COLUMNS,
+    ColumnOptions,
+    Json,
+    complete_data,
+    reads_tables,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +51,7 @@ def predict(
             metavar="DATA",
             help="Rows to score, with or without labels: files, glob patterns, folders of tables, "
             "or a data set.",
-            autocompletion=complete.data,
+            autocompletion=complete_data,
         ),
     ],
     out: Annotated[
@@ -82,8 +98,13 @@ def predict(
             f"--classes needs a model that predicts classes, but {str(model)!r} holds a "
             f"{type(innermost(estimator)).__name__}. Drop --classes to get its scores."
         )
-    from rankwise.cli._scores import best_of_each_query, join_tables, write_scores
-    from rankwise.cli._scoring import chunks_to_score, predict_rows
+    from rankwise.cli._scoring import (
+        best_of_each_query,
+        chunks_to_score,
+        join_tables,
+        predict_rows,
+        write_scores,
+    )
 
     what = "class" if classes else "score"
     told = _Tally(data_name(data))
@@ -107,7 +128,7 @@ def predict(
         elif out is None:
             write_scores(tables, form, typer.get_binary_stream("stdout"), tag)
         else:
-            from rankwise.runtime.output import open_to_write
+            from rankwise.runtime.files import open_to_write
 
             make_folder(out)
             with open_to_write(out) as stream:
@@ -138,7 +159,7 @@ class _Tally:
     queries: set[Any] = field(default_factory=set)
 
     def tables(self, parts: Iterable[ChunkPrediction], what: str) -> Iterator[pa.Table]:
-        from rankwise.cli._scores import score_table
+        from rankwise.cli._scoring import score_table
 
         for part in parts:
             table = score_table(what, part.values, part.qid, part.doc_ids, part.first_row)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._arguments import split_list
-from rankwise.cli._errors import UsageError, echo
-from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import (
+from rankwise.cli._console import (
+    UsageError,
     check_file,
     check_target,
+    echo,
     make_folder,
     number,
     print_json,
     print_table,
+    waiting,
 )
-from rankwise.cli._progress import waiting
+from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
 
 if TYPE_CHECKING:
     from rankwise.preferences import PairwisePreferences, PlackettLuce
@@ -121,7 +121,7 @@ def prefer(
     An item's rank lies between 1 + the number of items that are significantly stronger, and the
     number of items less those that are significantly weaker; all intervals hold jointly.
     """
-    from rankwise.preferences.read_orders import is_preflib
+    from rankwise.preferences.preference_files import is_preflib
 
     check_file(file)
     if out is not None:
@@ -255,8 +255,8 @@ def _verdict(board: dict[str, Any]) -> str:
 
 
 def _write(out: Path, board: dict[str, Any]) -> None:
-    from rankwise.runtime.output import write_file
-    from rankwise.runtime.shown_text import escape_spreadsheet
+    from rankwise.runtime.files import write_file
+    from rankwise.runtime.messages import escape_spreadsheet
 
     make_folder(out)
     stream = io.StringIO(newline="")

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankwise.cli import _completion as complete
-from rankwise.cli._errors import FAILED, USAGE, UsageError, echo, one_line, say
-from rankwise.cli._options import Json
-from rankwise.cli._output import check_folder, print_json, print_table
-from rankwise.cli._progress import Progress
+from rankwise.cli._console import (
+    FAILED,
+    USAGE,
+    Progress,
+    UsageError,
+    check_folder,
+    echo,
+    one_line,
+    print_json,
+    print_table,
+    say,
+)
+from rankwise.cli._options import Json, complete_experiments
 
 if TYPE_CHECKING:
     from rankwise.experiments import ExperimentEntry, Reproduction
@@ -29,7 +37,7 @@ def reproduce(
         typer.Argument(
             metavar="KEY|all|list",
             help="Key of an experiment; 'all' runs all, 'list' lists them.",
-            autocompletion=complete.experiments,
+            autocompletion=complete_experiments,
         ),
     ],
     quick: Annotated[
@@ -67,7 +75,7 @@ def reproduce(
     whose data are not on this machine are skipped. The package rankwise-papers contains the
     experiments.
     """
-    from rankwise.experiments.registry import HOW_TO_GET, experiments
+    from rankwise.experiments.experiment import HOW_TO_GET, experiments
 
     known = experiments()
     if not known:
@@ -82,7 +90,7 @@ def reproduce(
     if out is not None:
         check_folder(out)
     if store is None:
-        from rankwise.runtime.folders import cache_folder
+        from rankwise.runtime.files import cache_folder
 
         store = cache_folder() / "reproduce"
     from rankwise.experiments.runner import reproduce as run
@@ -119,7 +127,7 @@ def reproduce(
 
 
 def _print(found: Reproduction, written: list[Path]) -> None:
-    from rankwise.experiments.reproduction_text import as_text
+    from rankwise.experiments.reproduction import as_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     echo(as_text(found, width) + "\n")

@@ -7,11 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._arguments import split_list
-from rankwise.cli._errors import JobError, UsageError, echo, say
-from rankwise.cli._options import MISSING_FOLDERS, Json
-from rankwise.cli._output import check_file, check_folder, check_target, make_folder, print_json
-from rankwise.cli._progress import waiting
+from rankwise.cli._console import (
+    JobError,
+    UsageError,
+    check_file,
+    check_folder,
+    check_target,
+    echo,
+    make_folder,
+    print_json,
+    say,
+    waiting,
+)
+from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
 
 
 def index(

@@ -9,12 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli import _completion as complete
-from rankwise.cli._arguments import make_ranker
+from rankwise.cli._console import check_model_file, number, print_json, print_table, waiting
 from rankwise.cli._named_entries import DEFAULT
-from rankwise.cli._options import Json
-from rankwise.cli._output import check_model_file, number, print_json, print_table
-from rankwise.cli._progress import waiting
+from rankwise.cli._options import Json, complete_rankers, make_ranker
 
 # A few rows are scored without compiled code, and many by several threads.
 _SIZES = (1, 100, 20_000)
@@ -27,7 +24,7 @@ def warm_up(
             metavar="[MODEL|RANKER]…",
             help="Saved models, and rankers of 'rankwise list rankers' (default: "
             f"{', '.join(DEFAULT)}).",
-            autocompletion=complete.rankers,
+            autocompletion=complete_rankers,
         ),
     ] = None,
     json: Json = False,
@@ -58,11 +55,11 @@ def _score(path: str) -> None:
     """Score rows of zeros with a saved model, few and many."""
     import numpy as np
 
-    from rankwise.checks.named_columns import frame_for
+    from rankwise.checks.text_categories import category_frame
     from rankwise.cli._files import text_columns_of
-    from rankwise.datasets.category_columns import category_frame
     from rankwise.persistence import load
     from rankwise.prediction import scores_of
+    from rankwise.runtime.frames import frame_for
 
     model = load(path)
     known = getattr(model, "feature_names_in_", None)

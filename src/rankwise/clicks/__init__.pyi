@@ -2,10 +2,10 @@ from .click_model import ClickModel as ClickModel
 from .click_ranker import ClickRanker as ClickRanker
 from .counterfactual import OffPolicyEstimate as OffPolicyEstimate
 from .counterfactual import off_policy as off_policy
-from .interleaved_clicks import InterleavingTest as InterleavingTest
-from .interleaved_clicks import interleaving_test as interleaving_test
 from .interleaving import Interleaving as Interleaving
+from .interleaving import InterleavingTest as InterleavingTest
 from .interleaving import interleave as interleave
+from .interleaving import interleaving_test as interleaving_test
 from .judgement import Judgements as Judgements
 from .judgement import judgements as judgements
 from .judgement import read_judgements as read_judgements
@@ -13,5 +13,5 @@ from .log import ClickLog as ClickLog
 from .place_propensities import Propensities as Propensities
 from .place_propensities import propensities as propensities
 from .readers import read_clicks as read_clicks
+from .readers import read_ubi as read_ubi
 from .simulation import simulate_clicks as simulate_clicks
-from .ubi import read_ubi as read_ubi

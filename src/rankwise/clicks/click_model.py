@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from rankwise.clicks.cell_model import (
+from rankwise.clicks.log import ROWS_AT_A_TIME, name_groups, name_places, note_unit
+from rankwise.clicks.model_fits import (
     WEAK_PRIOR,
+    ChainFit,
     Patterns,
     find_patterns,
     fit_cells,
+    fit_dbn,
     fit_pair_prior,
+    fit_sdbn,
 )
-from rankwise.clicks.chain_model import ChainFit, fit_dbn, fit_sdbn
-from rankwise.clicks.log import ROWS_AT_A_TIME
-from rankwise.clicks.summary import name_groups, name_places, note_unit
-from rankwise.kernels.click_cells import mark_last_clicks
-from rankwise.kernels.click_chains import predict_by_last_click, predict_chains
+from rankwise.kernels.click_models import mark_last_clicks, predict_by_last_click, predict_chains
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:

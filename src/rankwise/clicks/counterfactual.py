@@ -22,8 +22,7 @@ from scipy.special import gammainc, gammaincc, stdtrit
 from rankwise.clicks.interleaving import read_lists
 from rankwise.clicks.log import ClickLog
 from rankwise.metrics.statistics.stratified import check_level
-from rankwise.runtime.shown_text import join_lines
-from rankwise.runtime.vocabulary import setting
+from rankwise.runtime.messages import join_lines, setting
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:

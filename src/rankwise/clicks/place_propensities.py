@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from rankwise.clicks.cell_model import (
-    UNIT_ERROR,
-    choose_unit,
-    deviate_from,
-    maximize_conditional,
-)
-from rankwise.clicks.simulation import examination_at
-from rankwise.clicks.summary import (
+from rankwise.clicks.log import (
     Cells,
     count_cells,
     find_components,
@@ -33,8 +26,10 @@ from rankwise.clicks.summary import (
     name_places,
     note_unit,
 )
+from rankwise.clicks.model_fits import UNIT_ERROR, choose_unit, deviate_from, maximize_conditional
+from rankwise.clicks.simulation import examination_at
 from rankwise.metrics.statistics.stratified import check_level
-from rankwise.runtime.shown_text import join_lines
+from rankwise.runtime.messages import join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rankwise.checks.unjudged_label import check_unjudged
-from rankwise.datasets.category_columns import check_codes, join_coded
+from rankwise.checks.exact_values import check_unjudged
+from rankwise.checks.text_categories import check_codes, join_coded
 from rankwise.groups import QueryGroups
-from rankwise.runtime.column_values import convert_to_array, convert_to_values
-from rankwise.runtime.vocabulary import did_you_mean, setting
+from rankwise.runtime.frames import convert_to_array, convert_to_values
+from rankwise.runtime.messages import did_you_mean, setting
 from rankwise.typing import Float64Array, Matrix, is_sparse, join_rows
 
 # Number of folds that a repr names; an ellipsis stands for the rest.
@@ -220,7 +220,10 @@ class RankingData:
         >>> data.feature_names
         ['bm25']
         """
-        from rankwise.datasets.table_columns import Roles, read_frame  # loads narwhals
+        from rankwise.datasets.table_columns import (  # loads narwhals
+            Roles,
+            read_frame,
+        )
 
         roles = Roles(
             label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories,

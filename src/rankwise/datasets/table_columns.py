@@ -2,6 +2,10 @@
 
 Label and query have usual names, so most tables need no options. Every remaining column of numbers
 is a feature.
+
+Usual names of columns, in any case: one table for all readers of files and frames.
+
+Values of a table's columns by role: numbers that fit, and ids as they were written.
 """
 
 from __future__ import annotations
@@ -16,48 +20,106 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankwise.checks.frames import (
-    MOSTLY_NUMBERS,
-    TIMES,
-    check_unique,
-    kind_of,
-    kind_of_dtype,
-    wrap_frame,
+from rankwise.checks.exact_values import (
+    LARGEST_EXACT,
+    RowError,
+    check_unjudged,
+    exact_float64,
+    id_texts,
+    warn_of_missing_words,
 )
-from rankwise.checks.row_errors import RowError
-from rankwise.checks.text_kinds import (
+from rankwise.checks.exact_values import (
+    MissingWordsWarning as MissingWordsWarning,  # exported by datasets
+)
+from rankwise.checks.text_categories import (
     NUMBERS_AS_TEXT,
     SAMPLE_ROWS,
     UNITS,
+    are_categories,
     count_values,
+    encode_texts,
+    join_coded,
     kind_of_text,
 )
-from rankwise.checks.unjudged_label import check_unjudged
-from rankwise.datasets.category_columns import are_categories, encode_texts, join_coded
-from rankwise.datasets.column_names import (
-    DOCUMENT_LAST,
-    DOCUMENT_NAMES,
-    ID_NAMES,
-    LABEL_NAMES,
-    QUERY_LAST,
-    QUERY_NAMES,
-    WEIGHT_NAMES,
-    find_usual_names,
+from rankwise.runtime.frames import (
+    MOSTLY_NUMBERS,
+    TIMES,
+    check_one_type,
+    check_unique,
+    convert_to_array,
+    convert_to_values,
+    first_merged,
+    is_missing,
+    kind_of,
+    kind_of_dtype,
+    numbers_of,
+    text_array,
+    wrap_frame,
 )
-from rankwise.datasets.role_values import (
-    check_fits,
-    check_float_type,
-    read_document_ids,
-    read_exact,
-    read_finite,
-    read_numbers,
-    read_present_ids,
-    resemble_ids,
-)
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import convert_to_array
-from rankwise.runtime.vocabulary import did_you_mean, setting
+from rankwise.runtime.messages import callers_level, did_you_mean, setting
 from rankwise.typing import Float64Array
+
+# Two of these in one table of features are refused as ambiguous; elsewhere, the first one counts.
+QUERY_NAMES = ("qid", "query_id", "q_id", "query-id", "queryid", "query", "q")
+DOCUMENT_NAMES = (
+    "doc_id", "docno", "docid", "corpus-id", "corpus_id", "doc-id", "document_id", "document-id",
+)  # fmt: skip
+LABEL_NAMES = (
+    "relevance", "label", "grade", "rel", "rating", "judgement", "judgment", "y", "target",
+)  # fmt: skip
+WEIGHT_NAMES = ("sample_weight",)
+SCORE_NAMES = ("score",)
+
+# Names that may also be those of texts or features: they count if none of the names above is there.
+QUERY_LAST = ("topic",)
+DOCUMENT_LAST = (
+    "pid", "doc", "document", "product_id", "product-id", "item_id", "item-id", "sku", "asin",
+)  # fmt: skip
+
+# Columns with these names are ids, no features, if they have no other role.
+ID_NAMES = (
+    "id", "_id", "uuid", "guid", "uid", "rowid", "row_id", "row-id", "row_number", "record_id",
+    *(name for name in (*DOCUMENT_NAMES, *DOCUMENT_LAST) if name not in ("doc", "document")),
+)  # fmt: skip
+
+# In files of judgements and runs, which have no other columns. BEIR calls its grades score.
+ALL_QUERY_NAMES = (*QUERY_NAMES, *QUERY_LAST)
+ALL_DOCUMENT_NAMES = (*DOCUMENT_NAMES, *DOCUMENT_LAST)
+GRADE_NAMES = (*LABEL_NAMES, *SCORE_NAMES)
+# Beside a score, they tell a run from judgements.
+RUN_ONLY_NAMES = ("rank", "q0", "tag", "run_id", "run-id", "run_name")
+
+# In tables of preferences between two items, and of orders of several.
+FIRST_ITEM_NAMES = (
+    "item_a", "model_a", "system_a", "player_a", "team_a", "a", "item1", "model1", "player1",
+    "team1", "item_1", "model_1", "player_1", "team_1", "first", "left", "home", "home_team",
+)  # fmt: skip
+SECOND_ITEM_NAMES = (
+    "item_b", "model_b", "system_b", "player_b", "team_b", "b", "item2", "model2", "player2",
+    "team2", "item_2", "model_2", "player_2", "team_2", "second", "right", "away", "away_team",
+)  # fmt: skip
+PREFERENCE_WEIGHT_NAMES = (*WEIGHT_NAMES, "weight")
+WINNER_NAMES = ("winner", "preferred", "preference", "outcome", "result")
+ORDER_NAMES = ("order", "order_id", "ranking", "ballot", "race", "list")
+ITEM_NAMES = ("item", "model", "system", "player", "team", "candidate")
+PLACE_NAMES = ("rank", "place", "position")
+
+# In files of texts, where "query" and "document" are texts, and where BEIR's ids are "_id".
+TEXT_QUERY_IDS = (
+    *(name for name in QUERY_NAMES if name not in ("query", "q")),
+    "_id",
+    "id",
+)
+TEXT_DOCUMENT_IDS = (*DOCUMENT_NAMES, "pid", "_id", "id")
+
+
+def find_usual_names(
+    columns: Sequence[str], usual: Sequence[str], last: Sequence[str]
+) -> list[str]:
+    """Columns with one of the usual names; with one of the last names if there are none."""
+    found = [column for column in columns if column.lower() in usual]
+    return found or [column for column in columns if column.lower() in last]
+
 
 MOST_LISTED = 12
 TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
@@ -585,3 +647,168 @@ def _choose_if_there(
             f"{setting('ignore', found[1:])} if the others are not features."
         )
     return found[0] if found else None
+
+
+def label_fix() -> str:
+    """What to do about labels that are not numbers."""
+    return (
+        "Write the grades as numbers in rank order, such as 0 for the lowest, or name a column of "
+        f"numbers: {setting('label')}."
+    )
+
+
+def read_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
+    """One number per row; NaN if it is missing."""
+    kind = kind_of(column)
+    if kind is None:
+        return numbers_of(column)
+    if kind == "categories":
+        categories = convert_to_values(column.to_native())
+        if categories.dtype.kind in "biuf":
+            return categories.astype(np.float64)
+    fix = f"Encode it as numbers, or leave it out of {setting('features')}."
+    if what == "label":
+        fix = label_fix()
+    if what == "scores":
+        fix = "Name a column of numbers."
+    if kind in TIMES:
+        fix = f"Replace it by a number, such as {TIMES[kind]}."
+    raise ValueError(f"{what} must hold numbers, column {name!r} holds {kind}. {fix}")
+
+
+def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
+    """Raise ValueError if a finite number has become infinite; warn of whole numbers made equal."""
+    if values.dtype == stored.dtype:
+        return
+    lost = np.isinf(stored) & ~np.isinf(values)
+    if lost.any():
+        row = int(lost.argmax())
+        raise RowError(
+            f"features must fit {stored.dtype}, column {name!r} has {values[row]:g}",
+            row,
+            ". Scale the column, or read it in Python with dtype=np.float64.",
+        )
+    large = np.flatnonzero(np.abs(values) >= first_merged(stored.dtype))
+    whole = values[large][np.floor(values[large]) == values[large]]
+    if len(np.unique(whole.astype(stored.dtype))) < len(np.unique(whole)):
+        first = whole[int((whole.astype(stored.dtype) != whole).argmax())]
+        warnings.warn(
+            f"column {name!r} holds whole numbers that {stored.dtype} makes equal, such as "
+            f"{first:.0f}. Subtract a common offset, or read it in Python with dtype=np.float64.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
+    """One finite number per row, exact in float64; weights are >= 0."""
+    values = read_exact(what, name, column)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        raise RowError(
+            f"{what} must be finite, column {name!r} has {values[row]}",
+            row,
+            f". Drop or fill such rows.{_describe_unjudged(what)}",
+        )
+    if what == "sample_weight" and (values < 0).any():
+        row = int((values < 0).argmax())
+        raise RowError(
+            f"{what} must be >= 0, column {name!r} has {values[row]}",
+            row,
+            ". Use 0 to leave a row out.",
+        )
+    return values
+
+
+def read_exact(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
+    """One number per row, NaN if it is missing; float64 must keep whole numbers."""
+    values = read_numbers(what, name, column).astype(np.float64, copy=False)
+    rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
+    if len(rows) and not column.dtype.is_float():
+        # Without the missing ones, with which Arrow would convert integers to floats.
+        large = convert_to_array(column[rows.tolist()].to_native())
+        exact_float64(large, f"{what} in column {name!r}", lambda at: f"row {rows[at]}")
+    return values
+
+
+def _describe_unjudged(what: str) -> str:
+    """Hint at what rows without a judgement may be used for."""
+    if what != "label":
+        return ""
+    missing = setting("unjudged", "missing")
+    return f" Comparisons and evaluations also take rows without a judgement: {missing}."
+
+
+def read_document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
+    """Ids as text."""
+    found = read_present_ids("doc_id", name, column)
+    ids = list(found) if found.dtype.kind in "mM" else found.tolist()  # not as numbers
+    odd = next((row for row, value in enumerate(ids) if isinstance(value, bytes)), None)
+    if odd is not None:
+        raise RowError(
+            f"doc_id must hold text or numbers, column {name!r} has {ids[odd]!r}",
+            odd,
+            ". Decode the bytes.",
+        )
+    return text_array(id_texts(ids, f"doc_id (column {name!r})"))
+
+
+def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[Any]:
+    """Ids of all rows, none of them missing; whole floats and decimals are integers.
+
+    Libraries store integers as floats once a column has had missing values, and databases as
+    decimals.
+    """
+    ids = convert_to_array(column.to_native())
+    missing = np.zeros(len(ids), dtype=bool)
+    if ids.dtype.kind in "fmM":
+        missing = np.isnan(ids)
+    elif ids.dtype.kind in "OU":
+        listed = ids.tolist()
+        missing[:] = [is_missing(value) or value == "" for value in listed]
+    if missing.any():
+        row = int(missing.argmax())
+        raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
+    if ids.dtype.kind in "OU":
+        texts = [value for value in ids.tolist() if isinstance(value, str)]
+        warn_of_missing_words(texts, f"column {name!r}")
+    if ids.dtype.kind == "O":
+        check_one_type(ids, map(str, ids), f"{what} (column {name!r})", "row {}".format)
+    numbers = convert_to_values(ids)
+    limit = first_merged(ids.dtype)
+    beyond = numbers.dtype.kind == "f" and (np.isfinite(numbers) & (np.abs(numbers) >= limit))
+    if ids.dtype.kind == "f" and np.any(beyond):
+        row = int(np.argmax(beyond))
+        raise RowError(
+            f"{what} must be text or whole numbers that {ids.dtype} holds exactly, column {name!r} "
+            f"has {ids[row]:.17g}",
+            row,
+            ". Read the column as text or integers.",
+        )
+    if numbers.dtype.kind != "f" or not (np.abs(numbers) < limit).all():
+        return ids
+    return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
+
+
+def resemble_ids(values: NDArray[Any]) -> bool:
+    """Whether numbers are whole and differ in all rows, though they should repeat by chance.
+
+    As many numbers drawn from the same range would repeat ten times or more on average; so prices
+    in cents that all differ are no ids, and fewer than 20 rows have none.
+    """
+    n, first = len(values), values[:1000]  # settles most columns without reading all rows
+    if n < 20 or (np.floor(first) != first).any() or len(np.unique(first)) < len(first):
+        return False
+    reach = float(values.max()) - float(values.min()) + 1.0
+    if not n <= reach <= max(n, n * (n - 1) / 20) or (np.floor(values) != values).any():
+        return False
+    return len(np.unique(values)) == n
+
+
+def check_float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    """The type of feature values, float32 or float64."""
+    found = np.dtype(dtype)
+    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {found.name}.")
+    return found

@@ -1,9 +1,9 @@
-from .partition import partition_statistics as partition_statistics
 from .partition_scores import evaluate as evaluate
 from .partition_scores import predict as predict
-from .planning import Plan as Plan
-from .planning import plan as plan
-from .planning import solve as solve
-from .sums import Statistics as Statistics
-from .sums import merge as merge
+from .steps import Plan as Plan
+from .steps import Statistics as Statistics
+from .steps import merge as merge
+from .steps import partition_statistics as partition_statistics
+from .steps import plan as plan
+from .steps import solve as solve
 from .with_dask import fit as fit

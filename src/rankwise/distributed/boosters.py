@@ -1,4 +1,7 @@
-"""Boosting libraries on a cluster: each worker holds whole queries, and all train one model."""
+"""Boosting libraries on a cluster: each worker holds whole queries, and all train one model.
+
+LambdaMART on Dask: only histograms are transferred; the model equals a single-machine fit.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from rankwise.distributed.processes import client_of, run_ranks
-from rankwise.distributed.rows_of_partition import naming_partition
-from rankwise.distributed.tasks import Tasks
+from rankwise.distributed.dask_partitions import Tasks
+from rankwise.distributed.processes import Place, Star, client_of, run_ranks
+from rankwise.distributed.steps import naming_partition
 from rankwise.distributed.whole_queries import (
     QueryPart,
     join_parts,
@@ -23,8 +26,9 @@ from rankwise.distributed.whole_queries import (
 )
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import TARGETS
-from rankwise.rankers.adapters._rows import TrainingLabels
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
+from rankwise.rankers.adapters.booster_library import TrainingLabels
+from rankwise.rankers.boosting.lambdamart import LambdaMART, check_shareable, fit_share
 
 
 def fit_booster(
@@ -54,12 +58,12 @@ def fit_booster(
         )
     seed = int(check_random_state(hub.random_state).randint(2**31 - 1))
     fitted = run_ranks(
-        client, shares, fit_share, hub.networks, clone(ranker), labels, validation, seed
+        client, shares, fit_booster_share, hub.networks, clone(ranker), labels, validation, seed
     )
     return join_rankers(fitted)
 
 
-def fit_share(
+def fit_booster_share(
     network: Any,
     ranker: Any,
     labels: TrainingLabels,
@@ -138,3 +142,43 @@ def join_rankers(fitted: Sequence[Any]) -> Any:
     if len({part.score_name_ for part in fitted}) > 1:
         ranker._set_score_name(TARGETS)  # not all labels are grades
     return ranker
+
+
+def fit_lambdamart(
+    ranker: LambdaMART,
+    partitions: Sequence[Any],
+    validation: tuple[Any, Any, Any],
+    client: Any = None,
+) -> LambdaMART:
+    """Fit on the partitions of a collection, see :func:`fit_share`."""
+    client = client_of(client)
+    check_shareable(ranker)
+    shares, found = share_parts(ranker, partitions, client)
+    labels = reduce(TrainingLabels.joined, found)
+    if not labels.is_grade:
+        raise ValueError(
+            "y must hold whole grades from 0 to 30 for LambdaMART on a cluster, got labels from "
+            f"{labels.low:g} to {labels.high:g}. Make them grades, or fit on one machine."
+        )
+    seed = int(check_random_state(ranker.random_state).randint(2**31 - 1))
+    fitted = run_ranks(client, shares, _program, Place.all, clone(ranker), validation, seed)
+    return join_rankers(fitted)
+
+
+def _program(
+    place: Place,
+    ranker: LambdaMART,
+    validation: tuple[Any, Any, Any],
+    seed: int,
+    parts: Sequence[QueryPart],
+) -> LambdaMART:
+    """Task of one worker."""
+    share = join_parts(*parts)
+    if share.weight is not None:
+        raise ValueError(
+            "sample_weight must be None for LambdaMART on a cluster. Drop it, or fit on one "
+            "machine."
+        )
+    rows = (share.X, share.y, share.qid if share.has_qid else None)
+    with Star(place) as star:
+        return fit_share(ranker, rows, share.names, validation, seed, star)

@@ -8,24 +8,22 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.rows import check_target
-from rankwise.distributed.planning import convert_to_stream
-from rankwise.distributed.rows_of_partition import naming_partition, reorder_columns
+from rankwise.distributed.steps import convert_to_stream, naming_partition, reorder_columns
 from rankwise.distributed.whole_queries import QueryPart, join_parts, whole_parts
 from rankwise.groups import QueryGroups
+from rankwise.metrics.evaluation import EvaluationResult
 from rankwise.metrics.evaluation import evaluate as evaluate_rows
-from rankwise.metrics.evaluation_result import EvaluationResult
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
-from rankwise.rankers.stream_scores import predict_chunk
+from rankwise.rankers.streamed import predict_chunk
+from rankwise.streams.checked_stream import match_chunk
 from rankwise.streams.cutter import join_ids
-from rankwise.streams.matched_columns import match_chunk
-from rankwise.streams.stream_sources import Chunk
+from rankwise.streams.row_stream import Chunk
 
 try:
     from dask.delayed import delayed
 
-    from rankwise.distributed.dask_partitions import partitions_of
-    from rankwise.distributed.tasks import Tasks, current_client
+    from rankwise.distributed.dask_partitions import Tasks, current_client, partitions_of
 except ImportError as error:
     raise ImportError(
         "rankwise.distributed.predict and evaluate need Dask: pip install 'rankwise[dask]'. On one "

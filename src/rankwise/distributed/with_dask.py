@@ -8,9 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.distributed.partition import partition_statistics
-from rankwise.distributed.planning import Plan, convert_to_stream, plan, solve
-from rankwise.distributed.sums import Statistics, merge
+from rankwise.distributed.steps import (
+    Plan,
+    Statistics,
+    convert_to_stream,
+    merge,
+    partition_statistics,
+    plan,
+    solve,
+)
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 
@@ -18,8 +24,7 @@ try:
     from dask.base import compute
     from dask.delayed import delayed
 
-    from rankwise.distributed.dask_partitions import partitions_of
-    from rankwise.distributed.tasks import gather
+    from rankwise.distributed.dask_partitions import gather, partitions_of
 except ImportError as error:
     raise ImportError(
         "rankwise.distributed.fit needs Dask: pip install 'rankwise[dask]'. On other systems use "
@@ -123,7 +128,7 @@ def fit(
 
         return fit_booster(ranker, partitions, validation, client)
     if isinstance(ranker, LambdaMART):
-        from rankwise.distributed.lambdamart_on_dask import fit_lambdamart
+        from rankwise.distributed.boosters import fit_lambdamart
 
         return fit_lambdamart(ranker, partitions, validation, client)
     if X_val is not None:

@@ -1,5 +1,6 @@
 from .experiment import Cell as Cell
 from .experiment import Experiment as Experiment
+from .experiment import ExperimentEntry as ExperimentEntry
 from .experiment import Figure as Figure
 from .experiment import FindFiles as FindFiles
 from .experiment import Results as Results
@@ -7,8 +8,7 @@ from .experiment import ResultTable as ResultTable
 from .experiment import Series as Series
 from .experiment import Value as Value
 from .experiment import Verdict as Verdict
-from .registry import ExperimentEntry as ExperimentEntry
 from .reproduction import Outcome as Outcome
 from .reproduction import Reproduction as Reproduction
-from .reproduction_text import as_text as as_text
+from .reproduction import as_text as as_text
 from .runner import reproduce as reproduce

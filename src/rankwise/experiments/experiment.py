@@ -1,9 +1,13 @@
-"""Base class of experiments: cells to compute, published values, tables of both, and verdicts.
+"""Experiments of papers: cells, tables, figures and verdicts, and the registry of entry points.
 
 An experiment is a folder and an :class:`~rankwise.experiments.Entry` in the table that an entry
 point names (``papers/`` in the repository contains those of the papers). It lists its cells,
 computes one cell at a time, and makes tables of the available cells. The runner decides where and
 when cells are computed, and stores each on disk.
+
+A distribution announces its experiments by an entry point in the group ``rankwise.experiments``
+that names a dict from key to :class:`ExperimentEntry`. One such distribution is
+``rankwise-papers``, in ``papers/`` of the repository.
 """
 
 from __future__ import annotations
@@ -13,6 +17,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -259,3 +266,63 @@ class Experiment(ABC):
     def _folder(self) -> str:
         """Package that contains the subclass's module."""
         return type(self).__module__.rpartition(".")[0]
+
+
+GROUP = "rankwise.experiments"
+HOW_TO_GET = (
+    "No experiments are installed. Reproductions of papers are a separate package: "
+    "pip install rankwise-papers"
+)
+
+
+@dataclass(frozen=True)
+class ExperimentEntry:
+    """One experiment.
+
+    Attributes
+    ----------
+    path : str
+        ``"module:Class"`` of a subclass of :class:`rankwise.experiments.Experiment`, which is
+        created without arguments.
+    title : str
+        Title for lists, one line.
+    paper : str
+        Authors, title, journal, year.
+    data : tuple of str
+        Names of the data sets that the experiment uses.
+    """
+
+    path: str
+    title: str
+    paper: str
+    data: tuple[str, ...] = ()
+
+    def load(self) -> Experiment:
+        """Create the experiment."""
+        module, _, name = self.path.partition(":")
+        return getattr(import_module(module), name)()
+
+
+@cache
+def experiments() -> dict[str, ExperimentEntry]:
+    """Entries of all installed distributions that announce experiments, by key."""
+    found: dict[str, ExperimentEntry] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        found |= point.load()
+    return found
+
+
+def find_experiment(key: str) -> ExperimentEntry:
+    """Find the entry of an experiment by key.
+
+    Raises
+    ------
+    ValueError
+        If there is no such experiment, or none at all.
+    """
+    known = experiments()
+    if not known:
+        raise ValueError(f"experiment {key!r} was not found. {HOW_TO_GET}")
+    if key not in known:
+        raise ValueError(f"experiment must be one of {', '.join(known)}, got {key!r}.")
+    return known[key]

@@ -14,14 +14,17 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
 from rankwise.experiments.experiment import Figure, ResultTable, Series, Value, Verdict
-from rankwise.experiments.reproduction import CSV_COLUMNS, Reproduction
-from rankwise.experiments.reproduction_text import cells_line, counts_line, problem_lines
-from rankwise.report.axes import FONT, WIDTH, panels, style
-from rankwise.report.colours import MARKERS, N_SERIES, light, series
-from rankwise.report.page import render
-from rankwise.report.svg import inline
-from rankwise.runtime.output import write_file
-from rankwise.runtime.shown_text import escape_spreadsheet
+from rankwise.experiments.reproduction import (
+    CSV_COLUMNS,
+    Reproduction,
+    cells_line,
+    counts_line,
+    problem_lines,
+)
+from rankwise.report.axes import FONT, MARKERS, N_SERIES, WIDTH, light, panels, series, style
+from rankwise.report.page import inline, render
+from rankwise.runtime.files import write_file
+from rankwise.runtime.messages import escape_spreadsheet
 
 _KINDS = {
     Verdict.MET: "met",

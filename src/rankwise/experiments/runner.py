@@ -1,26 +1,30 @@
-"""Runner that computes the missing cells of an experiment, stores each, and makes the tables."""
+"""Runs of experiments: cells in worker processes, with hashes of what they depend on."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from joblib import effective_n_jobs
 
-from rankwise.experiments.experiment import Cell, Experiment
-from rankwise.experiments.identity import cell_key, code_key, files_key
-from rankwise.experiments.registry import find_experiment
+from rankwise.datasets.readers.textfiles import text_sha256
+from rankwise.experiments.experiment import Cell, Experiment, find_experiment
 from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
-from rankwise.runtime.json_values import convert_to_json
+from rankwise.runtime.messages import convert_to_json
 from rankwise.runtime.threads import available_threads
-from rankwise.selection.jsonl import JsonLines
-from rankwise.selection.provenance import library_versions
-from rankwise.selection.resources import threads
-from rankwise.selection.workers import run_all
+from rankwise.selection.cells.cell_runner import threads
+from rankwise.selection.cells.fingerprint import (
+    file_hash,
+    find_imported_files,
+    fingerprint,
+    package_hash,
+)
+from rankwise.selection.cells.result_store import JsonLines, library_versions
+from rankwise.selection.cells.workers import run_all
 
 Progress = Callable[[int, int, str], None]
 
@@ -185,3 +189,36 @@ def _find_stored(
 def _seconds(record: dict[str, Any]) -> float | None:
     seconds = record.get("seconds")
     return float(seconds) if isinstance(seconds, int | float) else None
+
+
+# These modules only show numbers, so they cannot change a cell.
+_SHOWN = ("tables", "figures")
+
+
+def cell_key(experiment: str, cell: Cell, data: str) -> str:
+    """Hash of a cell's name, parameters and data."""
+    return fingerprint([experiment, cell.name, cell.params, cell.data, data])
+
+
+def files_key(paths: Sequence[Path]) -> str:
+    """Hash of the text of the files, regardless of their compression and location."""
+    return fingerprint([text_sha256(path) for path in paths])
+
+
+def code_key(experiment: Experiment) -> str:
+    """Hash of all code that can change a cell.
+
+    It covers the versions of the libraries, the modules of rankwise that can change a number, the
+    experiment's module, and the modules of its distribution that it imports, without ``*tables.py``
+    and ``*figures.py``.
+    """
+    module = type(experiment).__module__
+    root = module.partition(".")[0]
+
+    def counts(name: str) -> bool:
+        return name.partition(".")[0] == root and not name.endswith(_SHOWN)
+
+    files, _ = find_imported_files(module, counts)
+    versions = library_versions()
+    del versions["platform"]
+    return fingerprint([versions, package_hash(), file_hash(files.items())])

@@ -1,12 +1,12 @@
+from .contributions import explain_pair as explain_pair
+from .contributions import explain_ranking as explain_ranking
+from .contributions import explain_scores as explain_scores
 from .explanation import PairExplanation as PairExplanation
 from .explanation import RankingExplanation as RankingExplanation
 from .explanation import ScoreExplanation as ScoreExplanation
 from .feature_effect import FeatureEffect as FeatureEffect
 from .feature_effect import feature_effect as feature_effect
 from .importances import FeatureImportances as FeatureImportances
+from .importances import PermutationImportances as PermutationImportances
 from .importances import feature_importances as feature_importances
-from .pair import explain_pair as explain_pair
-from .permutation import PermutationImportances as PermutationImportances
-from .permutation import permutation_importances as permutation_importances
-from .ranking import explain_ranking as explain_ranking
-from .scores import explain_scores as explain_scores
+from .importances import permutation_importances as permutation_importances

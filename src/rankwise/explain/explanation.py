@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.runtime.shown_text import join_lines
+from rankwise.runtime.messages import join_lines
 from rankwise.typing import Float64Array
 
 SHOWN = 10

@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import format_value
-from rankwise.explain.methods import check_scores
+from rankwise.explain.games import check_scores
 from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
-from rankwise.runtime.shown_text import join_lines
+from rankwise.runtime.messages import join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores

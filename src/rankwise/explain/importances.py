@@ -1,19 +1,31 @@
-"""Importances of features by name."""
+"""Importances of features by name, and by the loss when their values are permuted.
+
+Permutation importances: the loss of a measure when the values of a feature are permuted [1]_.
+
+References
+----------
+.. [1] L. Breiman, "Random forests", Machine Learning 45, 2001.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.rows import check_target
 from rankwise.explain.explanation import SHOWN, RankingExplanation, ScoreExplanation
-from rankwise.explain.table_rows import names_of
-from rankwise.prediction import innermost
-from rankwise.runtime.shown_text import join_lines
-from rankwise.typing import Float64Array
+from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.prediction import grades_of, innermost, predictions
+from rankwise.runtime.frames import materialise
+from rankwise.runtime.messages import join_lines
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,3 +134,122 @@ def _names_at_the_end(model: Any, last: Any, n_features: int) -> list[str]:
     if names is None or len(names) != n_features:
         return names_of(last, np.empty((0, n_features)))
     return [str(name) for name in names]
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationImportances(FeatureImportances):
+    """Loss of a measure when features are permuted.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the features, in the order of the columns.
+    values : ndarray of shape (n_features,), float64
+        Mean loss over the repeats; negative if the measure was better without the feature.
+    source : str
+        Text that names the measure.
+    repeats : ndarray of shape (n_features, n_repeats), float64
+        Loss of every repeat.
+    """
+
+    repeats: Float64Array
+
+
+def permutation_importances(
+    model: Any,
+    X: FrameLike,
+    y: ArrayLike,
+    qid: ArrayLike | QueryGroups | None = None,
+    *,
+    measure: str = "nDCG@10",
+    n_repeats: int = 5,
+    within: Literal["rows", "queries"] = "rows",
+    random_state: Any = None,
+) -> PermutationImportances:
+    """Loss of a measure on judged rows when the values of one feature are permuted.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Any model that :func:`rankwise.scores` accepts, including pipelines and searches.
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        Rows to score. To estimate importance on new queries, pass rows that were not used for
+        training.
+    y : array-like of shape (n_samples,)
+        Labels of the rows.
+    qid : array-like of shape (n_samples,), optional
+        Query of each row; None: all rows are one query.
+    measure : str, default="nDCG@10"
+        Measure to compute, see :func:`rankwise.metrics.parse`.
+    n_repeats : int >= 1, default=5
+        Number of permutations of each feature.
+    within : {"rows", "queries"}, default="rows"
+        Whether to permute over all rows or within each query. Within queries, a feature that is
+        constant in every query, such as a query feature, has importance 0.
+    random_state : int, RandomState or None, default=None
+        Seed for the permutations, which are the same for all features.
+
+    Returns
+    -------
+    PermutationImportances
+
+    Raises
+    ------
+    ValueError
+        If no query counts for the measure, or an argument is wrong.
+
+    Notes
+    -----
+    ``n_features * n_repeats + 1`` predictions. Redundant features share their importance, because
+    the model can still use one if the other is permuted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import LambdaMART
+    >>> from rankwise.explain import permutation_importances
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
+    >>> model = LambdaMART(n_estimators=20).fit(X, y, qid=qid)
+    >>> found = permutation_importances(model, X, y, qid, random_state=0)
+    >>> found.ranked()[0][0]
+    'x0'
+    """
+    if within not in ("rows", "queries"):
+        raise ValueError(f"within must be 'rows' or 'queries', got {within!r}.")
+    if n_repeats < 1:
+        raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
+    table, parsed = convert_to_table(materialise(X)), parse(measure)
+    n, d = table.shape
+    labels, groups = check_target(grades_of(model, y), n), QueryGroups.from_qid(qid, n)
+
+    def value(rows: Any) -> float:
+        return parsed.mean(labels, parsed.read(predictions(model, rows, qid)), groups)
+
+    whole = value(table)
+    if np.isnan(whole):
+        raise ValueError(
+            f"measure {measure!r} must score at least one query, got none. Pass queries that have "
+            "relevant rows, or another measure."
+        )
+    sign = 1.0 if parsed.greater_is_better else -1.0
+    rng, repeats = check_random_state(random_state), np.empty((d, n_repeats))
+    sources = np.tile(np.arange(n)[:, None], (1, d))
+    for repeat in range(n_repeats):
+        order = _permute_rows(groups, within, rng)
+        for j in range(d):
+            sources[:, j] = order
+            repeats[j, repeat] = sign * (whole - value(mix_rows(table, sources)))
+            sources[:, j] = np.arange(n)
+    losses = repeats.mean(axis=1)
+    return PermutationImportances(names_of(model, table), losses, f"loss of {measure}", repeats)
+
+
+def _permute_rows(groups: QueryGroups, within: str, rng: Any) -> Int64Array:
+    """Row from which each row takes its value."""
+    drawn = rng.permutation(groups.n_samples)
+    if within == "rows":
+        return drawn
+    order, codes = np.empty(groups.n_samples, dtype=np.int64), groups.codes()
+    order[np.argsort(codes, kind="stable")] = drawn[np.argsort(codes[drawn], kind="stable")]
+    return order

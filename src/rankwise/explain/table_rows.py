@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.plain_rows import plain_rows
-from rankwise.checks.rows import name_columns
+from rankwise.checks.rows import name_columns, plain_rows
 from rankwise.prediction import scores_of
 from rankwise.runtime.finite import FiniteResults
 from rankwise.typing import Float64Array, is_sparse

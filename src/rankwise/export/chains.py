@@ -2,6 +2,14 @@
 
 Each estimator of the registry that can be exported has one line in ``_READERS``. Pipelines and
 searches are resolved to the estimators that they contain.
+
+Models of other libraries as models of this library.
+
+Readers of models that weight columns: features, hidden nodes, kernel values, products.
+
+Convert trees, stumps and boosted perceptrons, of this library and others, to chains of maps.
+
+Class of a row from the result of its chain.
 """
 
 from __future__ import annotations
@@ -14,9 +22,43 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import REGISTRY
-from rankwise.export import expansions, tree_sums
-from rankwise.export.maps import Chain, ExportError, Filled, Scaled, Sum, Trees, merge_maps
-from rankwise.export.own_model import own_model
+from rankwise.export.maps import (
+    Affine,
+    Chain,
+    ExportError,
+    Filled,
+    HiddenNodes,
+    KernelValues,
+    Map,
+    RunningSums,
+    Scaled,
+    Sum,
+    Terms,
+    Trees,
+    VoteMean,
+    linear,
+    merge_maps,
+)
+from rankwise.features.kernels import Kernel
+from rankwise.features.polynomial_terms import AffinePowers
+from rankwise.features.score_expansions import (
+    LandmarkExpansion,
+    LinearExpansion,
+    NodeExpansion,
+    ProductsExpansion,
+    SupportExpansion,
+)
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.ordinal.proportional_odds import ProportionalOdds
+from rankwise.ordinal.ranking_tree import RankingTree
+from rankwise.ordinal.tree_ranker import TreeRanker
+from rankwise.ordinal.voted_prank import AggregatePRank, Votes
+from rankwise.rankers.adapters.read_booster import library_of, read_booster
+from rankwise.solvers.boosting.stump_search import StumpEnsemble
+from rankwise.trees.column_table import ColumnTable
+from rankwise.trees.stored_boosters import StoredTrees
+from rankwise.trees.tree_ensemble import ScoreTree, TreeEnsemble
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 Reader = Callable[[Any], Chain]
 
@@ -68,54 +110,228 @@ def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
     )
 
 
+def all_hypotheses(estimator: Any) -> Chain:
+    """Votes of all hypotheses of one PRank; each hypothesis is a sum of earlier steps."""
+    d = estimator.n_features_in_
+    is_explicit = estimator.kernel is None
+    kernel = AffinePowers(d, estimator.degree).kernel if is_explicit else estimator.kernel_
+    n = len(estimator.dual_coef_)
+    votes = VoteMean(estimator.threshold_path_, estimator.survival_.astype(np.float64))
+    if not n:  # one hypothesis, whose score is 0
+        return Affine(np.zeros((d, 1)), np.zeros(1)), votes
+    values = _values(kernel, estimator.X_fit_, Affine(np.eye(n), np.zeros(n)))
+    return *values, RunningSums(estimator.dual_coef_), votes
+
+
+def booster(estimator: Any) -> Chain:
+    """Trees of the library's model; CatBoost's are converted to ordinary trees."""
+    stored = estimator.stored_trees()
+    return _chain(stored, estimator.columns_)
+
+
+def lightgbm(estimator: Any) -> Chain:
+    """Trees of LightGBM's text model."""
+    if any(tree.zero_missing is not None for tree in estimator.stored_trees().trees):
+        raise ExportError(
+            "A LightGBM model with zero_as_missing=True treats zeros as missing values, which "
+            "no other format supports. Fit without it."
+        )
+    return booster(estimator)
+
+
+def linear_model(estimator: Any) -> Chain:
+    """``coef_`` and, if there is one, ``intercept_``."""
+    return (linear(estimator.coef_, getattr(estimator, "intercept_", 0.0)),)
+
+
+def many_hypotheses(estimator: Any) -> Chain:
+    """Mean of many PRanks, or their votes."""
+    if estimator.combine == "bpm":
+        return online_model(estimator)
+    known = estimator.hypotheses_
+    voices = np.ones(known.weights.shape[1])
+    if estimator.combine == "vote" and known.survival.any():
+        voices = known.survival.astype(np.float64)
+    scores = Affine(known.weights, np.zeros(len(voices)))
+    votes = VoteMean(known.thresholds.astype(np.float64), voices)
+    phi = _explicit(estimator)
+    if phi is not None:
+        return *phi, scores, votes
+    return *_values(estimator.kernel_, estimator.X_fit_, scores), votes
+
+
+def network(estimator: Any) -> Chain:
+    """Layers of a neural ranker, after its own scaling."""
+    *hidden, weights, offset = estimator.weights_
+    pairs = zip(hidden[::2], hidden[1::2], strict=True)
+    layers = [HiddenNodes(inner, biases, estimator.activation) for inner, biases in pairs]
+    return Scaled(estimator.shift_, estimator.scale_), *layers, Affine(weights, offset)
+
+
+def nystroem(transformer: Any) -> Chain:
+    """Nyström features."""
+    phi = transformer.map_
+    whiten = Affine(phi.whitening.astype(np.float64), phi.offset.astype(np.float64))
+    return _values(phi.kernel, phi.landmarks, whiten)
+
+
+def online_model(estimator: Any) -> Chain:
+    """One score of a perceptron or of least mean squares."""
+    phi = _explicit(estimator)
+    if phi is not None:
+        return *phi, linear(estimator.coef_)
+    return _values(estimator.kernel_, estimator.X_fit_, linear(estimator.dual_coef_))
+
+
+def orboost(estimator: Any) -> Chain:
+    """ORBoost, of stumps or of perceptrons."""
+    if estimator.estimator == "stump":
+        return stumps(estimator)
+    ensemble = estimator.ensemble_
+    weights = ensemble.coefs[:, :-1] / ensemble.scale
+    biases = ensemble.coefs[:, -1] - weights @ ensemble.center
+    # Up if the sum is above 0, that is, unless its negative is at least 0.
+    steps = ensemble.steps
+    return HiddenNodes(-weights.T, -biases, "hardlimit"), linear(-2.0 * steps, steps.sum())
+
+
+def polynomial(estimator: Any) -> Chain:
+    """Powers or products of scaled features."""
+    d = estimator.n_features_in_
+    if estimator.terms_ is None:
+        factors = np.full((estimator.degree * d, estimator.degree), -1, dtype=np.int64)
+        for power in range(1, estimator.degree + 1):
+            factors[(power - 1) * d : power * d, :power] = np.arange(d)[:, None]
+    else:
+        factors = estimator.terms_.factors
+    return Scaled(np.zeros(d), estimator.scale_), Terms(factors), linear(estimator.coef_)
+
+
+def polynomial_terms(transformer: Any) -> Chain:
+    """Products of features."""
+    return (Terms(transformer.factors_),)
+
+
+def random_fourier(transformer: Any) -> Chain:
+    """Cosines, written as sines shifted by a quarter turn, and sines."""
+    frequencies = transformer.frequencies_
+    n = frequencies.shape[1]
+    turns = np.repeat([0.5 * np.pi, 0.0], n)
+    waves = HiddenNodes(np.concatenate([frequencies, frequencies], axis=1), turns, "sine")
+    return waves, Scaled(np.zeros(2 * n), np.full(2 * n, np.sqrt(n)))
+
+
+def random_nodes(transformer: Any) -> Chain:
+    """Node outputs."""
+    return (HiddenNodes(transformer.weights_, transformer.biases_, transformer.activation),)
+
+
+def random_perceptrons(transformer: Any) -> Chain:
+    """Signs times magnitudes."""
+    weights, sizes = transformer.weights_, transformer.sizes_
+    if weights.ndim == 1:  # stumps store the numbers of their features
+        weights = np.eye(transformer.n_features_in_)[:, weights]
+    with np.errstate(divide="ignore"):
+        spread = 0.5 / sizes
+    return HiddenNodes(weights, -transformer.biases_, "hardlimit"), Scaled(
+        np.full(len(sizes), 0.5), spread
+    )
+
+
+def score_expansion(estimator: Any) -> Chain:
+    """Expansion of a ranker: on columns, their products, hidden nodes, landmarks or kernels."""
+    known = estimator.expansion_
+    match known:
+        case ProductsExpansion():
+            return Terms(_pairs(known.n_features, alone_first=True)), linear(known.coef)
+        case LinearExpansion():
+            return (linear(known.coef, known.intercept),)
+        case NodeExpansion():  # random nodes of all draws side by side
+            nodes = HiddenNodes(
+                np.concatenate(list(known.hidden_weights), axis=1).astype(np.float64),
+                known.hidden_biases.ravel().astype(np.float64),
+                known.activation,
+            )
+            return nodes, linear(known.output_weights / len(known.hidden_weights))
+        case LandmarkExpansion():
+            phi = known.nystroem
+            weights: Any = phi.whitening.astype(np.float64) @ known.output_weights
+            constant: Any = phi.offset.astype(np.float64) @ known.output_weights + known.intercept
+            return _values(phi.kernel, phi.landmarks, linear(weights, constant))
+    rows = known.X_fit if isinstance(known, SupportExpansion) else None
+    return _values(known.kernel, rows, linear(known.dual_coef, known.intercept))
+
+
+def stumps(estimator: Any) -> Chain:
+    """One tree per feature: the piecewise constant function that is the sum of its stumps."""
+    ensemble: StumpEnsemble = estimator.ensemble_
+    takes_missing = bool(estimator.__sklearn_tags__().input_tags.allow_nan)
+    features, indptr, thresholds, values, missing = ensemble.pieces()
+    grown = []
+    for m, feature in enumerate(features.tolist()):
+        cuts, distinct = np.unique(thresholds[indptr[m] : indptr[m + 1]], return_index=True)
+        # A value above equal thresholds is above all of them.
+        ends = np.append(distinct[1:], indptr[m + 1] - indptr[m])
+        steps = values[indptr[m] + m : indptr[m + 1] + m + 1]
+        levels = np.concatenate([steps[:1], steps[ends]])
+        absent = float(missing[m]) if takes_missing else None
+        grown.append(_step_function(feature, cuts, levels, absent))
+    return (Trees(tuple(grown), 0.0, bool(ensemble.missing.any())),)
+
+
+def tree_ensemble(estimator: Any) -> Chain:
+    """Trees of our own estimators."""
+    return _chain_of_ensemble(estimator, estimator.tree_ensemble())
+
+
 _READERS: dict[str, Reader] = {
-    "linear_regression": expansions.score_expansion,
-    "ridge": expansions.score_expansion,
-    "pointwise_elm": expansions.score_expansion,
-    "pairwise_elm": expansions.score_expansion,
-    "elmrank": expansions.score_expansion,
-    "rankrls": expansions.score_expansion,
-    "lsrrank": expansions.score_expansion,
-    "clsrrank": expansions.score_expansion,
-    "mprank": expansions.score_expansion,
-    "svrank": expansions.score_expansion,
-    "svr": expansions.score_expansion,
-    "lssvr": expansions.score_expansion,
-    "rank_svm": expansions.score_expansion,
-    "pruned_rank_svm": expansions.score_expansion,
-    "pair_ranker": expansions.score_expansion,
-    "rank_lr": expansions.score_expansion,
-    "ada_rank": expansions.linear_model,
-    "coordinate_ascent": expansions.linear_model,
-    "rank_boost": tree_sums.stumps,
-    "frank": tree_sums.stumps,
-    "rank_net": expansions.network,
-    "list_net": expansions.network,
-    "list_mle": expansions.network,
-    "lambda_rank": expansions.network,
-    "lambdamart": tree_sums.tree_ensemble,
-    "lightgbm": tree_sums.lightgbm,
-    "xgboost": tree_sums.booster,
-    "catboost": tree_sums.booster,
+    "linear_regression": score_expansion,
+    "ridge": score_expansion,
+    "pointwise_elm": score_expansion,
+    "pairwise_elm": score_expansion,
+    "elmrank": score_expansion,
+    "rankrls": score_expansion,
+    "lsrrank": score_expansion,
+    "clsrrank": score_expansion,
+    "mprank": score_expansion,
+    "svrank": score_expansion,
+    "svr": score_expansion,
+    "lssvr": score_expansion,
+    "rank_svm": score_expansion,
+    "pruned_rank_svm": score_expansion,
+    "pair_ranker": score_expansion,
+    "rank_lr": score_expansion,
+    "ada_rank": linear_model,
+    "coordinate_ascent": linear_model,
+    "rank_boost": stumps,
+    "frank": stumps,
+    "rank_net": network,
+    "list_net": network,
+    "list_mle": network,
+    "lambda_rank": network,
+    "lambdamart": tree_ensemble,
+    "lightgbm": lightgbm,
+    "xgboost": booster,
+    "catboost": booster,
     "auto": blend,
-    "prank": expansions.online_model,
-    "voted_prank": expansions.all_hypotheses,
-    "widrow_hoff": expansions.online_model,
-    "aggregate_prank": expansions.many_hypotheses,
-    "ranking_tree": tree_sums.tree_ensemble,
-    "ranking_forest": tree_sums.tree_ensemble,
-    "orboost": tree_sums.orboost,
-    "ordinal_svm": expansions.score_expansion,
-    "poly_ordinal_svm": expansions.polynomial,
-    "proportional_odds": expansions.linear_model,
-    "nystroem": expansions.nystroem,
-    "random_fourier": expansions.random_fourier,
-    "polynomial_terms": expansions.polynomial_terms,
-    "random_perceptrons": expansions.random_perceptrons,
-    "random_nodes": expansions.random_nodes,
+    "prank": online_model,
+    "voted_prank": all_hypotheses,
+    "widrow_hoff": online_model,
+    "aggregate_prank": many_hypotheses,
+    "ranking_tree": tree_ensemble,
+    "ranking_forest": tree_ensemble,
+    "orboost": orboost,
+    "ordinal_svm": score_expansion,
+    "poly_ordinal_svm": polynomial,
+    "proportional_odds": linear_model,
+    "nystroem": nystroem,
+    "random_fourier": random_fourier,
+    "polynomial_terms": polynomial_terms,
+    "random_perceptrons": random_perceptrons,
+    "random_nodes": random_nodes,
 }
 _OF_PATH = {REGISTRY[key].path: reader for key, reader in _READERS.items()}
-_OF_PATH["rankwise.rankers.imported.imported_booster:ImportedBooster"] = tree_sums.tree_ensemble
+_OF_PATH["rankwise.rankers.adapters.read_booster:ImportedBooster"] = tree_ensemble
 EXPORTABLE = tuple(REGISTRY[key].class_name for key in _READERS)
 
 
@@ -211,3 +427,179 @@ _SCALERS: dict[str, Reader] = {
     "MaxAbsScaler": _largest,
     "RobustScaler": _robust,
 }
+
+
+def own_model(estimator: Any) -> Any:
+    """The estimator itself, or the trees of a LightGBM, XGBoost or CatBoost model."""
+    return estimator if library_of(estimator) is None else read_booster(estimator)
+
+
+def _explicit(estimator: Any) -> Chain | None:
+    """Explicit features of an online learner; None with a kernel."""
+    if estimator.kernel is not None:
+        return None
+    d, n_columns = estimator.n_features_in_, len(estimator.hypotheses_.weights)
+    if estimator.degree == 1:  # least mean squares has a constant
+        return _append_ones(d) if n_columns > d else ()
+    pairs = _pairs(d, alone_first=False)
+    root = np.sqrt(2.0)
+    sizes = np.where((pairs[:, 1] == -1) | (pairs[:, 0] != pairs[:, 1]), root, 1.0)
+    n = len(pairs)
+    ones = Affine(np.eye(n, n + 1) * np.append(sizes, 0.0), np.eye(n + 1)[n])
+    return Terms(pairs), ones
+
+
+def _append_ones(d: int) -> Chain:
+    return (Affine(np.eye(d, d + 1), np.eye(d + 1)[d]),)
+
+
+def _pairs(d: int, *, alone_first: bool) -> Int64Array:
+    """Products of two of d columns in the order of the upper triangle, and single columns."""
+    upper = np.stack(np.triu_indices(d), axis=1)
+    alone = np.stack([np.arange(d), np.full(d, -1)], axis=1)
+    parts = [alone, upper] if alone_first else [upper, alone]
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _values(kernel: Kernel, rows: Matrix | None, then: Affine) -> Chain:
+    """Kernel values with rows, followed by an affine map; a linear kernel needs no rows."""
+    if kernel.name in ("callable", "precomputed") or rows is None:
+        raise ExportError(
+            f"A model with kernel={kernel.name!r} depends on a function that cannot be written to "
+            "a file. Use a named kernel: linear, polynomial, sigmoid, rbf, laplacian, perceptron "
+            "or stump."
+        )
+    known = _dense(rows)
+    if kernel.name == "linear" or not len(known):  # without mistakes there are no rows
+        return (Affine(known.T @ then.weights, then.offset),)
+    steps: list[Map] = [KernelValues(kernel, known), then]
+    return tuple(steps)
+
+
+def _dense(rows: Matrix) -> Float64Array:
+    return np.asarray(densify(rows), dtype=np.float64)
+
+
+def node_classes(estimator: Any) -> Chain:
+    """Class numbers of the leaves of one tree."""
+    values = estimator.node_classes_.astype(np.float64)
+    return _chain_of_ensemble(estimator, TreeEnsemble.of_grown([(estimator.tree_, values)]))
+
+
+def _chain_of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
+    table = estimator.columns_
+    trees = ensemble.score_trees(table.n_categories(estimator.n_features_in_))
+    stored = StoredTrees(
+        trees,
+        ensemble.constant,
+        bool(estimator.has_missing_.any()),
+        tells_missing=getattr(estimator, "library_", None) != "XGBoost",
+    )
+    return _chain(stored, table)
+
+
+def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
+    """Convert trees on codes of categories to trees on the categories themselves."""
+    numbers = {
+        column: categories.astype(np.float64)
+        for column, categories in table.nominal.items()
+        if categories.dtype.kind in "biuf"
+    }
+    named = {**table.nominal, **table.ordered}
+    categories = {column: named[column] for column in named if column not in numbers}
+    of_numbers = tuple(_replace_codes(tree, numbers) for tree in stored.trees)
+    return (
+        Trees(of_numbers, stored.constant, stored.has_missing, categories, stored.tells_missing),
+    )
+
+
+def _replace_codes(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:
+    """Replace codes of unordered columns in a tree by the numbers of their categories."""
+    members = {}
+    for node, sides in tree.members.items():
+        known = numbers.get(int(tree.feature[node]))
+        left, right = (side if known is None else known[side.astype(np.int64)] for side in sides)
+        members[node] = (left, right)
+    return replace(tree, members=members)
+
+
+def _step_function(
+    feature: int, cuts: Float64Array, levels: Float64Array, missing: float | None
+) -> ScoreTree:
+    """Balanced tree of a step function whose value is ``levels[k]`` above k cuts."""
+    n_inner = len(cuts)
+    n_nodes = 2 * n_inner + 1
+    tree = ScoreTree(
+        np.full(n_nodes, -1, dtype=np.int64),
+        np.full(n_nodes, np.nan),
+        np.full(n_nodes, -1, dtype=np.int64),
+        np.full(n_nodes, -1, dtype=np.int64),
+        np.zeros(n_nodes, dtype=bool),
+        np.zeros(n_nodes),
+    )
+    waiting, n_made = [(0, 0, n_inner)], 1  # a node and the range of cuts that it splits
+    while waiting:
+        node, first, last = waiting.pop()
+        if first == last:
+            tree.values[node] = levels[first]
+            continue
+        middle = (first + last) // 2
+        tree.feature[node], tree.threshold[node] = feature, cuts[middle]
+        tree.left[node], tree.right[node] = n_made, n_made + 1
+        waiting += [(n_made, first, middle), (n_made + 1, middle + 1, last)]
+        n_made += 2
+    return tree if missing is None else _part_missing(tree, feature, missing)
+
+
+def _part_missing(tree: ScoreTree, feature: int, missing: float) -> ScoreTree:
+    """Put a root above the tree that sends missing values to their own leaf."""
+    return ScoreTree(
+        np.concatenate([[feature], tree.feature, [-1]]),
+        np.concatenate([[np.inf], tree.threshold, [np.nan]]),
+        np.concatenate([[1], np.where(tree.left >= 0, tree.left + 1, -1), [-1]]),
+        np.concatenate(
+            [[len(tree.feature) + 1], np.where(tree.right >= 0, tree.right + 1, -1), [-1]]
+        ),
+        np.zeros(len(tree.feature) + 2, dtype=bool),
+        np.concatenate([[0.0], tree.values, [missing]]),
+    )
+
+
+def class_chain(estimator: Any) -> Chain | None:
+    """Maps that compute the class number; None if thresholds of the score determine it.
+
+    ExportError is raised if the estimator has no classes, or no chain can compute them.
+    """
+    name = type(estimator).__name__
+    match estimator:
+        case ProportionalOdds() if len(estimator.classes_) != 2:
+            raise ExportError(
+                f"{name} predicts the most probable class, which its score does not determine. "
+                "Drop label=True, or count the thresholds_ that the score reaches to get the "
+                "median class."
+            )
+        case AggregatePRank(combine="bpm") | Votes(votes="mean") | TreeRanker(leaf="mean"):
+            return None
+        case RankingTree():
+            return node_classes(estimator)
+        case Votes() | TreeRanker():
+            raise ExportError(
+                f"{name} chooses classes by votes, which its score does not determine. "
+                'Drop label=True, or fit with leaf="mean" or votes="mean".'
+            )
+        case OrdinalRanker():
+            return None
+    raise ExportError(
+        f"label=True needs an ordinal estimator, which predicts classes; {name} predicts scores. "
+        "Drop it."
+    )
+
+
+def label_values(classes: Any) -> Any:
+    """Classes as whole numbers if possible, else as text."""
+    values = np.asarray(classes)
+    if values.dtype.kind in "biu":
+        return values.astype(np.int64)
+    if values.dtype.kind == "f" and (values == np.rint(values)).all():
+        return values.astype(np.int64)
+    return np.array([str(value) for value in values.tolist()], dtype=object)

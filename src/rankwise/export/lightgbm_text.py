@@ -15,10 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.feature_names import LIGHTGBM_FORBIDDEN, feature_names, replace_forbidden
-from rankwise.export.maps import ExportError, Trees
-from rankwise.export.own_model import own_model
-from rankwise.export.tree_part import (
+from rankwise.export.chains import own_model
+from rankwise.export.maps import (
+    LIGHTGBM_FORBIDDEN,
+    ExportError,
+    Trees,
+    feature_names,
+    replace_forbidden,
+)
+from rankwise.export.parts import (
     category_numbers,
     level_order,
     mean_values,
@@ -26,8 +31,8 @@ from rankwise.export.tree_part import (
     separate_float32,
     trees_of,
 )
-from rankwise.runtime.output import check_folder, write_file
-from rankwise.trees.score_tree import ScoreTree
+from rankwise.runtime.files import check_folder, write_file
+from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
 # Bits of decision_type: a set of categories; missing values go left; NaN is the missing value.

@@ -1,12 +1,20 @@
-"""Converters for skl2onnx, which then converts pipelines with our estimators."""
+"""Converters for skl2onnx, which then converts pipelines with our estimators.
+
+Named nodes of an ONNX graph, for converters of skl2onnx.
+
+Write sums of trees as one TreeEnsembleRegressor.
+
+Write every map as ONNX nodes, in float64.
+"""
 
 from __future__ import annotations
 
 import sys
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from skl2onnx import convert_sklearn, get_model_alias, update_registered_converter
 from skl2onnx.common.data_types import (
     DoubleTensorType,
@@ -17,14 +25,307 @@ from skl2onnx.common.data_types import (
 from sklearn.pipeline import Pipeline
 
 from rankwise._registry import REGISTRY, Entry
-from rankwise.export.chains import chain_of, is_exportable
-from rankwise.export.feature_names import first_step
-from rankwise.export.labels import class_chain, label_values
-from rankwise.export.maps import Chain, ExportError, Trees
-from rankwise.export.onnx_graph import DOUBLE, FLOAT, INT64, Graph
-from rankwise.export.onnx_maps import write
-from rankwise.export.onnx_trees import write_trees
-from rankwise.rankers.imported.imported_booster import ImportedBooster
+from rankwise.export.chains import chain_of, class_chain, is_exportable, label_values
+from rankwise.export.maps import (
+    Affine,
+    Chain,
+    ExportError,
+    Filled,
+    HiddenNodes,
+    KernelValues,
+    RunningSums,
+    Scaled,
+    Sum,
+    Terms,
+    Trees,
+    VoteMean,
+    first_step,
+)
+from rankwise.export.parts import floor_float32
+from rankwise.rankers.adapters.read_booster import ImportedBooster
+from rankwise.trees.tree_ensemble import ScoreTree
+
+FLOAT, DOUBLE, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
+
+
+class Graph:
+    """Graph under construction, with the operations used by maps, all in float64.
+
+    ``scope`` and ``container`` are the arguments that skl2onnx passes to a converter.
+    """
+
+    def __init__(self, scope: Any, container: Any) -> None:
+        self._scope, self._container = scope, container
+
+    def node(
+        self, operation: str, *inputs: str, out: str = "", domain: str = "", **attributes: Any
+    ) -> str:
+        """Add a node, and return the name of its output."""
+        out = out or self._scope.get_unique_variable_name(f"{operation.lower()}_out")
+        name = self._scope.get_unique_operator_name(operation)
+        self._container.add_node(
+            operation, list(inputs), [out], op_domain=domain, name=name, **attributes
+        )
+        return out
+
+    def constant(self, values: Any, dtype: Any = np.float64) -> str:
+        """Add an array of numbers or text, and return its name."""
+        array = np.asarray(values)
+        name = self._scope.get_unique_variable_name("constant")
+        if array.dtype.kind in "OSU":
+            text = [str(value) for value in array.ravel()]
+            self._container.add_initializer(name, TensorProto.STRING, list(array.shape), text)
+            return name
+        array = np.ascontiguousarray(array, dtype=dtype)
+        tensor = numpy_helper.from_array(array, name)
+        self._container.add_initializer(name, tensor.data_type, list(array.shape), tensor)
+        return name
+
+    def cast(self, name: str, to: int, out: str = "") -> str:
+        """Cast to another type of numbers."""
+        return self.node("Cast", name, out=out, to=to)
+
+    def affine(self, name: str, weights: Any, offset: Any) -> str:
+        """``x @ weights + offset``."""
+        product = self.node("MatMul", name, self.constant(weights))
+        if not np.any(offset):
+            return product
+        return self.node("Add", product, self.constant(offset))
+
+    def sum(self, name: str, axis: int, *, keep: bool) -> str:
+        """Sum over an axis."""
+        axes = self.constant([axis], np.int64)
+        return self.node("ReduceSum", name, axes, keepdims=int(keep))
+
+    def padded(self, name: str, *, before: int, after: int, value: float) -> str:
+        """Pad a matrix with columns of one value."""
+        pads = self.constant([0, before, 0, after], np.int64)
+        return self.node("Pad", name, pads, self.constant(value))
+
+    def squared_distances(self, name: str, rows: Any) -> str:
+        """``|x - z|_2^2`` for all rows z; both are centred first to keep precision."""
+        middle = rows.mean(axis=0)
+        rows = rows - middle
+        centred = self.node("Sub", name, self.constant(middle))
+        norms = self.sum(self.node("Mul", centred, centred), 1, keep=True)
+        both = self.node("Add", norms, self.constant((rows**2).sum(axis=1)))
+        products = self.node("MatMul", centred, self.constant(2.0 * rows.T))
+        return self.node("Max", self.node("Sub", both, products), self.constant(0.0))
+
+    def absolute_distances(self, name: str, rows: Any) -> str:
+        """``|x - z|_1`` for all rows z, row by row of x, to avoid a three-dimensional array."""
+        n, d = rows.shape
+        known = numpy_helper.from_array(np.ascontiguousarray(rows), "rows")
+        columns = numpy_helper.from_array(np.array([1]), "columns")
+        body = helper.make_graph(
+            [
+                helper.make_node("Sub", ["rows", "row"], ["differences"]),
+                helper.make_node("Abs", ["differences"], ["sizes"]),
+                helper.make_node("ReduceSum", ["sizes", "columns"], ["distances"], keepdims=0),
+            ],
+            "distances_of_a_row",
+            [helper.make_tensor_value_info("row", DOUBLE, [d])],
+            [helper.make_tensor_value_info("distances", DOUBLE, [n])],
+            [known, columns],
+        )
+        return self.node("Scan", name, body=body, num_scan_inputs=1)
+
+
+def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
+    """Add the sum of the trees to a graph, and return the name of the scores, (n_rows, 1).
+
+    ``x`` names the rows, in float64 or float32 by ``in_float64``; float32 thresholds decide
+    equally. The scores have the type of ``x``.
+    """
+    # An ensemble needs a tree.
+    trees = step.trees or (_constant_tree(),)
+    tables = [_table(tree) for tree in trees]
+    sizes = [len(table["modes"]) for table in tables]
+    joined = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
+    tree_ids = np.repeat(np.arange(len(trees)), sizes)
+    node_ids = np.concatenate([np.arange(size) for size in sizes])
+    leaves = joined["modes"] == "LEAF"
+    attributes: dict[str, Any] = {
+        "n_targets": 1,
+        "aggregate_function": "SUM",
+        "post_transform": "NONE",
+        "nodes_treeids": tree_ids.tolist(),
+        "nodes_nodeids": node_ids.tolist(),
+        "nodes_modes": joined["modes"].tolist(),
+        "nodes_featureids": joined["features"].tolist(),
+        "nodes_truenodeids": joined["true"].tolist(),
+        "nodes_falsenodeids": joined["false"].tolist(),
+        "nodes_missing_value_tracks_true": joined["missing"].tolist(),
+        "target_treeids": tree_ids[leaves].tolist(),
+        "target_nodeids": node_ids[leaves].tolist(),
+        "target_ids": [0] * int(leaves.sum()),
+    }
+    thresholds, values = joined["thresholds"], joined["values"][leaves]
+    if in_float64:
+        attributes |= {
+            "nodes_values_as_tensor": numpy_helper.from_array(thresholds, "thresholds"),
+            "target_weights_as_tensor": numpy_helper.from_array(values, "values"),
+            "base_values_as_tensor": numpy_helper.from_array(np.array([step.constant]), "base"),
+        }
+    else:
+        attributes |= {
+            "nodes_values": floor_float32(thresholds).tolist(),
+            "target_weights": values.astype(np.float32).tolist(),
+            "base_values": [float(np.float32(step.constant))],
+        }
+    out = graph.node("TreeEnsembleRegressor", x, domain="ai.onnx.ml", op_version=3, **attributes)
+    return graph.cast(out, DOUBLE) if in_float64 else out
+
+
+def _table(tree: ScoreTree) -> dict[str, Any]:
+    """Columns of the attributes; a node of categories becomes a chain of tests."""
+    inner = tree.feature >= 0
+    table = {
+        "modes": np.where(inner, "BRANCH_LEQ", "LEAF"),
+        "features": np.maximum(tree.feature, 0),
+        "thresholds": np.where(inner, tree.threshold, 0.0),
+        "true": np.maximum(tree.left, 0),
+        "false": np.maximum(tree.right, 0),
+        "missing": tree.missing_left.astype(np.int64),
+        "values": np.where(inner, 0.0, tree.values),
+    }
+    chains = [table]
+    n_nodes = len(inner)
+    for node, (left, right) in tree.members.items():
+        # Unknown and missing values fail every test.
+        if tree.missing_left[node]:
+            asked, yes, no = right, tree.right[node], tree.left[node]
+        else:
+            asked, yes, no = left, tree.left[node], tree.right[node]
+        n_more = len(asked) - 1
+        following = np.append(np.arange(n_nodes, n_nodes + n_more), no)
+        table["modes"][node], table["missing"][node] = "BRANCH_EQ", 0
+        table["thresholds"][node], table["true"][node] = asked[0], yes
+        table["false"][node] = following[0]
+        chains.append(
+            {
+                "modes": np.full(n_more, "BRANCH_EQ"),
+                "features": np.full(n_more, tree.feature[node]),
+                "thresholds": asked[1:],
+                "true": np.full(n_more, yes),
+                "false": following[1:],
+                "missing": np.zeros(n_more, dtype=np.int64),
+                "values": np.zeros(n_more),
+            }
+        )
+        n_nodes += n_more
+    return {key: np.concatenate([chain[key] for chain in chains]) for key in table}
+
+
+def _constant_tree() -> ScoreTree:
+    none = np.array([-1])
+    return ScoreTree(none, np.array([np.nan]), none, none, np.array([False]), np.zeros(1))
+
+
+_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "sine": "Sin"}
+
+
+@singledispatch
+def write(step: Any, graph: Graph, x: str) -> str:
+    """Add the nodes of a map of ``x``, a float64 matrix, and return the name of the result."""
+    raise TypeError(f"write takes the maps of rankwise.export.maps, got {type(step).__name__}.")
+
+
+@write.register
+def _(step: Affine, graph: Graph, x: str) -> str:
+    return graph.affine(x, step.weights, step.offset)
+
+
+@write.register
+def _(step: Scaled, graph: Graph, x: str) -> str:
+    above = graph.node("Sub", x, graph.constant(step.center)) if step.center.any() else x
+    return graph.node("Div", above, graph.constant(step.spread))
+
+
+@write.register
+def _(step: HiddenNodes, graph: Graph, x: str) -> str:
+    if step.activation == "gaussian":
+        distances = graph.squared_distances(x, step.weights.T)
+        return graph.node("Exp", graph.node("Mul", distances, graph.constant(-step.biases)))
+    sums = graph.affine(x, step.weights, step.biases)
+    if step.activation == "hardlimit":
+        return graph.cast(graph.node("GreaterOrEqual", sums, graph.constant(0.0)), DOUBLE)
+    return graph.node(_ACTIVATIONS[step.activation], sums)
+
+
+@write.register
+def _(step: KernelValues, graph: Graph, x: str) -> str:
+    kernel, rows = step.kernel, step.rows
+    if kernel.name in ("polynomial", "sigmoid"):
+        assert kernel.gamma is not None
+        inner = graph.affine(x, kernel.gamma * rows.T, kernel.coef0 * np.ones(len(rows)))
+        if kernel.name == "sigmoid":
+            return graph.node("Tanh", inner)
+        return graph.node("Pow", inner, graph.constant(float(kernel.degree)))
+    if kernel.name in ("rbf", "perceptron"):
+        distances = graph.squared_distances(x, rows)
+    else:
+        distances = graph.absolute_distances(x, rows)
+    if kernel.name in ("rbf", "laplacian"):
+        assert kernel.gamma is not None
+        return graph.node("Exp", graph.node("Mul", distances, graph.constant(-kernel.gamma)))
+    if kernel.name == "perceptron":
+        distances = graph.node("Sqrt", distances)
+    return graph.node("Sub", graph.constant(kernel.delta), distances)
+
+
+@write.register
+def _(step: Terms, graph: Graph, x: str) -> str:
+    with_one = graph.padded(x, before=0, after=1, value=1.0)  # column -1, of absent factors
+    columns = [
+        graph.node("Gather", with_one, graph.constant(place, np.int64), axis=1)
+        for place in step.factors.T
+    ]
+    product, *others = columns
+    for column in others:
+        product = graph.node("Mul", product, column)
+    return product
+
+
+@write.register
+def _(step: RunningSums, graph: Graph, x: str) -> str:
+    steps = graph.node("Mul", x, graph.constant(step.steps))
+    sums = graph.node("CumSum", steps, graph.constant(1, np.int64))
+    return graph.padded(sums, before=1, after=0, value=0.0)
+
+
+@write.register
+def _(step: VoteMean, graph: Graph, x: str) -> str:
+    scores = graph.node("Unsqueeze", x, graph.constant([2], np.int64))
+    reached = graph.node("GreaterOrEqual", scores, graph.constant(step.thresholds))
+    ranks = graph.sum(graph.cast(reached, DOUBLE), 2, keep=False)
+    # Whole numbers until the division, so that halves are exact.
+    total = graph.node("MatMul", ranks, graph.constant(step.voices[:, None]))
+    return graph.node("Div", total, graph.constant(step.voices.sum()))
+
+
+@write.register
+def _(step: Trees, graph: Graph, x: str) -> str:
+    return write_trees(step, graph, x, in_float64=True)
+
+
+@write.register
+def _(step: Filled, graph: Graph, x: str) -> str:
+    return graph.node("Where", graph.node("IsNaN", x), graph.constant(0.0), x)
+
+
+@write.register
+def _(step: Sum, graph: Graph, x: str) -> str:
+    columns = []
+    for chain in step.chains:
+        column = x
+        for inner_step in chain:
+            column = write(inner_step, graph, column)
+        columns.append(column)
+    joined = graph.node("Concat", *columns, axis=1)
+    above = graph.node("Sub", joined, graph.constant(step.levels))
+    return graph.affine(above, step.weights[:, None], 0.0)
+
 
 SCORE, LABEL = "score", "label"
 

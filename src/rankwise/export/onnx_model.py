@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of
-from rankwise.export.feature_names import feature_names
-from rankwise.export.labels import class_chain
-from rankwise.export.maps import Chain, ExportError, Trees
-from rankwise.export.own_model import own_model
+from rankwise.export.chains import chain_of, class_chain, own_model
+from rankwise.export.maps import Chain, ExportError, Trees, feature_names
 from rankwise.prediction import innermost
-from rankwise.runtime.output import check_folder, write_file
+from rankwise.runtime.files import check_folder, write_file
 
 if TYPE_CHECKING:
     from onnx import ModelProto

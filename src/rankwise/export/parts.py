@@ -1,4 +1,13 @@
-"""Model types that search engines support, extracted from a chain: linear, trees, network."""
+"""Model types that search engines support, extracted from a chain: linear, trees, network.
+
+Sums of trees for formats that keep categories and compare in float64.
+
+Thresholds for engines that compare in float32, such that rows take the same branches.
+
+A tree tests ``x <= T`` in float64. Let t be the largest float32 number that is not above T. For
+every float32 number x, ``x <= t`` holds if and only if ``x <= T``. If a scaler g precedes the tree,
+t is the largest float32 number with ``g(t) <= T``.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.export.chains import chain_of
-from rankwise.export.float32 import move_before
 from rankwise.export.maps import Affine, Chain, ExportError, HiddenNodes, Scaled, Trees
 from rankwise.prediction import innermost
-from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.tree_ensemble import ScoreTree
+from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,3 +190,222 @@ _WORDS = {
     "Trees": "trees",
     "VoteMean": "votes",
 }
+
+# A node's set of categories takes a bit for each number up to the largest.
+LARGEST_CATEGORY = 2**20
+
+
+def trees_of(estimator: Any, format: str) -> Trees:
+    """Trees of a model on its original features, with categories.
+
+    The model is a sum of trees, or a pipeline of scalers and such a model. Its thresholds are kept,
+    but if scalers precede the trees, they are float32 numbers such that every float32 row takes the
+    branches of the pipeline. ``format`` names the function in errors: ExportError is raised if the
+    model is not a sum of trees, or scales a column of categories.
+    """
+    chain = chain_of(estimator)
+    n_scaled = 0
+    while n_scaled < len(chain) and type(chain[n_scaled]) is Scaled:
+        n_scaled += 1
+    scaled: Any = chain[:n_scaled]
+    match chain[n_scaled:]:
+        case (Trees() as trees,):
+            if not scaled:
+                return trees
+            grown = tuple(_unscale_tree(tree, scaled) for tree in trees.trees)
+            return replace(trees, trees=grown)
+        case _:
+            raise ExportError(
+                f"{format} takes sums of trees, with scalers before them; "
+                f"{describe_model(estimator, chain)}{_members(estimator)} Use to_onnx."
+            )
+
+
+def _members(estimator: Any) -> str:
+    """Members of a blend that are no sums of trees, in words."""
+    blend = innermost(estimator)
+    members = zip(getattr(blend, "models_", ()), getattr(blend, "weights_", ()), strict=False)
+    others = {
+        type(innermost(model)).__name__
+        for model, weight in members
+        if weight > 0 and not isinstance(chain_of(model)[-1], Trees)
+    }
+    return f" No trees: {', '.join(sorted(others))}." if others else ""
+
+
+def _unscale_tree(tree: ScoreTree, scaled: tuple[Scaled, ...]) -> ScoreTree:
+    if tree.members:
+        column = int(tree.feature[next(iter(tree.members))])
+        raise ExportError(
+            f"column {column} has unordered categories behind a scaler. Fit without the scaler, "
+            "which trees do not need."
+        )
+    return move_before(scaled, tree)
+
+
+def separate_float32(thresholds: Float64Array) -> Float64Array:
+    """Thresholds (n,) that no finite float32 number equals, with the same float32 numbers below.
+
+    A threshold that is a float32 number becomes the next float64 number above it. Readers that test
+    ``<`` then send float32 rows the same way as readers that test ``<=``. Every float64 row still
+    takes its branch unless its value is exactly that next number.
+    """
+    with np.errstate(over="ignore"):
+        is_float32 = thresholds.astype(np.float32).astype(np.float64) == thresholds
+    moved = is_float32 & np.isfinite(thresholds)
+    separate = thresholds.copy()
+    separate[moved] = np.nextafter(thresholds[moved], np.inf)
+    return separate
+
+
+def level_order(tree: ScoreTree) -> tuple[list[int], list[int]]:
+    """Inner nodes and leaves that the root reaches, level by level."""
+    inner: list[int] = []
+    leaves: list[int] = []
+    level = [0]
+    while level:
+        split = [node for node in level if tree.feature[node] >= 0]
+        inner += split
+        leaves += [node for node in level if tree.feature[node] < 0]
+        level = [int(side[node]) for node in split for side in (tree.left, tree.right)]
+    return inner, leaves
+
+
+def node_weights(tree: ScoreTree) -> Float64Array:
+    """Weight of the training rows in each node; without it, the number of leaves below."""
+    if tree.cover is not None:
+        return tree.cover
+    inner, leaves = level_order(tree)
+    weights = np.zeros(len(tree.feature))
+    weights[leaves] = 1.0
+    for node in reversed(inner):
+        weights[node] = weights[tree.left[node]] + weights[tree.right[node]]
+    return weights
+
+
+def positive_weights(tree: ScoreTree) -> Float64Array:
+    """Weights in which leaves without training rows have a millionth of the root's weight.
+
+    Contributions by paths divide by the weights of nodes.
+    """
+    inner, leaves = level_order(tree)
+    weights = node_weights(tree).copy()
+    weights[leaves] = np.maximum(weights[leaves], 1e-6 * (weights[0] or 1.0))
+    for node in reversed(inner):
+        weights[node] = weights[tree.left[node]] + weights[tree.right[node]]
+    return weights
+
+
+def mean_values(tree: ScoreTree, weights: Float64Array) -> Float64Array:
+    """Value of each leaf, and the weighted mean of the leaves below each other node."""
+    inner, _ = level_order(tree)
+    values = tree.values.copy()
+    for node in reversed(inner):
+        sides = np.array([tree.left[node], tree.right[node]])
+        total = weights[sides].sum()
+        values[node] = weights[sides] @ values[sides] / total if total > 0 else values[sides].mean()
+    return values
+
+
+def category_numbers(values: Float64Array, column: int, format: str) -> list[int]:
+    """Categories as whole numbers from 0 to 2**20, for formats that store them as sets of bits.
+
+    ExportError is raised for any other category.
+    """
+    whole = (values == np.floor(values)) & (values >= 0) & (values <= LARGEST_CATEGORY)
+    if not whole.all():
+        raise ExportError(
+            f"categories of column {column} must be whole numbers from 0 to {LARGEST_CATEGORY} for "
+            f"{format}, got {values[~whole][0]:g}. Number the categories before training."
+        )
+    return values.astype(np.int64).tolist()
+
+
+Float32Array = NDArray[np.float32]
+DOWN, UP = np.float32(-np.inf), np.float32(np.inf)
+# Solr adds this slack to every threshold that it reads.
+SOLR_SLACK = np.float32(1e-6)
+_NEIGHBOURS = 3
+_INFINITE = np.int64(0x7F800000)  # number of inf if float32 numbers are counted from 0.0
+
+
+def move_before(scaled: tuple[Scaled, ...], tree: ScoreTree) -> ScoreTree:
+    """The tree with thresholds for the features before scaling, in float32."""
+    inner = np.flatnonzero(tree.feature >= 0)
+    threshold = tree.threshold.copy()
+    threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
+    return replace(tree, threshold=threshold)
+
+
+def floor_float32(values: Any) -> Float32Array:
+    """Largest float32 numbers that are not above the values."""
+    exact = np.asarray(values, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        near = exact.astype(np.float32)
+    return np.where(near > exact, _next(near, DOWN), near).astype(np.float32)
+
+
+def floor_before(
+    scaled: tuple[Scaled, ...], thresholds: Float64Array, features: Int64Array
+) -> Float32Array:
+    """Largest float32 numbers (n,) whose scaled values are not above the thresholds (n,).
+
+    The scalers are applied one after the other; ``features`` (n,) are the columns of the
+    thresholds.
+    """
+
+    def within(x: Float32Array) -> NDArray[np.bool_]:
+        values = x.astype(np.float64)
+        for step in scaled:
+            values = step.scale(values, features)
+        return values <= thresholds
+
+    # Bisect the float32 numbers between -inf, which is below everything, and inf.
+    low, high = np.full(len(thresholds), -_INFINITE), np.full(len(thresholds), _INFINITE)
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        fits = within(_number_to_float32(middle))
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
+    return _number_to_float32(low)
+
+
+def subtract_slack(thresholds: Any) -> Float32Array:
+    """Float32 numbers that become the given thresholds when Solr adds its slack of 1e-6.
+
+    The sum is the float32 floor of the threshold, with exceptions that no sum in float32 can give:
+    5 in a million thresholds between -1 and 1, 1 in 100 between -1e-4 and 1e-4, and most within
+    1e-6 of 0. In these cases, the sum is on the same side of 0, a value of many rows. It is the
+    next larger possible sum if the threshold is a float32 number itself, which may be the value of
+    a row, and otherwise the nearest one: a unit in the last place, or 1.2e-13, away.
+    """
+    exact = np.asarray(thresholds, dtype=np.float64)
+    wanted = floor_float32(exact)
+    middle = (wanted - SOLR_SLACK).astype(np.float32)
+    tried = [middle]
+    for way in (DOWN, UP):
+        step = middle
+        for _ in range(_NEIGHBOURS):
+            step = _next(step, way)
+            tried.append(step)
+    candidates = np.stack(tried)
+    sums = candidates + SOLR_SLACK
+    with np.errstate(invalid="ignore"):  # infinite thresholds stay infinite
+        distance = np.abs(sums.astype(np.float64) - exact)
+    faults = (sums != wanted).astype(np.int64)
+    faults += (sums < wanted) & (wanted == exact)
+    faults += 2 * ((sums < 0) != (wanted < 0))
+    best = np.lexsort((distance, faults), axis=0)[0]
+    chosen = np.take_along_axis(candidates, best[None], axis=0)[0]
+    return np.where(np.isinf(wanted), wanted, chosen).astype(np.float32)
+
+
+def _next(values: Float32Array, way: np.float32) -> Float32Array:
+    """Float32 neighbours on one side; infinity beyond the last number."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(values, way)
+
+
+def _number_to_float32(numbers: Int64Array) -> Float32Array:
+    """Float32 numbers by their position in ascending order, counted from 0.0."""
+    sizes = np.abs(numbers).astype(np.uint32).view(np.float32)
+    return np.where(numbers < 0, -sizes, sizes).astype(np.float32)

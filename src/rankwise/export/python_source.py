@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of
-from rankwise.export.feature_names import feature_names
-from rankwise.export.maps import Affine, ExportError, Scaled, Trees
-from rankwise.export.own_model import own_model
-from rankwise.export.parts import LinearPart, describe_model
-from rankwise.export.ranklib import unscale_weights
-from rankwise.export.tree_part import trees_of
+from rankwise.export.chains import chain_of, own_model
+from rankwise.export.elasticsearch import unscale_weights
+from rankwise.export.maps import Affine, ExportError, Scaled, Trees, feature_names
+from rankwise.export.parts import LinearPart, describe_model, trees_of
 from rankwise.prediction import innermost
-from rankwise.runtime.output import check_folder, write_file
+from rankwise.runtime.files import check_folder, write_file
 from rankwise.trees.tree_ensemble import TreeEnsemble, parents_first
 
 

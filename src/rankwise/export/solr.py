@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.feature_names import feature_names
-from rankwise.export.float32 import subtract_slack
-from rankwise.export.maps import Affine, HiddenNodes, Scaled
-from rankwise.export.own_model import own_model
+from rankwise.export.chains import own_model
+from rankwise.export.maps import Affine, HiddenNodes, Scaled, feature_names
 from rankwise.export.parts import (
     LinearPart,
     NetworkPart,
@@ -25,10 +23,11 @@ from rankwise.export.parts import (
     compose_scalers,
     drop_missing_tests,
     part_of,
+    subtract_slack,
     warn_of_missing,
 )
-from rankwise.runtime.output import write_file
-from rankwise.trees.score_tree import ScoreTree
+from rankwise.runtime.files import write_file
+from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Int64Array
 
 _PACKAGE = "org.apache.solr.ltr"
@@ -101,7 +100,7 @@ def to_solr(
     networks; in trees, they become part of the thresholds.
 
     Every float32 value takes the same path through the trees; see
-    ``rankwise.export.float32.subtract_slack`` for thresholds within 1e-6 of 0.
+    ``rankwise.export.parts.subtract_slack`` for thresholds within 1e-6 of 0.
 
     Composition: chain of maps x Solr's JSON.
 

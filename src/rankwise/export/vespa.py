@@ -14,17 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.feature_names import feature_names
-from rankwise.export.maps import ExportError, Trees
-from rankwise.export.own_model import own_model
-from rankwise.export.tree_part import (
-    level_order,
-    mean_values,
-    node_weights,
-    trees_of,
-)
-from rankwise.runtime.output import check_folder, write_file
-from rankwise.trees.score_tree import ScoreTree
+from rankwise.export.chains import own_model
+from rankwise.export.maps import ExportError, Trees, feature_names
+from rankwise.export.parts import level_order, mean_values, node_weights, trees_of
+from rankwise.runtime.files import check_folder, write_file
+from rankwise.trees.tree_ensemble import ScoreTree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # A rank feature, such as bm25(title) or fieldMatch(title,0.5).completeness, or a function.

@@ -2,28 +2,46 @@
 
 XGBoost computes in float32. A value goes left if it is below the condition, and NaN goes to the
 side of ``default_left``. A category of a node's set goes right, and any other one left.
+
+Trees in XGBoost's arrays, with finite float32 conditions.
+
+Export of sums of trees to OpenSearch's Learning to Rank plugin, as dumps of XGBoost.
+
+The plugin computes in float32. A value goes left if it is below the condition.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankwise.export.feature_names import (
+from rankwise.export.chains import own_model
+from rankwise.export.maps import (
     XGBOOST_FORBIDDEN,
+    ExportError,
+    Trees,
     feature_names,
     first_step,
     replace_forbidden,
 )
-from rankwise.export.maps import Trees
-from rankwise.export.own_model import own_model
-from rankwise.export.tree_part import trees_of
-from rankwise.export.xgboost_trees import xgboost_tree
-from rankwise.runtime.output import check_folder, write_file
+from rankwise.export.parts import (
+    category_numbers,
+    floor_float32,
+    level_order,
+    mean_values,
+    positive_weights,
+    trees_of,
+    warn_of_missing,
+)
+from rankwise.runtime.files import check_folder, write_file
+from rankwise.trees.tree_ensemble import ScoreTree
+from rankwise.typing import Float64Array
 
 _VERSION = [3, 0, 0]
 
@@ -124,3 +142,214 @@ def _attributes(trees: Trees, names: list[str]) -> dict[str, str]:
         return {}
     listed = {names[column]: values.tolist() for column, values in trees.categories.items()}
     return {"categories": json.dumps(listed, default=str)}
+
+
+_NO_PARENT = 2**31 - 1
+_LARGEST = np.finfo(np.float32).max
+_SMALLEST = float(np.finfo(np.float32).smallest_subnormal)  # XGBoost's condition of a set
+_NO_CATEGORY = 2**24 - 1  # the largest that XGBoost knows, for sets that would be empty
+
+
+def conditions(thresholds: Float64Array) -> NDArray[np.float32]:
+    """Numbers c such that ``x < c`` decides as ``x <= t`` on float32 numbers; t < 3.4e38."""
+    return np.nextafter(floor_float32(thresholds), np.float32(np.inf))
+
+
+def limit_conditions(tree: ScoreTree) -> ScoreTree:
+    """Tree whose conditions are finite.
+
+    A node that parts missing values from all others has an infinite threshold, which JSON lacks.
+    Its sides change places, so that no number is below the condition, which is the smallest number.
+    """
+    return _swap(tree, (tree.feature >= 0) & (floor_float32(tree.threshold) >= _LARGEST), -np.inf)
+
+
+def _swap(tree: ScoreTree, swapped: NDArray[np.bool_], threshold: float) -> ScoreTree:
+    return replace(
+        tree,
+        threshold=np.where(swapped, threshold, tree.threshold),
+        left=np.where(swapped, tree.right, tree.left),
+        right=np.where(swapped, tree.left, tree.right),
+        missing_left=tree.missing_left ^ swapped,
+    )
+
+
+def xgboost_tree(tree: ScoreTree, number: int, n_features: int) -> dict[str, Any]:
+    """Entries of a tree in a model file.
+
+    XGBoost sends unknown categories to the left. Missing values, which unknown categories follow
+    in a ScoreTree, therefore go left at nodes of categories, and the set holds the other side.
+    """
+    to_right = {}
+    for node, sides in tree.members.items():
+        left_side, right_side = (
+            category_numbers(side, int(tree.feature[node]), "XGBoost") for side in sides
+        )
+        to_right[node] = right_side if tree.missing_left[node] else left_side
+    nominal = np.zeros(len(tree.feature), dtype=bool)
+    nominal[list(to_right)] = True
+    tree = _swap(tree, nominal & ~tree.missing_left, 0.0)
+    tree = limit_conditions(replace(tree, threshold=np.where(nominal, 0.0, tree.threshold)))
+    order = np.array(_breadth_first(tree))
+    place = np.full(len(tree.feature), -1)
+    place[order] = np.arange(len(order))
+    is_inner, is_nominal = tree.feature[order] >= 0, nominal[order]
+    left = np.where(is_inner, place[tree.left[order]], -1)
+    right = np.where(is_inner, place[tree.right[order]], -1)
+    parents = np.full(len(order), _NO_PARENT)
+    nodes = np.flatnonzero(is_inner)
+    parents[left[nodes]] = parents[right[nodes]] = nodes
+    weights = positive_weights(tree)
+    values = mean_values(tree, weights)[order]
+    gain = np.zeros(len(order)) if tree.gain is None else tree.gain[order]
+    thresholds = conditions(np.where(is_inner, tree.threshold[order], 0.0))
+    thresholds[is_nominal] = _SMALLEST
+    sets = {int(place[node]): side for node, side in to_right.items()}
+    return {
+        "base_weights": _floats(values),
+        **_categories(sets),
+        "default_left": (is_inner & tree.missing_left[order]).astype(int).tolist(),
+        "id": number,
+        "left_children": left.tolist(),
+        "loss_changes": _floats(gain),
+        "parents": parents.tolist(),
+        "right_children": right.tolist(),
+        "split_conditions": _floats(np.where(is_inner, thresholds, values)),
+        "split_indices": np.where(is_inner, tree.feature[order], 0).tolist(),
+        "split_type": is_nominal.astype(int).tolist(),
+        "sum_hessian": _floats(weights[order]),
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(n_features),
+            "num_nodes": str(len(order)),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+def _categories(sets: dict[int, list[int]]) -> dict[str, list[int]]:
+    """Sets of categories by node; XGBoost 3.2 ends the process if the nodes do not ascend."""
+    nodes = sorted(place for place in sets if place >= 0)
+    listed = [sorted(sets[node]) or [_NO_CATEGORY] for node in nodes]
+    sizes = [len(numbers) for numbers in listed]
+    return {
+        "categories": [value for numbers in listed for value in numbers],
+        "categories_nodes": nodes,
+        "categories_segments": [sum(sizes[:k]) for k in range(len(sizes))],
+        "categories_sizes": sizes,
+    }
+
+
+def _breadth_first(tree: ScoreTree) -> list[int]:
+    """Nodes level by level; XGBoost takes the node after a left child for its sibling."""
+    order = [0]
+    for node in order:
+        if tree.feature[node] >= 0:
+            order += [int(tree.left[node]), int(tree.right[node])]
+    return order
+
+
+def _floats(values: Any) -> list[float]:
+    """Float32 numbers, as Python numbers of the same value."""
+    return np.asarray(values, dtype=np.float32).astype(np.float64).tolist()
+
+
+def to_opensearch(
+    estimator: Any,
+    path: str | Path | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    name: str = "rankwise",
+) -> dict[str, Any]:
+    """Write a sum of trees for OpenSearch's Learning to Rank plugin, as a dump of XGBoost.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
+        As in :func:`rankwise.export.to_xgboost`.
+    path : path-like, optional
+        File to write in addition.
+    features : sequence of str, optional
+        Names in the feature set, in the order of the columns (default: names from the fit, or f1,
+        f2, ...).
+    name : str, default="rankwise"
+        Name of the model.
+
+    Returns
+    -------
+    dict
+        Body of ``POST _ltr/_featureset/SET/_createmodel`` with a "model/xgboost+json".
+
+    Raises
+    ------
+    ExportError
+        If the model is no sum of trees, or splits unordered categories.
+    ValueError
+        If the names do not match the columns.
+
+    Warns
+    -----
+    UserWarning
+        If trees had missing values in training, or are of XGBoost, which does not tell: versions of
+        the plugin before August 2026 read missing values as 0.
+
+    Notes
+    -----
+    The plugin adds leaves in float32 and has no constant: scores are shifted by the constant of
+    the model, which keeps the order. :func:`to_elasticsearch` writes the older RankLib format,
+    which has no missing values at all.
+
+    Composition: sum of trees x the plugin's JSON.
+
+    Examples
+    --------
+    >>> import json
+    >>> from rankwise import RankingTree
+    >>> from rankwise.export import to_opensearch
+    >>> tree = RankingTree(max_depth=1).fit([[0.0], [1.0], [3.5]], [0, 0, 1])
+    >>> model = to_opensearch(tree, features=["bm25"])["model"]["model"]
+    >>> model["type"], json.loads(model["definition"])["splits"][0]["split"]
+    ('model/xgboost+json', 'bm25')
+    """
+    if path is not None:
+        check_folder(path)
+    estimator = own_model(estimator)
+    names = feature_names(estimator, features)
+    trees = trees_of(estimator, "to_opensearch")
+    warn_of_missing(trees, "OpenSearch before August 2026")
+    splits = [_dump(tree, names) for tree in trees.trees] or [{"nodeid": 0, "leaf": 0.0}]
+    definition = json.dumps({"objective": "rank:pairwise", "splits": splits})
+    model = {"type": "model/xgboost+json", "definition": definition}
+    body = {"model": {"name": name, "model": model}}
+    if path is not None:
+        write_file(path, json.dumps(body, indent=1).encode())
+    return body
+
+
+def _dump(tree: ScoreTree, names: list[str]) -> dict[str, Any]:
+    """Nested nodes, as in XGBoost's ``dump_model``."""
+    if tree.members:
+        raise ExportError(
+            f"column {tree.feature[min(tree.members)]} has unordered categories, which OpenSearch "
+            "cannot split. Use to_lightgbm or to_onnx, or encode them as columns of 0 and 1."
+        )
+    tree = limit_conditions(tree)
+    inner, leaves = level_order(tree)
+    threshold = conditions(tree.threshold).astype(np.float64)
+    nodes: dict[int, dict[str, Any]] = {node: {"nodeid": node} for node in (*inner, *leaves)}
+    depth = {0: 0}
+    for node in inner:
+        left, right = int(tree.left[node]), int(tree.right[node])
+        depth[left] = depth[right] = depth[node] + 1
+        nodes[node] |= {
+            "depth": depth[node],
+            "split": names[tree.feature[node]],
+            "split_condition": float(threshold[node]),
+            "yes": left,
+            "no": right,
+            "missing": left if tree.missing_left[node] else right,
+            "children": [nodes[left], nodes[right]],
+        }
+    for node in leaves:
+        nodes[node]["leaf"] = float(np.float32(tree.values[node]))
+    return nodes[0]

@@ -1,13 +1,19 @@
-"""Binning of columns into at most 255 bins, the basis of row histograms.
+"""Binning of columns into at most 255 bins, and columns 0 or 1 in place of categories.
+
+Binning of columns into at most 255 bins, the basis of row histograms.
 
 A column with no more distinct values than bins is cut at every midpoint between neighbours, so that
 no information is lost. Any other column is cut into bins of about equal weight; a value heavier
 than a bin's share gets a bin of its own and does not reduce the share of the others.
+
+Columns 0 or 1 in place of categories, for models that read numbers only.
+
+Categories arrive as codes, as :class:`rankwise.trees.column_table.ColumnTable` makes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,3 +226,40 @@ def _cuts_of_column(column: FloatArray, weight: Float64Array | None, max_bins: i
     cuts = out[: find_cuts(values, weights[:n_present], out)]
     above = np.searchsorted(values, cuts, side="right")
     return np.stack([cuts, values[above - 1], values[above]])
+
+
+MOST_CATEGORIES = 64
+
+
+def frequent_categories(
+    X: NDArray[Any],
+    columns: Iterable[int],
+    weight: Float64Array | None = None,
+    most: int = MOST_CATEGORIES,
+) -> dict[int, Float64Array]:
+    """Codes of the ``most`` heaviest categories by column, ascending; ties go to the smaller code.
+
+    X is (n_samples, n_features), with codes in the given columns; NaN is not a category. ``weight``
+    is (n_samples,); None: all 1.
+    """
+    found = {}
+    for column in columns:
+        known = np.isfinite(X[:, column])
+        codes, place = np.unique(X[known, column].astype(np.float64), return_inverse=True)
+        total = np.bincount(place, None if weight is None else weight[known], len(codes))
+        found[column] = np.sort(codes[np.argsort(-total, kind="stable")[:most]])
+    return found
+
+
+def append_indicators(
+    table: NDArray[Any], X: NDArray[Any], categories: Mapping[int, Float64Array], height: float
+) -> NDArray[Any]:
+    """The table with a column for each category: ``height`` in its rows of X, 0 in all others.
+
+    Rows of other categories, or of none, are 0 in all columns.
+    """
+    blocks = [
+        (X[:, [column]] == codes).astype(table.dtype) * table.dtype.type(height)
+        for column, codes in categories.items()
+    ]
+    return np.hstack([table, *blocks]) if blocks else table

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from rankwise.runtime.finite import FiniteResults
-from rankwise.runtime.state import restore_on_error
-from rankwise.structure.rules import TRAINED_ON, Rule
+from rankwise.runtime.finite import FiniteResults, restore_on_error
+from rankwise.structure.state_rules import TRAINED_ON, Rule
 from rankwise.typing import ArrayLike, FrameLike
 
 

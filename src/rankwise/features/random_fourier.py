@@ -23,13 +23,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.dominant_columns import DISTANCES, warn_of_dominant_columns
+from rankwise.checks.column_sizes import DISTANCES, warn_of_dominant_columns
 from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
 from rankwise.features.random_nodes import SLICE_ROWS
-from rankwise.structure.rules import Number, Rule, floats
+from rankwise.structure.state_rules import Number, Rule, floats
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
 
 FOURIER_KERNELS = ("rbf", "laplacian")

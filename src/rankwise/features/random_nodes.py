@@ -23,11 +23,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.dominant_columns import node_limit, warn_of_dominant_columns
+from rankwise.checks.column_sizes import node_limit, warn_of_dominant_columns
 from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
-from rankwise.structure.rules import Number, Rule, Word, floats
+from rankwise.structure.state_rules import Number, Rule, Word, floats
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, is_sparse
 
 Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"]

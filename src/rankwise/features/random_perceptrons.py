@@ -29,12 +29,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.model_width import check_columns_read
 from rankwise.checks.parameter_constraints import StrOptions, minimum
-from rankwise.checks.rows import check_rows
+from rankwise.checks.rows import check_columns_read, check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
-from rankwise.rows.row_hash import distinct_rows
-from rankwise.structure.rules import Either, Number, Rule, floats, integers
+from rankwise.row_order import distinct_rows
+from rankwise.structure.state_rules import Either, Number, Rule, floats, integers
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, densify
 
 SIGN_KERNELS = ("perceptron", "stump")

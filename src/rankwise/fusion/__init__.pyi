@@ -1,12 +1,12 @@
 from .features import fusion_table as fusion_table
-from .hybrid_query import hybrid_query as hybrid_query
 from .judgement_curve import JudgementCurve as JudgementCurve
 from .judgement_curve import learning_curve as learning_curve
 from .learned_fusion import LearnedFusion as LearnedFusion
-from .non_negative_ranker import NonNegativeRanker as NonNegativeRanker
-from .normalization import normalize as normalize
+from .learned_fusion import NonNegativeRanker as NonNegativeRanker
+from .learned_fusion import hybrid_query as hybrid_query
 from .probabilistic_fusion import ProbabilisticFusion as ProbabilisticFusion
 from .rules import fuse as fuse
 from .run_pool import RunPool as RunPool
 from .run_pool import as_run as as_run
+from .run_pool import normalize as normalize
 from .run_pool import pool_runs as pool_runs

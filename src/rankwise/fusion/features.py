@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.datasets.readers.trec import Qrels
-from rankwise.fusion.constants import RANK_CONSTANT
-from rankwise.fusion.normalization import normalize
-from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool
+from rankwise.fusion.rules import RANK_CONSTANT
+from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool, normalize
 from rankwise.typing import Float64Array
 
 ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")

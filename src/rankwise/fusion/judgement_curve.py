@@ -20,7 +20,7 @@ from rankwise.fusion.run_pool import RunPool
 from rankwise.groups import QueryGroups
 from rankwise.metrics import evaluate, parse
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.shown_text import join_lines
+from rankwise.runtime.messages import join_lines
 from rankwise.typing import Float64Array
 
 

@@ -1,8 +1,18 @@
-"""LearnedFusion: weights of systems, learnt from judged queries."""
+"""LearnedFusion: weights of systems, learnt from judged queries, and exported to search engines.
+
+Composition of NonNegativeRanker: columns of X x squared loss over all pairs x active sets.
+
+References
+----------
+.. [1] Elasticsearch reference, "RRF retriever" and "Linear retriever": ``retrievers`` with
+   ``weight``.
+.. [2] OpenSearch documentation, "Score ranker processor" and "Normalization processor":
+   ``combination`` with ``weights``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,15 +23,26 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.parameter_constraints import HasMethods, Interval, StrOptions
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Qrels
-from rankwise.fusion.constants import RANK_CONSTANT
+from rankwise.equation import Equation
 from rankwise.fusion.features import check_features, feature_matrix, fusion_table
 from rankwise.fusion.judged_fusion import JudgedFusion
-from rankwise.fusion.non_negative_ranker import NonNegativeRanker
+from rankwise.fusion.rules import RANK_CONSTANT
 from rankwise.fusion.run_pool import RunPool, convert_to_pool
+from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
+from rankwise.rankers.closed_form import (
+    MEAN_GRID,
+    SELECTION_CONSTRAINTS,
+    ColumnFeatures,
+    build_closed_form,
+)
 from rankwise.rankers.kernel.lsrrank import LSRRank
-from rankwise.runtime.state import restore_on_error
-from rankwise.structure.rules import Fitted, Names, Rule
+from rankwise.runtime.finite import restore_on_error
+from rankwise.solvers.least_squares.path_selection import NonNegativePath
+from rankwise.structure.state_rules import Fitted, Names, Rule, require
 from rankwise.tuning.folds import DEFAULT_FOLDS
+from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import Float64Array
 
 # Penalty of the default ranker if there are too few queries to choose one.
@@ -169,3 +190,226 @@ class LearnedFusion(JudgedFusion):
     def _scores(self, pool: RunPool) -> Float64Array:
         X = feature_matrix(pool, self._features, self.k)
         return np.asarray(self.estimator_.predict(X), dtype=np.float64)
+
+
+_LAM = Penalty("lam", "lam", MEAN_GRID, ("cv", "loqo", "val"), unpenalised=True)
+
+
+class NonNegativeRanker(BasisExpansionRanker):
+    """Linear ranking by least squares over pairs, with weights >= 0.
+
+    Minimises
+    ``(1/S) sum_q c_q sum_{i,j in q} ((y_i - y_j) - (x_i - x_j)'w)^2 + lam |w|^2`` over w >= 0, as
+    :class:`rankwise.LSRRank` with a linear kernel does without the bound. c_q is 1, 1 / m_q or
+    1 / m_q^2 for m_q rows (``query_weight``), and ``S = sum_q c_q m_q^2``.
+
+    Parameters
+    ----------
+    lam : float, list of floats, "cv", "loqo" or "val", default=1.0
+        L2 penalty, >= 0. A list is searched on ``X_val`` if given and else by ``cv`` folds of
+        queries; "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
+    query_weight : {"pair", "document", "query"}, default="pair"
+        Unit of equal total weight: every pair, every document, or every query.
+    measure : str, default="nDCG@10"
+        Tuning metric, see :func:`rankwise.metrics.parse`.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        Number of folds of queries.
+
+    Attributes
+    ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
+    coef_ : ndarray of shape (n_features_in_,)
+        All >= 0.
+    intercept_ : float
+        0.
+    lam_ : float
+    path_ : dict with "lam" of shape (n_lam,) and "coef" of shape (n_lam, n_features_in_)
+    cv_results_ : dict with "lam", "fold_test_scores" and "mean_test_score" (after a search)
+    score_name_ : str
+
+    Notes
+    -----
+    O(N d^2) for N rows and d columns, and O(d^3) for each penalty and held-out fold. All features
+    must point the same way: a larger value, a better document.
+
+    References
+    ----------
+    .. [1] Lawson & Hanson, "Solving least squares problems", 1974, chapter 23.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.fusion import NonNegativeRanker
+    >>> X, y = np.array([[0.0, 0.3], [1.0, 0.1], [2.0, 0.0]]), [0, 1, 2]
+    >>> NonNegativeRanker(lam=0.0).fit(X, y, qid=0).coef_.round(6)
+    array([1., 0.])
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "lam": _LAM.constraint,
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+        **SELECTION_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        lam: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
+        *,
+        query_weight: QueryWeight = "pair",
+        measure: str = "nDCG@10",
+        cv: Any = 5,
+    ) -> None:
+        self.lam = lam
+        self.query_weight = query_weight
+        self.measure = measure
+        self.cv = cv
+
+    def _equation(self) -> Equation:
+        return build_closed_form(
+            ColumnFeatures(False),
+            SquaredLoss("all", self.query_weight),
+            _LAM,
+            make_path=NonNegativePath,
+            needs_rows="active sets are chosen on all of them",
+        )
+
+    def _check_structure(self) -> None:
+        require((self.coef_ >= 0).all(), "coef_", "be >= 0", self.coef_)
+
+
+# Documents that Elasticsearch returns by default; largest constant that OpenSearch takes.
+_DEFAULT_SIZE, _LARGEST_K = 10, 10_000
+
+
+def hybrid_query(
+    fusion: LearnedFusion,
+    engine: Literal["elasticsearch", "opensearch"] = "elasticsearch",
+    *,
+    retrievers: Mapping[str, Any] | None = None,
+    window: int = 100,
+) -> dict[str, Any]:
+    """Convert a fitted fusion to an Elasticsearch hybrid query or an OpenSearch pipeline.
+
+    The engine truncates each list to its window and computes the scores of
+    :meth:`LearnedFusion.fuse`: weighted reciprocal rank fusion for the feature "reciprocal_rank",
+    weighted min-max scores for "min-max". Send ``json.dumps`` of the result to the engine.
+
+    Parameters
+    ----------
+    fusion : LearnedFusion
+        Fusion that was fitted with ``nonnegative=True`` on one of these two features.
+    engine : {"elasticsearch", "opensearch"}, default="elasticsearch"
+        "elasticsearch": the body of a search, with an ``rrf`` retriever with weights (9.2 and
+        later) or a ``linear`` retriever (8.18 and later). "opensearch": a search pipeline with a
+        ``score-ranker-processor`` with weights (3.1 and later) or a ``normalization-processor``;
+        its weights are for the clauses of a ``hybrid`` query in the order of ``weights_``.
+    retrievers : mapping from system name to retriever, optional
+        Elasticsearch retrievers of the systems. None: a placeholder ``match_all`` query for each.
+    window : int >= 1, default=100
+        Length of each list in Elasticsearch (``rank_window_size``). Below 10, the query also sets
+        ``size`` to ``window``, as Elasticsearch requires.
+
+    Returns
+    -------
+    dict
+        JSON values. For Elasticsearch, systems of weight 0 are left out. One of them is kept if an
+        ``rrf`` retriever, which needs two systems, would otherwise have only one.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or all are 0, the feature has no counterpart, ``k`` is not a whole
+        number >= 1 (for OpenSearch also <= 10,000), ``window`` is below 1, there is only one
+        system, or ``retrievers`` lacks a system.
+
+    Notes
+    -----
+    Engines rank equal scores one after the other, while rankwise gives them the mean of their
+    ranks. The min-max scores of engines differ from rankwise's in two cases. OpenSearch gives the
+    last document of a list 0.001 instead of 0. In a list of equal scores, every document has 0 in
+    rankwise, its original score in Elasticsearch, and 1 in OpenSearch.
+
+    Examples
+    --------
+    >>> import json, numpy as np
+    >>> from rankwise.datasets import Qrels
+    >>> from rankwise.fusion import LearnedFusion, hybrid_query
+    >>> runs = {"bm25": {"q": {"a": 2.0, "b": 1.0}}, "encoder": {"q": {"b": 0.9, "c": 0.4}}}
+    >>> qrels = Qrels(np.array(["q", "q"]), np.array(["a", "b"]), np.array([1, 1]))
+    >>> fusion = LearnedFusion(nonnegative=True).fit(runs, qrels)
+    >>> pipeline = hybrid_query(fusion, "opensearch")
+    >>> list(pipeline["phase_results_processors"][0])
+    ['score-ranker-processor']
+    """
+    weights = fusion.weights_
+    for system, weight in weights.items():
+        if weight < 0:
+            raise ValueError(
+                f"weights must be >= 0 for a search engine, got {weight:.4g} for {system!r}. Fit "
+                "with nonnegative=True."
+            )
+    if len(weights) < 2:
+        raise ValueError(f"weights must be of two or more systems, got {len(weights)}.")
+    if window < 1 or window != int(window):
+        raise ValueError(f"window must be a whole number >= 1, got {window}.")
+    if not any(weights.values()):
+        raise ValueError("weights are all 0: no system carries information about relevance.")
+    (feature,) = fusion._features
+    if feature not in ("reciprocal_rank", "min-max"):
+        raise ValueError(
+            f"features must be 'reciprocal_rank' or 'min-max' for a search engine, got {feature!r}."
+        )
+    by_rank = feature == "reciprocal_rank"
+    if by_rank and (fusion.k < 1 or fusion.k != int(fusion.k)):
+        raise ValueError(f"k must be a whole number >= 1 for a search engine, got {fusion.k}.")
+    if engine == "elasticsearch":
+        return _elasticsearch(weights, by_rank, int(fusion.k), retrievers, window)
+    if engine == "opensearch":
+        if by_rank and fusion.k > _LARGEST_K:
+            raise ValueError(f"k must be <= {_LARGEST_K} for OpenSearch, got {fusion.k:g}.")
+        return _opensearch(weights, by_rank, int(fusion.k))
+    raise ValueError(f"engine must be 'elasticsearch' or 'opensearch', got {engine!r}.")
+
+
+def _elasticsearch(
+    weights: Mapping[str, float],
+    by_rank: bool,
+    k: int,
+    retrievers: Mapping[str, Any] | None,
+    window: int,
+) -> dict[str, Any]:
+    if retrievers is None:
+        retrievers = {name: {"standard": {"query": {"match_all": {}}}} for name in weights}
+    n_kept = max(sum(weight > 0 for weight in weights.values()), 2 if by_rank else 1)
+    heaviest = sorted(weights, key=lambda name: -weights[name])[:n_kept]
+    kept = [name for name in weights if name in heaviest]
+    lacking = [name for name in kept if name not in retrievers]
+    if lacking:
+        raise ValueError(f"retrievers must have an entry for {', '.join(map(repr, lacking))}.")
+    parts = [{"retriever": retrievers[name], "weight": weights[name]} for name in kept]
+    size = {"size": window} if window < _DEFAULT_SIZE else {}
+    if by_rank:
+        body = {"retrievers": parts, "rank_constant": k, "rank_window_size": window}
+        return {"retriever": {"rrf": body}, **size}
+    parts = [{**part, "normalizer": "minmax"} for part in parts]
+    return {"retriever": {"linear": {"retrievers": parts, "rank_window_size": window}}, **size}
+
+
+def _opensearch(weights: Mapping[str, float], by_rank: bool, k: int) -> dict[str, Any]:
+    parameters = {"weights": list(weights.values())}
+    if by_rank:
+        combination = {"technique": "rrf", "rank_constant": k, "parameters": parameters}
+        processor: dict[str, Any] = {"score-ranker-processor": {"combination": combination}}
+    else:
+        processor = {
+            "normalization-processor": {
+                "normalization": {"technique": "min_max"},
+                "combination": {"technique": "arithmetic_mean", "parameters": parameters},
+            }
+        }
+    return {
+        "description": f"Weights of {', '.join(weights)}",
+        "phase_results_processors": [processor],
+    }

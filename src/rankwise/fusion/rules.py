@@ -21,6 +21,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, isfinite, nan
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,10 +30,14 @@ from numpy.typing import NDArray
 
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
-from rankwise.fusion.constants import GAMMA, PERSISTENCE, RANK_CONSTANT, SIGMA, Constant
-from rankwise.fusion.normalization import check_normalization, normalize
-from rankwise.fusion.run_pool import RunPool, convert_to_pool, sum_systems
-from rankwise.runtime.callers import callers_level
+from rankwise.fusion.run_pool import (
+    RunPool,
+    check_normalization,
+    convert_to_pool,
+    normalize,
+    sum_systems,
+)
+from rankwise.runtime.messages import callers_level
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -278,7 +284,7 @@ def _borda(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
 
 
 def _condorcet(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    from rankwise.kernels.condorcet import LEAST_LEAD, sort_by_majority
+    from rankwise.kernels.inversions import LEAST_LEAD, sort_by_majority
 
     groups, points = pool.groups, _borda(pool, x, w)
     codes, profile, first = groups.codes(), *_rank_profiles(pool)
@@ -318,6 +324,41 @@ def _rank_profiles(pool: RunPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 def _count_scores(x: Float64Array) -> Float64Array:
     """Number of systems with a score for each row."""
     return (~np.isnan(x)).sum(axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Default and range of a constant; ``reason`` says what is lost beyond the range."""
+
+    default: float
+    least: float = 0.0
+    largest: float = inf
+    reason: str = ""
+
+    def check(self, name: str, value: Any) -> float:
+        """The value as a float; ValueError if it is not a finite number of the range."""
+        # float: NumPy compares with float32 in float32, where 1 - 1e-9 is 1.
+        number = float(value) if isinstance(value, Real) else nan
+        if isfinite(number) and self.least <= number <= self.largest:
+            return number
+        bounds = f"in [{self.least:.9g}, {self.largest:.9g}]"
+        allowed = bounds if isfinite(self.largest) else f">= {self.least:g}"
+        raise ValueError(
+            f"{name} must be a finite number {allowed}{self.reason}, got {value!r}. "
+            f"The default is {self.default:g}."
+        )
+
+
+GAMMA = Constant(1.0)
+
+
+_TIES = ", where ranks differ by more than rounding"
+# At 1 the factor 1 - phi makes all points 0. At 0 those of all ranks but 1 are 0, and so are those
+# of documents that tie at the top. RBP refuses both as well.
+PERSISTENCE = Constant(0.8, 1e-9, 1.0 - 1e-9, _TIES)
+# Of differences of 1e-12 of a score, a sum over a thousand systems rounds away a tenth.
+RANK_CONSTANT = Constant(60.0, 0.0, 1e12, _TIES)
+SIGMA = Constant(0.01, 0.0, 1.0)
 
 
 RULES: dict[str, FusionRule] = {

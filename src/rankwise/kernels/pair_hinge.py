@@ -1,4 +1,6 @@
-"""Hinge losses over all pairs of unequal grades, from order statistics instead of pairs.
+"""Hinge losses over pairs: few grades, many labels, or listed pairs.
+
+Hinge losses over all pairs of unequal grades, from order statistics instead of pairs.
 
 The rows of a query are sorted by key. For every row i, the rows j of lower grade with a positive
 slack ``s = margin - (key_i - key_j)`` lie in a range of positions, whose ends only move up from row
@@ -10,9 +12,20 @@ rows, times the scale of the query.
 
 Complexity: O(m log m + m K) for a query of m rows and K grades; nearly sorted rows sort in O(m).
 
+Hinge losses over pairs for many distinct labels, with sums from binary indexed trees.
+
+The same for many distinct labels, for pairs of equal weight. Sums over all lower labels are
+prefix sums of a Fenwick tree [2]_ over the ranks of the labels.
+
+Complexity: O(m log m) for a query of m rows, for any number of labels.
+
+Hinge loss over listed pairs of rows; O(pairs).
+
 References
 ----------
 .. [1] Lee & Lin, "Large-scale linear RankSVM", Neural Computation 26 (2014): the order statistics.
+.. [2] Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and
+   Experience 24 (1994).
 """
 
 from __future__ import annotations
@@ -255,4 +268,221 @@ def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
                     * table[grades[row], g]
                     * (reach * sums[0, g] + sums[1, g])
                 )
+    return value
+
+
+@njit
+def _add(tree, grade, first, second, third):
+    """Add to the three sums of a grade."""
+    place = grade + 1
+    while place < len(tree):
+        tree[place, 0] += first
+        tree[place, 1] += second
+        tree[place, 2] += third
+        # The lowest bit set is the number of grades that a node sums.
+        place += place & -place
+
+
+@njit
+def _below(tree, grade):
+    """Three sums over all grades below."""
+    first, second, third = 0.0, 0.0, 0.0
+    place = grade
+    while place > 0:
+        first += tree[place, 0]
+        second += tree[place, 1]
+        third += tree[place, 2]
+        place -= place & -place
+    return first, second, third
+
+
+@njit
+def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, out):
+    """Evaluate the loss of some queries and its gradient; prepare the curvature.
+
+    ``ranks`` (n,), int64, are those of each row's label within its query, from 0; equal labels
+    share a rank. ``order`` (n,), int64, holds the rows of each query in the order of their keys.
+    For the other arrays, see :func:`rankwise.kernels.pair_hinge.hinge_point`.
+    """
+    margin, bend, curvature = shape[0], shape[1], shape[2]
+    straight = bend < np.inf
+    value = 0.0
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        if hi == lo:
+            continue
+        # Ranks, not labels, so that a tree is no longer than the query has labels.
+        top = 0
+        for row in range(lo, hi):
+            top = max(top, ranks[row])
+        bent = np.zeros((top + 2, 3))  # opponents of lower labels on the parabola
+        line = np.zeros((top + 2, 3))  # and on the straight part
+        bent_above = np.zeros((top + 2, 3))  # of higher labels: ranks from the top
+        line_above = np.zeros((top + 2, 3))
+        # Keys about the middle of the query keep the sums of squares accurate.
+        centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])
+        for place in range(lo, hi):
+            row = order[place]
+            placed[0, place], placed[1, place] = keys[row], weight[row]
+            key, w = keys[row] - centre, weight[row]
+            _add(line if straight else bent, ranks[row], w, w * key, w * key * key)
+        first_below, first_line = lo, lo
+        end_above, end_line = lo, lo
+        if not straight:
+            first_line = hi
+        for place in range(lo, hi):
+            row = order[place]
+            key, w, rank = placed[0, place], placed[1, place], ranks[row]
+            while first_line < hi and placed[0, first_line] <= key - margin + bend:
+                other, v = order[first_line], placed[1, first_line]
+                at = placed[0, first_line] - centre
+                _add(line, ranks[other], -v, -v * at, -v * at * at)
+                _add(bent, ranks[other], v, v * at, v * at * at)
+                first_line += 1
+            while first_below < first_line and placed[0, first_below] <= key - margin:
+                other, v = order[first_below], placed[1, first_below]
+                at = placed[0, first_below] - centre
+                _add(bent, ranks[other], -v, -v * at, -v * at * at)
+                first_below += 1
+            while end_above < hi and placed[0, end_above] < key + margin:
+                other, v = order[end_above], placed[1, end_above]
+                # Ranks from the top: sums over higher labels are prefix sums too.
+                _add(bent_above, top - ranks[other], v, v * (placed[0, end_above] - centre), 0.0)
+                end_above += 1
+            while straight and end_line < end_above and placed[0, end_line] < key + margin - bend:
+                other, v = order[end_line], placed[1, end_line]
+                at = placed[0, end_line] - centre
+                _add(bent_above, top - ranks[other], -v, -v * at, 0.0)
+                _add(line_above, top - ranks[other], v, 0.0, 0.0)
+                end_line += 1
+            s0, s1, s2 = _below(bent, rank)
+            u0, u1, _ = _below(bent_above, top - rank)
+            key -= centre
+            reach = margin - key
+            loss = curvature * (reach * reach * s0 + 2.0 * reach * s1 + s2)
+            slope = 2.0 * curvature * ((margin + key) * u0 - u1 - reach * s0 - s1)
+            if straight:
+                line0, line1, _ = _below(line, rank)
+                above0, _, _ = _below(line_above, top - rank)
+                # The line that continues the parabola at `bend`: 2 c bend (s - bend / 2).
+                loss += 2.0 * curvature * bend * (reach * line0 + line1 - 0.5 * bend * line0)
+                slope += 2.0 * curvature * bend * (above0 - line0)
+            value += scale[query] * w * loss
+            out[row] = scale[query] * w * slope
+            placed[2, place] = s0 + u0
+    return value
+
+
+@njit
+def hinge_curvature_many(values, ranks, scale, indptr, shape, order, placed, out):
+    """Second derivative of the loss at the last :func:`hinge_point_many`, times ``values``."""
+    margin, bend, curvature = shape[0], shape[1], shape[2]
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        if hi == lo:
+            continue
+        top = 0
+        for row in range(lo, hi):
+            top = max(top, ranks[row])
+        # Prefix sums by label, as in pair_hinge, would take m numbers for each: walk the ranges
+        # again.
+        bent, bent_above = np.zeros((top + 2, 3)), np.zeros((top + 2, 3))
+        first_below, end_below, first_above, end_above = lo, lo, lo, lo
+        factor = 2.0 * curvature * scale[query]
+        for place in range(lo, hi):
+            row = order[place]
+            key, rank = placed[0, place], ranks[row]
+            while end_below < hi and placed[0, end_below] <= key - margin + bend:
+                other = order[end_below]
+                _add(bent, ranks[other], placed[1, end_below] * values[other], 0.0, 0.0)
+                end_below += 1
+            while first_below < end_below and placed[0, first_below] <= key - margin:
+                other = order[first_below]
+                _add(bent, ranks[other], -placed[1, first_below] * values[other], 0.0, 0.0)
+                first_below += 1
+            while end_above < hi and placed[0, end_above] < key + margin:
+                other = order[end_above]
+                _add(bent_above, top - ranks[other], placed[1, end_above] * values[other], 0.0, 0.0)
+                end_above += 1
+            while first_above < end_above and placed[0, first_above] < key + margin - bend:
+                other = order[first_above]
+                push = placed[1, first_above] * values[other]
+                _add(bent_above, top - ranks[other], -push, 0.0, 0.0)
+                first_above += 1
+            opponents = _below(bent, rank)[0] + _below(bent_above, top - rank)[0]
+            out[row] = factor * placed[1, place] * (placed[2, place] * values[row] - opponents)
+
+
+@njit
+def hinge_sum_many(keys, ranks, weight, scale, indptr, margin, order):
+    """Sum of ``max(0, margin - (key_i - key_j))`` over the pairs of some queries."""
+    value = 0.0
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        if hi == lo:
+            continue
+        top = 0
+        for row in range(lo, hi):
+            top = max(top, ranks[row])
+        sums = np.zeros((top + 2, 3))
+        base = keys[order[lo]]
+        first = hi
+        for place in range(hi - 1, lo - 1, -1):
+            row = order[place]
+            while first > lo and keys[order[first - 1]] > keys[row] - margin:
+                first -= 1
+                other = order[first]
+                _add(sums, ranks[other], weight[other], weight[other] * (keys[other] - base), 0.0)
+            count, total, _ = _below(sums, ranks[row])
+            reach = margin - (keys[row] - base)
+            value += scale[query] * weight[row] * (reach * count + total)
+    return value
+
+
+@njit
+def evaluate_listed_pairs(keys, upper, lower, weight, margin, bend, curvature, out):
+    """Return the loss and the trace of its second derivative; add the gradient to ``out``.
+
+    The loss for a slack ``s = margin - (key_upper - key_lower)`` is ``curvature s^2`` up to
+    ``bend``, then a straight line. ``keys`` and ``out`` are (n,), float64; ``upper`` and ``lower``,
+    int64, are the rows of each pair and ``weight`` its weight, float64, all (n_pairs,).
+    """
+    value, trace = 0.0, 0.0
+    for pair in range(len(upper)):
+        i, j = upper[pair], lower[pair]
+        slack = margin - (keys[i] - keys[j])
+        if slack <= 0.0:
+            continue
+        if slack <= bend:
+            value += weight[pair] * curvature * slack * slack
+            slope = 2.0 * weight[pair] * curvature * slack
+            # 2 w c at both rows of the pair.
+            trace += 4.0 * weight[pair] * curvature
+        else:
+            # The straight line continues the parabola with its slope at `bend`.
+            slope = 2.0 * weight[pair] * curvature * bend
+            value += slope * (slack - 0.5 * bend)
+        out[i] -= slope
+        out[j] += slope
+    return value, trace
+
+
+@njit
+def apply_listed_curvature(values, keys, upper, lower, weight, margin, bend, curvature, out):
+    """Add the second derivative at the keys, times ``values``, to ``out``."""
+    for pair in range(len(upper)):
+        i, j = upper[pair], lower[pair]
+        slack = margin - (keys[i] - keys[j])
+        if 0.0 < slack <= bend:
+            push = 2.0 * weight[pair] * curvature * (values[i] - values[j])
+            out[i] += push
+            out[j] -= push
+
+
+@njit
+def sum_listed_pairs(keys, upper, lower, weight, margin):
+    """Sum of ``weight max(0, margin - (key_upper - key_lower))``."""
+    value = 0.0
+    for pair in range(len(upper)):
+        value += weight[pair] * max(0.0, margin - (keys[upper[pair]] - keys[lower[pair]]))
     return value

@@ -1,4 +1,6 @@
-"""Parse SVMlight/LETOR text out of a block of bytes.
+"""SVMlight/LETOR text parsed out of a block of bytes, and checks of external CSR arrays.
+
+Parse SVMlight/LETOR text out of a block of bytes.
 
 A block holds whole lines, ends with a newline and has 16 spare bytes after it. Decimal numbers
 become the double nearest to them, bit for bit what ``float`` gives: up to 19 digits by an exact
@@ -9,6 +11,8 @@ subnormal and infinite results, anything that does not look like a number) is re
 with its position, and the caller decides. Digits are read eight at a time from a 64-bit word.
 
 O(bytes), no allocation.
+
+Validation of external index arrays before they are used as a CSR matrix.
 
 References
 ----------
@@ -32,11 +36,9 @@ N_PLAN, N_STATE = 9, 12
 # ``state[STATUS]``: the first two errors are the file's, the next three ask for another plan. The
 # last one says that the block has more rows than were counted.
 OK, BAD_TOKEN, DUPLICATE, TOO_WIDE, NOT_ASCENDING, QID_IS_TEXT, TOO_MANY_ROWS = range(7)
-
 SPARE_BYTES = 16
 LARGEST_INDEX = (1 << 31) - 1
 NO_INDEX = 1 << 40
-
 _U0, _U1, _U2, _U3, _U4, _U5, _U6, _U7, _U8 = (np.uint64(k) for k in range(9))
 _U9, _U10, _U16, _U19, _U24, _U32 = (np.uint64(k) for k in (9, 10, 16, 19, 24, 32))
 _U40, _U48, _U52, _U56, _U63, _U64 = (np.uint64(k) for k in (40, 48, 52, 56, 63, 64))
@@ -54,12 +56,10 @@ _NAN, _INF = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"i
 _QID, _FOUR_BYTES = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(0xFFFFFFFF)
 _COST, _FIVE_BYTES = np.uint64(int.from_bytes(b"cost:", "little")), np.uint64((1 << 40) - 1)
 _LARGEST_INDEX, _NO_INDEX = np.uint64(LARGEST_INDEX), np.uint64(NO_INDEX)
-
 _EXACT_POWERS = np.array([float(10**k) for k in range(23)])
 _INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
 _LEAST_POWER, _MOST_POWER = -342, 308
 _MOST_EXPONENT = 1 << 50  # larger ones decide nothing more, however many digits go before
-
 _SPACE = np.zeros(256, dtype=np.bool_)  # white space; the newline is one
 _SPACE[[9, 10, 11, 12, 13, 32]] = True
 _ENDS = _SPACE.copy()  # characters that end a number or a query id: white space or "#"
@@ -480,3 +480,25 @@ def parse_block(buf, plan, y, qid, weight, sizes, values, indices, text, hard, s
     state[LOWEST] = np.int64(lowest)
     state[HIGHEST] = np.int64(highest)
     state[COSTS] = np.int64(n_costs)
+
+
+@njit
+def is_canonical(indptr, indices, n_columns):
+    """Check that ``indptr`` is ascending, and that each row has ascending indices in range.
+
+    ``indptr`` is (n_rows + 1,) and ``indices`` (n_entries,), of any integers. Never reads outside
+    the arrays, whatever they contain. O(rows + indices).
+    """
+    if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(indices):
+        return False
+    for row in range(len(indptr) - 1):
+        start, stop = indptr[row], indptr[row + 1]
+        if stop < start or stop > len(indices):
+            return False
+        # Refuses negative indices as well.
+        previous = -1
+        for k in range(start, stop):
+            if indices[k] <= previous or indices[k] >= n_columns:
+                return False
+            previous = indices[k]
+    return True

@@ -1,4 +1,6 @@
-"""Rows of ragged queries in order of their scores, and sums over the first of them.
+"""Rows in order of their scores, sums over the first of them, ranks and costs of ranks.
+
+Rows of ragged queries in order of their scores, and sums over the first of them.
 
 Ranking is exact, stable and linear in the rows: a query of up to 256 rows is ranked by counting how
 many rows beat each row (quadratic, but free of branches and vectorised: faster than any sort of
@@ -7,6 +9,15 @@ bound that few rows pass is found first, and only those rows are ranked.
 
 Scores must not be NaN. Rows of equal score keep their order; -0.0 equals 0.0. Loops run over
 slices that start at 0, because an index that might be negative is not vectorised.
+
+Ranks of the relevant rows of each query, with ties ranked last, without sorting.
+
+Cost of one wrong rank in a query's expected reciprocal rank.
+
+Take one row out of a list ranked by true grades. Let ``R_j`` be the probability of stopping at the
+row with rank ``j``, and ``P_j`` that of passing all rows before it. If the row taken out stops the
+reader with probability ``R``, moving it from rank ``j`` to ``j + 1`` lowers the measure by
+``P_j (1/j - 1/(j+1)) (R - R_j)``. The values for all ranks are therefore running sums.
 """
 
 from __future__ import annotations
@@ -287,3 +298,74 @@ def average_normalised(ranked, ideal, indptr, table, discounts, out):
             if best > 0.0:
                 ratios += total / best
         out[q] = ratios / n if best > 0.0 else np.nan
+
+
+@njit
+def relevant_ranks(y, scores, indptr, rel, out):
+    """Write four numbers per query about its rows with a label >= ``rel`` into ``out``.
+
+    For each relevant row, let c be the number of rows, and r the number of relevant rows, whose
+    score is at least as high. The four numbers are: the number of relevant rows, and over these the
+    sum of r / c, the largest c and the sum of c - r. O(rows x relevant rows) per query.
+    """
+    for q in range(len(indptr) - 1):
+        lo = indptr[q]
+        size = indptr[q + 1] - lo
+        query_scores = scores[lo : lo + size]
+        labels = y[lo : lo + size]
+        n_relevant = 0
+        precisions = 0.0
+        deepest = 0
+        above = 0
+        for i in range(size):
+            if labels[i] >= rel:
+                n_relevant += 1
+                score = query_scores[i]
+                c = 0
+                r = 0
+                # Comparisons are added as numbers: no branch, so the loop is vectorised.
+                for j in range(size):
+                    # Rows of equal score count as ranked above: ties are ranked last.
+                    c += query_scores[j] >= score
+                    r += (query_scores[j] >= score) & (labels[j] >= rel)
+                precisions += r / c
+                deepest = max(deepest, c)
+                above += c - r
+        out[q, 0] = n_relevant
+        out[q, 1] = precisions
+        out[q, 2] = deepest
+        out[q, 3] = above
+
+
+@njit
+def err_costs(counts, stop, out):
+    """Write the loss of expected reciprocal rank by query, true grade and predicted grade.
+
+    ``counts`` (n_queries, n_grades), int64; ``stop`` (n_grades,) ascending, below 1; ``out``
+    (n_queries, n_grades, n_grades) is written, zero for grades that the query lacks. A row ties
+    with the rows of its predicted grade: the loss is the mean over its possible ranks among them.
+    """
+    n_queries, n_grades = counts.shape
+    means = np.empty(n_grades)
+    for q in range(n_queries):
+        for y in range(n_grades):
+            for k in range(n_grades):
+                out[q, y, k] = 0.0
+            if counts[q, y] == 0:
+                continue
+            value, passing, place = 0.0, 1.0, 1
+            for k in range(n_grades - 1, -1, -1):
+                # The list is that of the other rows: the row itself is taken out.
+                others = counts[q, k] - (1 if k == y else 0)
+                total = value
+                for _ in range(others):
+                    step = 1.0 / (place * (place + 1.0))
+                    value -= passing * step * (stop[y] - stop[k])
+                    passing *= 1.0 - stop[k]
+                    place += 1
+                    total += value
+                means[k] = total / (others + 1)
+            for k in range(n_grades):
+                if k != y:
+                    # The true grade is the best rank; a negative difference is rounding.
+                    out[q, y, k] = max(means[y] - means[k], 0.0)

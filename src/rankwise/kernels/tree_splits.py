@@ -1,4 +1,6 @@
-"""Best split of every node by one column, or by the bins of many columns.
+"""Best splits of nodes by sorted or binned columns, and the partition of their rows.
+
+Best split of every node by one column, or by the bins of many columns.
 
 A node is a segment of rows. The gain of a split is the node's impurity minus those of its two
 children, not divided by the weight. With class weights N_k, their sum N and the weight C_k of the
@@ -17,6 +19,10 @@ gains wins. Candidates with missing values on the left come first, then threshol
 split of present from missing values comes last. Every child has rows, and its weight is at least
 ``least``. Sums of whole weights are exact. ``criterion`` is a tuple of the kind above, the
 distances D between the classes ``(n_classes, n_classes)``, and ``least``.
+
+Stable partition of a node's rows among its children: rows are marked, then moved.
+
+A node holds the same segment of every array of rows. ``go_left`` has a byte for every row.
 """
 
 from __future__ import annotations
@@ -408,3 +414,97 @@ def _scan_cells(cells, total, tie, criterion, left, room, found):
     found[1] = place
     found[2] = following
     found[3] = side
+
+
+@njit
+def mark_sorted(order, y, weight, splits, go_left, n_left, counts):
+    """Mark the rows of nodes that are split at a position of a sorted column.
+
+    ``splits`` holds segment, line of ``order``, place and side of missing values (1: left).
+    ``n_left`` gets the number of rows on the left, ``counts`` class weights of both children.
+    """
+    counts[:] = 0.0
+    for a in range(len(splits)):
+        lo, hi, place, side = splits[a, 0], splits[a, 1], splits[a, 3], splits[a, 4]
+        column = order[splits[a, 2]]
+        n_left[a] = 0
+        for i in range(lo, hi):
+            entry = column[i]
+            row = entry & ROW
+            # Missing rows stand last in the column, beyond any place.
+            left = np.int64(side == 1 if entry & MISSING else i <= place)
+            go_left[row] = left
+            n_left[a] += left
+            counts[a, 1 - left, y[row]] += weight[row] if len(weight) > 0 else 1.0
+
+
+@njit
+def mark_coded(rows, codes, y, weight, segments, lines, lefts, go_left, n_left, counts):
+    """Mark the rows of nodes that are split by codes: ``lefts[a, code]`` is 1 if they go left.
+
+    ``lines`` holds the line of ``codes`` that each node is split by; ``rows`` hold row numbers in
+    their lower 32 bits. Outputs are those of :func:`mark_sorted`.
+    """
+    counts[:] = 0.0
+    for a in range(len(segments)):
+        column_codes = codes[lines[a]]
+        n_left[a] = 0
+        for i in range(segments[a, 0], segments[a, 1]):
+            row = rows[i] & np.uint64(0xFFFFFFFF)
+            left = np.int64(lefts[a, column_codes[row]] == 1)
+            go_left[row] = left
+            n_left[a] += left
+            counts[a, 1 - left, y[row]] += weight[row] if len(weight) > 0 else 1.0
+
+
+@njit
+def part_sorted(order, go_left, segments):
+    """Move the rows of each segment that go left before the others, in place.
+
+    Rows keep their order. The mark of a row whose value differs from that of the previous row is
+    passed on past the rows that go to the other side.
+    """
+    longest = 0
+    for a in range(len(segments)):
+        longest = max(longest, segments[a, 1] - segments[a, 0])
+    others = np.empty(longest, np.uint32)
+    for a in range(len(segments)):
+        lo, hi = segments[a, 0], segments[a, 1]
+        at, n_others = lo, 0
+        new_left = np.uint32(0)
+        new_right = np.uint32(0)
+        for i in range(lo, hi):
+            entry = order[i]
+            left = np.int64(go_left[entry & ROW])
+            new_left |= entry & NEW
+            new_right |= entry & NEW
+            plain = entry & ~NEW
+            order[at] = plain | new_left  # already read; overwritten if it goes right
+            others[n_others] = plain | new_right
+            new_left &= np.uint32(left - 1)  # none where the entry has carried it
+            new_right &= np.uint32(-left)
+            at += left
+            n_others += 1 - left
+        for i in range(n_others):
+            order[at + i] = others[i]
+
+
+@njit
+def part_rows(rows, go_left, segments):
+    """Like :func:`part_sorted` for rows without marks."""
+    longest = 0
+    for a in range(len(segments)):
+        longest = max(longest, segments[a, 1] - segments[a, 0])
+    others = np.empty(longest, np.uint64)
+    for a in range(len(segments)):
+        lo, hi = segments[a, 0], segments[a, 1]
+        at, n_others = lo, 0
+        for i in range(lo, hi):
+            entry = rows[i]
+            left = np.int64(go_left[entry & np.uint64(0xFFFFFFFF)])
+            rows[at] = entry
+            others[n_others] = entry
+            at += left
+            n_others += 1 - left
+        for i in range(n_others):
+            rows[at + i] = others[i]

@@ -1,11 +1,19 @@
-"""Gradients of pairs, weighted by the change of a measure if the two rows swap ranks [1]_.
+"""Gradients of pairs, weighted by the change of a measure if the two rows swap ranks.
+
+Gradients of pairs, weighted by the change of a measure if the two rows swap ranks [1]_.
 
 For a row i with a higher label than row j, scores f and ``p = 1 / (1 + exp(f_i - f_j))``:
 
     gradient of i -p D_ij, of j p D_ij; second derivative of both p (1 - p) D_ij,
 
-where D_ij is the absolute change of the measure caused by the swap, see
-:mod:`rankwise.losses.measure_changes`.
+where D_ij is the absolute change of the measure caused by the swap as above.
+
+Changes of the measures that LambdaMART optimises, if two rows of a query swap ranks.
+
+The formulas are in :mod:`rankwise.kernels.lambda_gradients`. Conventions of a measure that do not
+depend on the order of the rows (``empty``, ``short``, ``ties``) have no effect.
+
+Row values stored between trees, in one byte each if there are few distinct values.
 
 References
 ----------
@@ -18,15 +26,31 @@ References
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankwise.kernels.lambda_gradients import measure_gradients, neighbour_gradients
-from rankwise.losses.coded_values import CodedValues
+from rankwise.kernels.lambda_gradients import (
+    AVERAGE_PRECISION,
+    DISCOUNTED,
+    EXPECTED_RANK,
+    RECIPROCAL_RANK,
+    measure_gradients,
+    neighbour_gradients,
+)
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
-from rankwise.losses.measure_changes import changes_of, weigh_neighbours
+from rankwise.metrics.conventions import discounts, gain_table
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.measures.ndcg import DCG, NDCG, ExpectedReciprocalRank
+from rankwise.metrics.measures.relevance import (
+    AveragePrecision,
+    Precision,
+    RankBiasedPrecision,
+    Recall,
+    ReciprocalRank,
+)
+from rankwise.metrics.measures.top import TopMeasure
 from rankwise.typing import Float64Array, Int64Array
 
 N_DRAWS = 10
@@ -35,7 +59,7 @@ N_DRAWS = 10
 class LambdaGradients(GradientLoss):
     """Gradients at the scores of whole queries; stores the order of the rows between calls.
 
-    For ``measure``, see :func:`rankwise.losses.measure_changes.changes_of`, for ``normalised``
+    For ``measure``, see :func:`rankwise.losses.lambda_gradients.changes_of`, for ``normalised``
     :func:`rankwise.kernels.lambda_gradients.measure_gradients`. The gradients do not depend on
     ``n_threads``. O(m k) for a query of m rows and the cut-off k, with one exponential per row.
     """
@@ -82,7 +106,7 @@ class NeighbourGradients(GradientLoss):
     u_i in (0, 1). The loss is ``sum_q c_q sum_t sum_(i, j) D_ij log(1 + exp(f_j - f_i)) / T`` over
     rows i and j that are neighbours in ranking t, where i has the higher label. D_ij is the change
     of the measure if i and j swap ranks there, see
-    :func:`rankwise.losses.measure_changes.changes_of`. With a ``decay`` in (0, 1) it is
+    :func:`rankwise.losses.lambda_gradients.changes_of`. With a ``decay`` in (0, 1) it is
     ``(1 - decay) decay^r |y_i - y_j|`` instead if i and j are at ranks r and r + 1 from 0, as in
     CatBoost, where ``decay`` is 0.85.
 
@@ -127,3 +151,218 @@ class NeighbourGradients(GradientLoss):
             changes.query_weight[slice(*queries)], changes.discounts, changes.kind,
             gradients, hessians,
         )  # fmt: skip
+
+
+LARGEST_GRADE = 30  # of the exponential gain
+MOST_RANKS = 2**24  # of a query
+OPTIMISED = (
+    NDCG,
+    DCG,
+    AveragePrecision,
+    ReciprocalRank,
+    ExpectedReciprocalRank,
+    Precision,
+    Recall,
+    RankBiasedPrecision,
+)
+WHOLE = (AveragePrecision, ReciprocalRank, ExpectedReciprocalRank)  # for whole-number weights only
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureChanges:
+    """Changes of a measure caused by swaps of rows."""
+
+    kind: int | None  # see :func:`rankwise.kernels.lambda_gradients.measure_gradients`
+    gains: Float64Array  # (n_samples,)
+    discounts: Float64Array  # (depth,): discounts of the ranks within the cut-off
+    query_weight: Float64Array  # (n_queries,); 0 if no swap changes the measure
+
+
+def check_objective(measure: Measure, estimator: str) -> None:
+    """Raise ValueError if the measure cannot be optimised, or does not depend on the order."""
+    if not isinstance(measure, OPTIMISED):
+        names = ", ".join(cls.name for cls in OPTIMISED)
+        raise ValueError(
+            f"measure must be one that {estimator} optimises, got {str(measure)!r}. Use one of "
+            f"{names}, with any convention and cut-off."
+        )
+    if isinstance(measure, Precision | Recall) and measure.cutoff is None:
+        raise ValueError(
+            f"measure {measure.name!r} needs a cut-off: without it, every order has the same "
+            f"value. Use '{measure.name}@10', say."
+        )
+
+
+def changes_of(
+    measure: Measure, y: Float64Array, indptr: Int64Array, weight: Float64Array
+) -> MeasureChanges:
+    """Prepare the changes of a measure that :func:`check_objective` accepts, for the labels.
+
+    ``y`` and ``weight`` > 0 are (n_samples,), whole queries one after the other; a row of weight w
+    occupies w ranks. Raises ValueError if labels are missing from a table of gains or exceed the
+    scale of ERR, or if weights cannot be numbers of ranks.
+    """
+    assert isinstance(measure, TopMeasure)
+    sizes = _sums(weight, indptr)
+    _check_ranks(measure, weight, sizes)
+    longest = int(np.ceil(sizes.max(initial=1)))
+    depth = longest if measure.cutoff is None else min(measure.cutoff, longest)
+    ones = np.ones(len(sizes))
+    if isinstance(measure, NDCG | DCG):
+        gains, ranks = gains_of(measure, y), discounts(measure.discount, depth)[:depth]
+        weight = ones if isinstance(measure, DCG) else _inverse_ideal(gains, weight, indptr, ranks)
+        return MeasureChanges(DISCOUNTED, gains, ranks, weight)
+    ranks = discounts("reciprocal", depth)[:depth]
+    if isinstance(measure, ExpectedReciprocalRank):
+        return MeasureChanges(EXPECTED_RANK, _stops(measure, y), ranks, ones)
+    assert isinstance(measure, AveragePrecision | ReciprocalRank | Precision | Recall
+                      | RankBiasedPrecision)  # fmt: skip
+    gains = (y >= measure.rel).astype(np.float64)
+    # A query without relevant rows has no swap that changes the measure; 1 avoids dividing by 0.
+    n_relevant = np.maximum(_sums(gains * weight, indptr), 1.0)
+    if isinstance(measure, AveragePrecision):
+        limited = measure.norm == "cutoff" and measure.cutoff is not None
+        most = np.minimum(n_relevant, measure.cutoff or 0) if limited else n_relevant
+        return MeasureChanges(AVERAGE_PRECISION, gains, ranks, 1.0 / most)
+    if isinstance(measure, ReciprocalRank):
+        return MeasureChanges(RECIPROCAL_RANK, gains, ranks, ones)
+    if isinstance(measure, RankBiasedPrecision):
+        weights = (1.0 - measure.p) * measure.p ** np.arange(depth, dtype=np.float64)
+        return MeasureChanges(DISCOUNTED, gains, weights, ones)
+    share = n_relevant
+    if isinstance(measure, Precision):
+        cutoff = measure.cutoff or 1
+        share = np.minimum(sizes, cutoff) if measure.short == "cut" else np.full(len(sizes), cutoff)
+    return MeasureChanges(DISCOUNTED, gains, np.ones(depth), 1.0 / np.maximum(share, 1.0))
+
+
+def weigh_neighbours(
+    decay: float, y: Float64Array, indptr: Int64Array, weight: Float64Array
+) -> MeasureChanges:
+    """Changes of the sum of ``decay ** rank`` times the label, over ranks from 0.
+
+    Neighbours at ranks r and r + 1 change it by ``(1 - decay) * decay ** r`` times the difference
+    of their labels, which is the weight of their pair in CatBoost's YetiRank at 0.85. Whole grades
+    from 0 to 30 count as they are; other labels are divided by the largest. ``decay`` is in (0, 1);
+    for the arrays, see :func:`changes_of`.
+    """
+    sizes = _sums(weight, indptr)
+    _check_total(weight, sizes)
+    depth = int(np.ceil(sizes.max(initial=1)))
+    is_grade = (y >= 0).all() and (y % 1 == 0).all() and y.max(initial=0) <= LARGEST_GRADE
+    gains = y if is_grade else y / (np.abs(y).max() or 1.0)  # the range of huge labels overflows
+    ranks = decay ** np.arange(depth, dtype=np.float64)
+    return MeasureChanges(DISCOUNTED, gains, ranks, np.ones(len(sizes)))
+
+
+def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:
+    """Gain of every row under a measure; without gains, its label minus the smallest label."""
+    if len(y) == 0:
+        return y
+    is_grade = bool((y >= 0).all() and (y % 1 == 0).all())
+    if isinstance(measure.gain, tuple):
+        table = gain_table(measure.gain, 0)
+        if not is_grade or y.max() >= len(table):
+            raise ValueError(
+                f"y must hold whole grades from 0 to {len(table) - 1} for {measure}, got labels "
+                f"from {y.min():g} to {y.max():g}. Give a gain per grade, or gain='linear'."
+            )
+        return table[y.astype(np.int64)]
+    # 2^y - 1 of other labels would overflow, or be no gain; their own size is the gain below.
+    if measure.gain == "exp2" and is_grade and y.max() <= LARGEST_GRADE:
+        return np.exp2(y) - 1.0
+    y = y / (np.abs(y).max() or 1.0)  # the range of huge labels would overflow
+    return y if measure.gain == "linear" and y.min() >= 0 else y - y.min()
+
+
+def _sums(values: Float64Array, indptr: Int64Array) -> Float64Array:
+    """Sum of the values of every query."""
+    codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return np.bincount(codes, values, len(indptr) - 1)
+
+
+def _check_ranks(measure: Measure, weight: Float64Array, sizes: Float64Array) -> None:
+    """Raise ValueError if weights cannot be numbers of ranks."""
+    if isinstance(measure, WHOLE) and (weight % 1).any():
+        raise ValueError(
+            f"sample_weight must hold whole numbers for {measure}, got "
+            f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
+            "weights, or optimise nDCG."
+        )
+    _check_total(weight, sizes)
+
+
+def _check_total(weight: Float64Array, sizes: Float64Array) -> None:
+    """Raise ValueError if the weights of a query cannot be numbers of ranks."""
+    if (weight != 1).any() and not 1 < sizes.max() <= MOST_RANKS:
+        raise ValueError(
+            f"sample_weight must give some query a sum above 1 and none a sum above {MOST_RANKS}, "
+            f"got at most {sizes.max():g}: a row of weight w takes w ranks. Scale the weights."
+        )
+
+
+def _inverse_ideal(
+    gains: Float64Array, weight: Float64Array, indptr: Int64Array, discount: Float64Array
+) -> Float64Array:
+    """1 / ideal DCG of every query; 0 if the ideal DCG is 0."""
+    codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    # The ideal order: the largest gains of each query first.
+    order = np.lexsort((-gains, codes))
+    ends = np.cumsum(weight[order])
+    starts = ends - weight[order]
+    before = np.concatenate([[0.0], ends])[indptr[:-1]][codes]  # codes ascend
+    sums = np.concatenate([[0.0], np.cumsum(discount)])
+    ranks = np.arange(len(sums))
+    # A row of weight w takes the ranks from start to end; of a rank that it takes in part, it gets
+    # that share of the discount.
+    shares = np.interp(ends - before, ranks, sums) - np.interp(starts - before, ranks, sums)
+    ideal = np.bincount(codes, gains[order] * shares, len(indptr) - 1)
+    return np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
+
+
+def _stops(measure: ExpectedReciprocalRank, y: Float64Array) -> Float64Array:
+    """Probability of stopping at each row."""
+    if y.min(initial=0) < 0 or y.max(initial=0) > measure.max_grade:
+        raise ValueError(
+            f"y must lie in 0..{measure.max_grade:g} for {measure}, got labels from {y.min():g} to "
+            f"{y.max():g}. Set the scale's highest grade: ERR(max_grade=...)."
+        )
+    if measure.gain == "linear":
+        return y / measure.max_grade
+    return (np.exp2(y) - 1.0) / np.exp2(measure.max_grade)
+
+
+CHUNK = 65_536
+MOST = 256  # number of distinct values that fit in a byte
+
+
+@dataclass(frozen=True, eq=False)
+class CodedValues:
+    """An array whose slices are decoded on access."""
+
+    # indices into ``levels``, or the values themselves if ``levels`` is None
+    codes: NDArray[np.uint8] | Float64Array
+    levels: Float64Array | None  # distinct values, ascending
+
+    @classmethod
+    def of(cls, values: Float64Array) -> CodedValues:
+        """Encode an array of at most 256 distinct values; leave other arrays unchanged."""
+        levels = np.empty(0)
+        starts = range(0, len(values), CHUNK)
+        for start in starts:
+            # Chunk by chunk: sorting all values at once would need as much memory as the encoding
+            # saves.
+            levels = np.union1d(levels, values[start : start + CHUNK])
+            if len(levels) > MOST:
+                return cls(values, None)
+        codes = np.empty(len(values), dtype=np.uint8)
+        for start in starts:
+            rows = slice(start, start + CHUNK)
+            codes[rows] = np.searchsorted(levels, values[rows])
+        return cls(codes, levels)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice) -> Float64Array:
+        return self.codes[rows] if self.levels is None else self.levels[self.codes[rows]]

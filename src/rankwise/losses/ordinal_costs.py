@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.cost_tables import cost_numbers
-from rankwise.groups import QueryGroups
-from rankwise.kernels.err_costs import err_costs
-from rankwise.rows.fit_data import FitData
+from rankwise.groups import FitData, QueryGroups
+from rankwise.kernels.topk import err_costs
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 BY_CLASS = ("absolute", "squared", "zero_one")

@@ -1,29 +1,44 @@
-"""Hinge loss over the pairs of a query, evaluated from order statistics.
+"""Hinge losses over the pairs of a query: all of them, or a list.
+
+Hinge loss over the pairs of a query, evaluated from order statistics.
 
 ``sum_q c_q sum_{i,j: y_i > y_j} w_i w_j T[y_i, y_j] h(delta_ij - (f_i - f_j))`` with the squared
 hinge ``h(s) = max(0, s)^2``, or the hinge ``max(0, s)``, bent by a parabola up to ``bend``:
 ``s^2 / (2 bend)``, then ``s - bend / 2``. The margin ``delta`` is 1 or ``y_i - y_j``; the latter is
 a margin of 0 for the keys ``f - y``.
 
-Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_hinge` does the sums, for
-many labels :mod:`rankwise.kernels.pair_hinge_many`.
+Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_hinge` does the sums.
+
+Hinge loss over an explicit list of pairs.
+
+Composition: chosen pairs x hinge.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.kernels.pair_hinge import hinge_curvature, hinge_point, hinge_sum
-from rankwise.kernels.pair_hinge_many import (
+from rankwise.groups import GroupedRows
+from rankwise.kernels.pair_hinge import (
+    apply_listed_curvature,
+    evaluate_listed_pairs,
+    hinge_curvature,
     hinge_curvature_many,
+    hinge_point,
     hinge_point_many,
+    hinge_sum,
     hinge_sum_many,
+    sum_listed_pairs,
 )
-from rankwise.losses.laplacian import QueryWeight
-from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
-from rankwise.rows.grouped_rows import GroupedRows
+from rankwise.losses.score_loss import (
+    PairWeight,
+    QueryWeight,
+    label_codes,
+    query_scale,
+    table_of_few,
+)
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -59,7 +74,7 @@ class PairwiseHinge:
         """The squared hinge over the pairs of rows.
 
         With ``by_difference``, the margin of a pair is its label difference, instead of 1. For
-        ``pair_weight``, see :func:`rankwise.losses.pair_weights.pair_weights`.
+        ``pair_weight``, see :func:`rankwise.losses.score_loss.pair_weights`.
         """
         table = table_of_few(pair_weight, np.unique(rows.y))
         return cls(
@@ -213,3 +228,74 @@ class ManyLabelsState:
         """Trace of the second derivative at the point last visited."""
         weighted = 2.0 * self._loss.curvature * self._placed[1] * self._placed[2]
         return float(weighted @ self._loss.scale[self._query])
+
+
+@dataclass(frozen=True, eq=False)
+class ListedHinge:
+    """Hinge loss over the listed pairs of whole queries, with rows in group order."""
+
+    indptr: Int64Array  # (n_queries + 1,), into the rows
+    upper: Int64Array  # Rows of each pair, (n_pairs,); the pairs of a query are consecutive.
+    lower: Int64Array
+    weight: Float64Array  # (n_pairs,)
+    pair_ptr: Int64Array  # (n_queries + 1,): pairs of each query
+    # (n_samples,): subtracted from the scores to obtain keys: 0, or the label if the label
+    # difference is the margin
+    offset: Float64Array
+    margin: float = 1.0
+    bend: float = np.inf
+    curvature: float = 1.0
+
+    @property
+    def reach(self) -> float:
+        """Margin of a pair; the largest margin if margins are label differences."""
+        widest = float(np.ptp(self.offset)) if len(self.offset) else 0.0
+        return self.margin or widest or 1.0
+
+    def part(self, first: int, last: int) -> ListedState:
+        """State of the queries ``first:last``."""
+        start = int(self.indptr[first])
+        rows = slice(start, int(self.indptr[last]))
+        pairs = slice(int(self.pair_ptr[first]), int(self.pair_ptr[last]))
+        return ListedState(
+            replace(
+                self,
+                indptr=self.indptr[first : last + 1] - start,
+                upper=self.upper[pairs] - start,
+                lower=self.lower[pairs] - start,
+                weight=self.weight[pairs],
+                pair_ptr=self.pair_ptr[first : last + 1] - pairs.start,
+                offset=self.offset[rows],
+            )
+        )
+
+
+class ListedState:
+    """Loss of a part of the queries at the scores last visited."""
+
+    def __init__(self, loss: ListedHinge) -> None:
+        self._loss = loss
+        self._pairs = (loss.upper, loss.lower, loss.weight)
+        self._shape = (loss.margin, loss.bend, loss.curvature)
+        self._keys = -loss.offset
+        self._trace = 0.0
+
+    def value_grad(self, scores: Float64Array, out: Float64Array) -> float:
+        """Value at the scores; the gradient is written to ``out``."""
+        self._keys = scores - self._loss.offset
+        out[:] = 0.0
+        value, self._trace = evaluate_listed_pairs(self._keys, *self._pairs, *self._shape, out)
+        return value
+
+    def curvature(self, step: Float64Array, out: Float64Array) -> None:
+        """Second derivative at the point last visited, times ``step``."""
+        out[:] = 0.0
+        apply_listed_curvature(step, self._keys, *self._pairs, *self._shape, out)
+
+    def total_curvature(self) -> float:
+        """Trace of the second derivative at the point last visited."""
+        return self._trace
+
+    def hinge(self, scores: Float64Array) -> float:
+        """Value of the plain hinge, without a bend."""
+        return sum_listed_pairs(scores - self._loss.offset, *self._pairs, self._loss.margin)

@@ -1,36 +1,51 @@
-"""Evaluate scores against relevance labels."""
+"""Evaluate scores against relevance labels: :func:`evaluate`, its result, and a scorer."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise.checks.exact_numbers import (
+from rankwise.checks.exact_values import (
     LARGEST_EXACT,
     check_exact,
     exact_float64,
     order_keeping_float64,
 )
-from rankwise.datasets.readers.judged_run import refuses_both_ways
+from rankwise.checks.rows import warn_of_one_query
+from rankwise.datasets.readers.judged_run import judge, refuses_both_ways
+from rankwise.datasets.readers.results import read_judgements
+from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.groups import QueryGroups
-from rankwise.metrics.evaluation_result import EvaluationResult
-from rankwise.metrics.evaluation_rows import DEFAULT_MEASURES, Given, unpack_rows, unpack_run
+from rankwise.metrics.default import warn_of_constant, warn_of_undefined, why_undefined
+from rankwise.metrics.evaluated_rows import (
+    DEFAULT_MEASURES,
+    Given,
+    ScoredRows,
+    refuse_ties_without_ids,
+    tie_rule,
+    unpack_rows,
+    unpack_run,
+    warn_of_ties,
+)
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
-from rankwise.metrics.tie_order import ScoredRows, refuse_ties_without_ids, tie_rule, warn_of_ties
-from rankwise.metrics.undefined_means import warn_of_constant, warn_of_undefined
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import convert_to_array, convert_to_values
+from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
+from rankwise.prediction import grades_of, innermost, predictions
+from rankwise.runtime.frames import convert_to_array, convert_to_values
+from rankwise.runtime.messages import callers_level, join_lines
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
     from rankwise.datasets.data import RankingData
     from rankwise.datasets.readers.judged_run import JudgedRun
-    from rankwise.datasets.readers.trec import Run
+
 
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
 # them are whole and each value occurs in at least _PER_GRADE rows on average.
@@ -203,7 +218,6 @@ def evaluate(
 
 
 def _evaluate_with_judge(given: Given, machine: Any, preset: str | None) -> EvaluationResult:
-    from rankwise.metrics.two_judges import DEFAULT_MEASURE, evaluate_with_machine
 
     run, human, measures = unpack_run(given)
     specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
@@ -229,7 +243,7 @@ def _measure_unjudged(
     """Mean share of unjudged rows among those that each measure reads as not relevant."""
     if rows.judged is None:
         return {}
-    from rankwise.metrics.ranking.judged import find_unjudged_share  # loads numba
+    from rankwise.metrics.measures.relevance import find_unjudged_share  # loads numba
 
     beside = {spec: find_unjudged_share(measure) for spec, measure in measures.items()}
     known: dict[str, Measure] = {spec: m for spec, m in beside.items() if m is not None}
@@ -252,7 +266,10 @@ def _class_numbers(
     y: Any, scores: Any, classes: ArrayLike | None, measures: dict[str, Measure]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Positions of the classes in y, and in scores if a measure reads classes."""
-    from rankwise.checks.classes import list_declared_classes, ordinal_labels  # loads scikit-learn
+    from rankwise.checks.classes import (  # loads scikit-learn
+        list_declared_classes,
+        ordinal_labels,
+    )
 
     for declared in (list_declared_classes(y), list_declared_classes(scores)):
         classes = declared if classes is None else classes
@@ -377,3 +394,280 @@ def _column(name: str, values: Any) -> NDArray[Any]:
             "Convert text and dates to numbers first."
         )
     return array
+
+
+@dataclass(frozen=True, eq=False)
+class MeanValues(Mapping[str, float]):
+    """Mapping from spec strings to means; base class of the results of evaluations."""
+
+    means: dict[str, float]
+
+    def __getitem__(self, spec: str) -> float:
+        if spec not in self.means:
+            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
+        return self.means[spec]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationResult(MeanValues):
+    """Means by measure, with the value of every query.
+
+    Attributes
+    ----------
+    means : dict of str to float
+        Keyed by the spec strings exactly as they were given; also ``result[spec]``.
+    per_query : dict of str to ndarray of shape (n_queries,)
+        Values per query; NaN if the query does not count by the measure's convention.
+    qids : ndarray of shape (n_queries,)
+        Query ids in order of first appearance.
+    measures : dict of str to Measure
+        Measure with its full convention for each string.
+    unjudged : dict of str to float
+        Share of unjudged rows among those that a measure reads and takes as not relevant, mean over
+        queries. Empty if it is not known which rows are judged, without measures that do so.
+    powered : dict of str to PoweredMean
+        With ``judge``: the estimates whose means these are, with intervals, the correlation of the
+        judges and the bias of the machine; ``per_query`` then holds the values by human
+        judgements, of the queries that both judged.
+    n_left_out : int
+        With ``judge``: number of queries that only people judged, which do not count.
+    """
+
+    per_query: dict[str, Float64Array] = field(repr=False)
+    qids: NDArray[Any] = field(repr=False)
+    measures: dict[str, Measure] = field(repr=False)
+    unjudged: dict[str, float] = field(default_factory=dict, repr=False)
+    powered: dict[str, PoweredMean] = field(default_factory=dict, repr=False)
+    n_left_out: int = 0
+
+    def __repr__(self) -> str:
+        if self.powered:
+            return self._show_powered()
+        width = max([len(spec) for spec in self.means], default=0)
+        lines = [f"EvaluationResult of {_queries(len(self.qids))}"]
+        for spec, mean in self.means.items():
+            skipped = int(np.isnan(self.per_query[spec]).sum())
+            note = f"  (without {_queries(skipped)})" if skipped else ""
+            if skipped and skipped == len(self.qids):
+                note = f"  (no query counts, since {why_undefined(self.measures[spec])})"
+            if self.unjudged.get(spec):
+                note += f"  ({self.unjudged[spec]:.1%} unjudged)"
+            full = str(self.measures[spec])
+            lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
+        return join_lines(line.rstrip() for line in lines)
+
+    def _show_powered(self) -> str:
+
+        first = next(iter(self.powered.values()))
+        lines = [
+            f"EvaluationResult of {_queries(first.n_human)} with human and machine judgements, "
+            f"{first.n_machine} with those of the machine only",
+            *show_estimates(self.powered),
+        ]
+        if self.n_left_out:
+            lines.append(f"{_queries(self.n_left_out)} without machine judgements do not count")
+        return join_lines(lines)
+
+
+def _queries(n: int) -> str:
+    return f"{n} {'query' if n == 1 else 'queries'}"
+
+
+# Every query counts, so that each has a human and a machine value.
+DEFAULT_MEASURE = "nDCG(empty=0)@10"
+_COLUMNS = (
+    "",
+    "estimate",
+    "interval",
+    "humans alone",
+    "machine",
+    "r",
+    "weight",
+    "bias",
+    "p (bias)",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoJudges:
+    """Judgements of people and of a machine."""
+
+    both_human: Qrels  # of the queries that both judged, as ``both_machine``
+    both_machine: Qrels
+    machine_only: Qrels  # of the further queries of the machine
+    n_left_out: int  # number of queries that only people judged
+
+    @classmethod
+    def read(cls, human: Any, machine: Any) -> TwoJudges:
+        """Read both judgements, in any form that ``read_judgements`` takes.
+
+        ValueError is raised if they share fewer than three queries.
+        """
+        by_human, by_machine = read_judgements(human), read_judgements(machine)
+        asked = np.unique(by_human.qid)
+        both = np.intersect1d(asked, by_machine.qid)
+        if len(both) < 3:
+            raise ValueError(
+                f"human and machine must share at least 3 judged queries, got {len(both)}. Let the "
+                "machine judge the queries with human judgements, too."
+            )
+        is_shared = np.isin(by_machine.qid, both)
+        return cls(
+            _only(by_human, np.isin(by_human.qid, both)),
+            _only(by_machine, is_shared),
+            _only(by_machine, ~is_shared),
+            len(asked) - len(both),
+        )
+
+    def measure(self, run: Run, specs: Sequence[str | Measure], preset: str | None) -> JudgedValues:
+        """Values of a run per query."""
+        parts = (self.both_human, self.both_machine, self.machine_only)
+        qids, *values = zip(*(_values(run, qrels, specs, preset) for qrels in parts), strict=True)
+        by_spec = {str(spec): list(found) for spec, found in zip(specs, values, strict=True)}
+        return JudgedValues(qids[0], by_spec)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedValues:
+    """Values of a run per query."""
+
+    qids: NDArray[Any]  # (n,), queries that both judged
+    # By measure: human and machine values of these queries, machine values of the others
+    values: dict[str, list[Float64Array]]
+
+
+def evaluate_with_machine(
+    run: Run, human: Any, machine: Any, specs: Sequence[str | Measure], preset: str | None
+) -> EvaluationResult:
+    """Prediction-powered means of one run; see :func:`rankwise.metrics.evaluate`."""
+    judges = TwoJudges.read(human, machine)
+    found = judges.measure(run, specs, preset)
+    powered = {spec: estimate_mean(spec, values) for spec, values in found.values.items()}
+    return EvaluationResult(
+        {spec: estimate.mean for spec, estimate in powered.items()},
+        {spec: values[0] for spec, values in found.values.items()},
+        found.qids,
+        {str(spec): parse(spec, preset) for spec in specs},
+        powered=powered,
+        n_left_out=judges.n_left_out,
+    )
+
+
+def estimate_mean(
+    spec: str, values: Sequence[Float64Array], confidence: float = 0.95
+) -> PoweredMean:
+    """Mean, or mean difference, from human, machine and further machine values.
+
+    Errors name the measure.
+    """
+    human, machine, machine_only = values
+    try:
+        return prediction_powered_mean(human, machine, machine_only, confidence=confidence)
+    except ValueError as error:
+        raise ValueError(f"{spec}: {error}") from error
+
+
+def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
+    """Aligned lines of a table of estimates by name, after a header."""
+    cells = [_COLUMNS, *(_row(name, found) for name, found in rows.items())]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number == 0 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _values(
+    run: Run, qrels: Qrels, specs: Sequence[str | Measure], preset: str | None
+) -> tuple[NDArray[Any], ...]:
+    """Queries in ascending order, and the values of every measure."""
+    if not len(qrels):
+        return (np.empty(0), *(np.empty(0) for _ in specs))
+    result = evaluate(judge(run, qrels, all_queries=True), specs, preset=preset)
+    order = np.argsort(result.qids)
+    return (result.qids[order], *(result.per_query[str(spec)][order] for spec in specs))
+
+
+def _only(qrels: Qrels, kept: NDArray[np.bool_]) -> Qrels:
+    return Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
+
+
+def _row(name: str, found: PoweredMean) -> tuple[str, ...]:
+    return (
+        name,
+        f"{found.mean:.4f}",
+        f"{found.low:.4f} to {found.high:.4f}",
+        f"{found.human_low:.4f} to {found.human_high:.4f}",
+        f"{found.machine_mean:.4f}",
+        f"{found.correlation:.2f}",
+        f"{found.weight:.2f}",
+        f"{found.bias:+.4f}",
+        f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
+    )
+
+
+class MeasureScorer(BaseEstimator):
+    """Scorer of one measure, by its full spec; it requests the ``qid``."""
+
+    # scikit-learn derives the requests from the signature of a method called score.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "estimator": UNUSED}
+
+    def __init__(self, measure: str) -> None:
+        self.measure = measure
+
+    def score(
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> float:
+        """Mean of the measure over the queries, negated if smaller is better."""
+        measure = parse(self.measure)
+        ids = qid.row_ids() if isinstance(qid, QueryGroups) else qid
+        if not measure.reads_labels:
+            n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+            warn_of_one_query(innermost(estimator), f"The scorer of {measure}", qid, n_samples)
+        read = measure.read(predictions(estimator, X, ids))
+        value = evaluate(grades_of(estimator, y), read, qid, [self.measure])[self.measure]
+        return value if measure.greater_is_better else -value
+
+    __call__ = score
+
+
+def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None) -> MeasureScorer:
+    """Make a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Measure to compute.
+    preset : str, optional
+        See :func:`rankwise.metrics.evaluate`.
+
+    Returns
+    -------
+    scorer
+        ``scorer(estimator, X, y, qid=qid)``; the value is negated if smaller is better. For an
+        ordinal estimator, even as the last step of a pipeline, measures of rankings use
+        ``rank_score`` and measures of predicted ranks (MAE, Kappa) use ``predict``. Numeric classes
+        are used as they are, as in :func:`rankwise.evaluate`; named classes become ranks from 0.
+        The scorer requests ``qid``: with scikit-learn's metadata routing enabled, it receives the
+        ``qid`` passed to ``fit`` of a search.
+
+    Examples
+    --------
+    >>> make_scorer("MAE")
+    MeasureScorer(measure="MAE(empty='skip')")
+    """
+    return MeasureScorer(str(parse(measure, preset)))

@@ -15,13 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
-from rankwise.kernels.tied_ranks import (
-    expect_relevance_sums,
-    expect_stops,
-    mean_tied_values,
-)
+from rankwise.kernels.tied_ranks import expect_relevance_sums, expect_stops, mean_tied_values
 from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
-from rankwise.metrics.agreement.pairs import PairCounts, count_pairs
 from rankwise.metrics.conventions import LARGEST_GRADE, discounts
 from rankwise.runtime.threads import available_threads, query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array
@@ -414,3 +409,39 @@ def _raise_not_finite(y: NDArray[Any], scores: NDArray[Any]) -> None:
             row = int(np.argmin(finite))
             raise ValueError(f"{name} must be finite, got {array[row]} at row {row}. {fix}")
     raise AssertionError("unreachable: no row is bad")
+
+
+class PairCounts(NamedTuple):
+    """Unordered pairs of each query, every array of shape (n_queries,)."""
+
+    total: Int64Array  # all pairs
+    tied_y: Int64Array  # with equal labels
+    tied_f: Int64Array  # with equal scores
+    tied_both: Int64Array  # with both equal
+    misordered: Int64Array  # labels and scores differ in opposite directions
+    misordered_gap: Float64Array  # sum of |y_i - y_j| over the misordered pairs
+    tied_f_gap: Float64Array  # sum of |y_i - y_j| over the pairs with equal scores
+
+    @property
+    def ordered(self) -> Int64Array:
+        """Number of pairs with different labels."""
+        return self.total - self.tied_y
+
+    @property
+    def undecided(self) -> Int64Array:
+        """Number of pairs with different labels and equal scores."""
+        return self.tied_f - self.tied_both
+
+
+def count_pairs(y: Float64Array, scores: Float64Array, indptr: Int64Array) -> PairCounts:
+    """Count the pairs of every query; O(m log m) for a query of m rows.
+
+    Labels and scores are (n_rows,), in group order, without NaN; indptr is (n_queries + 1,).
+    """
+    from rankwise.kernels.inversions import compare_pairs
+
+    sizes = np.diff(indptr)
+    counts = np.empty((len(sizes), 4), dtype=np.int64)
+    gaps = np.empty((len(sizes), 2))
+    compare_pairs(y, scores, indptr, counts, gaps)
+    return PairCounts(sizes * (sizes - 1) // 2, *counts.T, *gaps.T)

@@ -17,29 +17,42 @@ from rankwise.metrics.statistics.against_best import (
     compare_to_baseline,
     compare_to_best,
 )
-from rankwise.metrics.statistics.average_ranks import AverageRanks, average_ranks
-from rankwise.metrics.statistics.effects import cliffs_delta, cohens_d, rank_biserial
+from rankwise.metrics.statistics.all_pairs import (
+    AverageRanks,
+    RankIntervals,
+    average_ranks,
+    compact_letters,
+    rank_intervals,
+)
 from rankwise.metrics.statistics.intervals import (
     Interval,
     bootstrap_interval,
     bootstrap_intervals,
     mean_intervals,
 )
-from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
-from rankwise.metrics.statistics.paired import PairedTest, paired_test
-from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
-from rankwise.metrics.statistics.rank_intervals import (
-    RankIntervals,
-    compact_letters,
-    rank_intervals,
+from rankwise.metrics.statistics.paired import (
+    PairedTest,
+    benjamini_hochberg,
+    bonferroni,
+    cliffs_delta,
+    cohens_d,
+    holm,
+    paired_test,
+    rank_biserial,
 )
-from rankwise.metrics.statistics.runs import RunErrors, pool_run_errors, run_error
+from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
 from rankwise.metrics.statistics.sample_size import (
     always_valid_interval,
     detectable_difference,
     queries_needed,
 )
-from rankwise.metrics.statistics.stratified import stratified_mean, t_intervals
+from rankwise.metrics.statistics.stratified import (
+    RunErrors,
+    pool_run_errors,
+    run_error,
+    stratified_mean,
+    t_intervals,
+)
 
 __all__ = [
     "AverageRanks",

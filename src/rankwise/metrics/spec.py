@@ -18,7 +18,7 @@ from typing import Any
 
 from rankwise.metrics._table import ALIASES, MEASURES
 from rankwise.metrics.measure import Measure, Reversed
-from rankwise.metrics.trec_eval_names import TREC_EVAL_NAMES, spec_of_trec_eval
+from rankwise.metrics.names import TREC_EVAL_NAMES, spec_of_trec_eval
 
 _REVERSED = re.compile(r"\s*(1\s*)?-\s*(?P<loss>[A-Za-z].*)")
 _SPEC = re.compile(
@@ -136,7 +136,7 @@ def measure_class(name: str, also: Mapping[str, str] | None = None) -> type[Meas
 
 
 def _preset_params(name: str, preset: str | None) -> dict[str, Any]:
-    from rankwise.metrics.presets import PRESETS
+    from rankwise.metrics.names import PRESETS
 
     if preset is None:
         return {}

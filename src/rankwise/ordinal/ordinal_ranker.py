@@ -1,9 +1,9 @@
-"""Base of all ordinal estimators: ordered classes, thresholds on one score, ranks, saving."""
+"""Bases of all ordinal estimators: ordered classes, thresholds on one score, ranks, saving."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +11,29 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.base import RanksRows
-from rankwise.checks.classes import class_positions, ordinal_labels
+from rankwise.checks.classes import are_whole, class_positions, ordinal_labels
+from rankwise.checks.column_sizes import ColumnLimit
 from rankwise.checks.constant_scores import warn_of_constant_scores
-from rankwise.checks.dominant_columns import ColumnLimit
-from rankwise.checks.label_order import are_whole
-from rankwise.checks.queries import routing_hint
-from rankwise.checks.rows import check_fit, check_target, check_weight
-from rankwise.groups import QueryGroups
+from rankwise.checks.rows import check_fit, check_target, check_weight, routing_hint
+from rankwise.equation import Equation, fit_equation
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics.default import check_same_kind, default_score_name, mean_score
 from rankwise.metrics.spec import parse
 from rankwise.persistence import Save
 from rankwise.prediction import grades_of
-from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, ClassLabels, Rule, Word, floats
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.structure.state_rules import (
+    TRAINED_ON,
+    ClassLabels,
+    Number,
+    Plain,
+    Rule,
+    Sometimes,
+    Word,
+    floats,
+)
+from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -244,3 +252,113 @@ def class_margins(scores: Float64Array, thresholds: Float64Array) -> Float64Arra
     margins[:, 1:] = above
     margins[:, :-1] = np.minimum(margins[:, :-1], below)
     return margins if len(thresholds) else np.zeros((len(scores), 1))
+
+
+class SearchedOrdinalRanker(OrdinalRanker):
+    """Base of ordinal estimators that are solved along C; a subclass defines ``_equation``."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "C_": Number(low=0, finite=False),
+        "n_iter_": Number("i", low=0),
+        "objective_": Number(finite=False),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+    }
+
+    measure: str
+    cv: Any
+    C_: float
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Self:
+        """Train on rows of ordered classes.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Features. For a precomputed kernel: the kernel values between the rows, shape
+            (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, for folds and measures. Required by ``costs="err"``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
+        X_val, y_val, qid_val : optional
+            Validation rows for the search over a list or "val".
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If an input is invalid; the message names it.
+        """
+        rows = fit_equation(self, X, y, qid, sample_weight, (X_val, y_val, qid_val))
+        self._complete_fit(rows)
+        return self
+
+    @property
+    def _query_setting(self) -> str | None:
+        """Parameter setting that requires ``qid``, as error messages write it."""
+        return None
+
+    def _equation(self) -> Equation:
+        raise NotImplementedError(f"{type(self).__name__} must define _equation.")
+
+    def _check_fit(
+        self, equation: Equation, search: PenaltySearch, X: Any, y: Any, qid: Any, weight: Any
+    ) -> FitData:
+        limit = equation.features.column_limit
+        return check_ordinal_fit(
+            self, X, y, qid, weight, by_query=self._query_setting, column_limit=limit
+        )
+
+    def _complete_fit(self, rows: FitData) -> None:
+        """Fit what needs the published solution."""
+
+
+def ordinal_codes(y: ArrayLike, classes: ArrayLike | None = None) -> Int64Array:
+    """Position of every label among its ordered classes, from 0 for the lowest.
+
+    Some tools of scikit-learn change the classes before an ordinal estimator sees them.
+    ``BaggingClassifier``, ``VotingClassifier``, ``StackingClassifier`` and ``cross_val_predict`` of
+    probabilities number classes in alphabetical order; ``AdaBoostClassifier`` drops the order of a
+    categorical. Pass codes to these tools.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels: text, numbers or an ordered categorical.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. None: the categories of an ordered categorical, or the sorted
+        numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64
+        Class numbers. ``numpy.asarray(classes)[codes]`` recovers the labels.
+
+    Raises
+    ------
+    ValueError
+        If y is text without an order, or if a label is missing or is not one of the classes.
+
+    Examples
+    --------
+    >>> from rankwise.ordinal import ordinal_codes
+    >>> ordinal_codes(["good", "poor", "fair"], ["poor", "fair", "good"])
+    array([2, 0, 1])
+    """
+    return ordinal_labels(y, classes=classes).codes

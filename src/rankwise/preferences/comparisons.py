@@ -1,18 +1,23 @@
-"""Comparisons of two items: which items, who won, and what is known about each comparison."""
+"""Comparisons of two items: which items, who won, and what is known about each comparison.
+
+Outcomes of comparisons from names of winners, words and numbers.
+
+Ids of items and clusters as text and as numbers from 0.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from rankwise.checks.exact_values import id_texts, warn_of_missing_words
 from rankwise.checks.rows import check_weight
-from rankwise.preferences.item_codes import code_clusters, code_items, split_pairs
-from rankwise.preferences.outcome_models import FIRST, SECOND, TIE
-from rankwise.preferences.outcome_words import code_outcomes
-from rankwise.runtime.column_values import convert_to_values
+from rankwise.runtime.frames import convert_to_array, convert_to_values, first_merged, text_array
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
@@ -204,3 +209,199 @@ def check_clusters(clusters: Any, n: int) -> tuple[Int64Array, tuple[str, ...]]:
         for column, name in zip(table.T, names, strict=True)
     ]
     return np.stack(codes, axis=1), names
+
+
+FIRST, TIE, SECOND = 0, 1, 2
+# In any case. Judges that find both answers bad prefer neither.
+WORDS = {
+    **dict.fromkeys(("first", "a", "left", "item_a", "model_a", "home", "true"), FIRST),
+    **dict.fromkeys(("second", "b", "right", "item_b", "model_b", "away", "false"), SECOND),
+    **dict.fromkeys(
+        (
+            "tie", "draw", "equal", "both", "neither", "none", "tie (bothbad)", "both_bad",
+            "bothbad", "both bad", "same",
+        ),
+        TIE,
+    ),
+}  # fmt: skip
+NUMBERS = {1.0: FIRST, 0.5: TIE, 0.0: SECOND}
+_NO_WORD = -1
+AT_ROW: Where = "row {}".format
+
+
+def code_outcomes(
+    values: Any,
+    first: Int64Array,
+    second: Int64Array,
+    items: NDArray[np.str_],
+    *,
+    numbers: bool,
+    sides: tuple[str, str] | None = None,
+    where: Where = AT_ROW,
+) -> Int64Array:
+    """Outcome of each comparison: 0 (first), 1 (tie) or 2 (second).
+
+    ``first`` and ``second`` are places in ``items``. With ``numbers``, values are 1, 0.5 and 0;
+    otherwise they are names of items or words, and a text that is both is a name. ``sides`` are two
+    more words for the first and the second item: the names of their columns. ``where`` describes a
+    row in messages.
+    """
+    if len(values) != len(first):
+        raise ValueError(
+            f"outcomes must have n_comparisons={len(first)} entries, got {len(values)}. Pass one "
+            "outcome per comparison."
+        )
+    if numbers:
+        return _code_numbers(values, where)
+    codes, texts = code_ids(values, "winners", where)
+    places = {name: place for place, name in enumerate(items.tolist())}
+    words = (
+        WORDS
+        if sides is None
+        else WORDS | {sides[0].casefold(): FIRST, sides[1].casefold(): SECOND}
+    )
+    item = np.array([places.get(text, -1) for text in texts], dtype=np.int64)[codes]
+    word = np.array([words.get(text.casefold(), _NO_WORD) for text in texts], dtype=np.int64)[codes]
+    outcome = np.select(
+        [item == first, item == second, (item < 0) & (word != _NO_WORD)],
+        [FIRST, SECOND, word],
+        _NO_WORD,
+    )
+    wrong = outcome == _NO_WORD
+    if wrong.any():
+        row = int(wrong.argmax())
+        pair = f"{str(items[first[row]])!r} and {str(items[second[row]])!r}"
+        raise ValueError(
+            f"winners must be one of the two items, 'first', 'second' or 'tie', got "
+            f"{texts[codes[row]]!r} for {pair} at {where(row)}. Pass names of items, these words, "
+            "or numbers (1, 0.5, 0)."
+        )
+    return outcome.astype(np.int64)
+
+
+def are_numbers(values: Any, items: NDArray[np.str_]) -> bool:
+    """Whether values are 1, 0.5 and 0, or numbers as text, and none of them names an item.
+
+    It is an error if the numbers could be names of items as well.
+    """
+    array = convert_to_values(values)
+    if array.dtype.kind == "b":
+        return True
+    texts = {
+        str(value)
+        for value in (np.unique(array) if array.dtype.kind in "iuf" else set(array.tolist()))
+    }
+    try:
+        found = {float(text) for text in texts}
+    except ValueError:
+        return False
+    if not found <= NUMBERS.keys():
+        return False
+    shared = ({f"{number:g}" for number in found} | texts) & {*items.tolist()}
+    if shared:
+        raise ValueError(
+            f"winners {sorted(shared)} could be names of items or results (1, 0.5, 0). Write "
+            "'first', 'second' and 'tie', or rename the items."
+        )
+    return True
+
+
+def _code_numbers(values: Any, where: Where) -> Int64Array:
+    array = convert_to_values(values)
+    try:
+        results = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"outcomes must be numbers, got dtype {array.dtype}. Pass 1, 0.5 and 0."
+        ) from None
+    outcome = np.select([results == 1.0, results == 0.5, results == 0.0], [FIRST, TIE, SECOND], -1)
+    wrong = outcome < 0
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            "outcomes must be 1 (the first item won), 0.5 (a tie) or 0 (the second won), got "
+            f"{results[row]:g} at {where(row)}. Recode them, or pass names of winners."
+        )
+    return outcome.astype(np.int64)
+
+
+Where = Callable[[int], str]
+
+
+def code_ids(values: Any, name: str, where: Where = AT_ROW) -> tuple[Int64Array, list[str]]:
+    """Code of each id, and the text of each code in the order of first appearance.
+
+    Each id is text or a whole number.
+    """
+    array = convert_to_array(values)
+    texts: list[str] = []
+    try:
+        encoded = pa.array(array, from_pandas=True).dictionary_encode()
+        # Of one type, so their texts differ as they do.
+        texts = id_texts(encoded.dictionary.to_pylist(), name, limit=first_merged(array))
+    except (pa.ArrowException, TypeError, ValueError):
+        encoded = None
+    if encoded is None or encoded.null_count:
+        # All ids one by one: a message then names the row.
+        encoded = pa.array(id_texts(array, name, where), pa.string()).dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+    codes = encoded.indices.to_numpy().astype(np.int64)
+    warn_of_missing_words(texts, name, np.bincount(codes, minlength=len(texts)).tolist())
+    return codes, texts
+
+
+def code_items(
+    columns: tuple[Any, Any], name: str, where: Where = AT_ROW
+) -> tuple[Int64Array, Int64Array, NDArray[np.str_]]:
+    """Places of two columns of items in the sorted array of their names, and this array."""
+    (first, first_texts), (second, second_texts) = (
+        code_ids(column, name, where) for column in columns
+    )
+    if len(first) != len(second):
+        raise ValueError(
+            f"{name} must come in pairs, got {len(first)} first and {len(second)} second items."
+        )
+    items = sorted({*first_texts, *second_texts})
+    place = {text: number for number, text in enumerate(items)}
+    codes = []
+    for column, texts in ((first, first_texts), (second, second_texts)):
+        found = np.array([place[text] for text in texts], dtype=np.int64)
+        codes.append(found[column] if len(column) else np.zeros(0, dtype=np.int64))
+    return codes[0], codes[1], text_array(items)
+
+
+def code_clusters(values: Any, name: str, where: Where = AT_ROW) -> Int64Array:
+    """Code of each cluster id."""
+    return code_ids(values, name, where)[0]
+
+
+def split_pairs(pairs: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The two columns of a table of pairs."""
+    if isinstance(pairs, Sequence):  # NumPy would turn numbers beside text into text
+        table = np.empty((len(pairs), 2), dtype=object)
+        for row, pair in enumerate(pairs):
+            if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+                raise ValueError(f"pairs must hold two items per row, got {pair!r} at row {row}.")
+            table[row] = list(pair)
+    else:
+        table = convert_to_values(pairs)
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise ValueError(
+            f"pairs must have shape (n_comparisons, 2), got {table.shape}. Pass one row with two "
+            "items per comparison."
+        )
+    return table[:, 0], table[:, 1]
+
+
+def code_known_items(pairs: Any, items: NDArray[np.str_]) -> tuple[Int64Array, Int64Array]:
+    """Places of pairs of items in ``items``, which must contain them."""
+    first, second, names = code_items(split_pairs(pairs), "items")
+    known = {name: place for place, name in enumerate(items.tolist())}
+    missing = [name for name in names.tolist() if name not in known]
+    if missing:
+        raise ValueError(
+            f"X must name items of the fit, got {missing[0]!r}. Known: "
+            f"{', '.join(items[:12].tolist())}{', ...' if len(items) > 12 else ''}."
+        )
+    places = np.array([known[name] for name in names.tolist()], dtype=np.int64)
+    return places[first], places[second]

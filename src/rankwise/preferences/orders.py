@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.rows import check_weight
-from rankwise.preferences.comparisons import check_clusters
-from rankwise.preferences.item_codes import AT_ROW, Where, code_ids
-from rankwise.runtime.column_values import convert_to_values, is_missing, text_array
+from rankwise.preferences.comparisons import AT_ROW, Where, check_clusters, code_ids
+from rankwise.runtime.frames import convert_to_values, is_missing, text_array
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 

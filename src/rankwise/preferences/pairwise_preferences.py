@@ -1,32 +1,121 @@
 """Strengths of items from paired comparisons: Bradley-Terry, with ties, order and covariates.
 
 Minimises ``-log L(s, b, t) + alpha / 2 |s|^2``; L is the likelihood of the outcomes, see
-:mod:`rankwise.preferences.outcome_models`.
+:mod:`rankwise.preferences.pairwise_preferences`.
 
 Composition: aggregated comparisons x outcome model x Newton steps.
+
+Negative log-likelihood of paired comparisons as a function of strengths and effects.
+
+The advantage of the first item is ``eta = s_first - s_second + z . b``. Parameters are, in this
+order, the strengths s, the effects b of the columns Z, and the parameter of ties if the model has
+one. The design has two entries per comparison, so a Newton step costs O(R + m^2) for R distinct
+comparisons of m items.
+
+Probabilities of the outcomes of a comparison, given the advantage of its first item.
+
+The advantage ``eta`` is the difference of the strengths, plus the effects of order and covariates.
+
+- Bradley-Terry [1]_: ``P(first) = 1 / (1 + exp(-eta))``. A tie counts as half a win of each.
+- Davidson [2]_: first, tie and second have probabilities proportional to ``exp(eta / 2)``,
+  ``exp(t)`` and ``exp(-eta / 2)``.
+- Rao-Kupper [3]_: ``P(first) = F(eta - t)`` and ``P(second) = F(-eta - t)`` with t > 0 and the
+  logistic function F; the rest is the probability of a tie.
+
+The negative logarithms are convex in (eta, t).
+
+References
+----------
+.. [1] Bradley & Terry, "Rank analysis of incomplete block designs", Biometrika 39 (1952).
+.. [2] Davidson, "On extending the Bradley-Terry model to accommodate ties in paired comparison
+   experiments", JASA 65 (1970), equation 2.4.
+.. [3] Rao & Kupper, "Ties in paired-comparison experiments: a generalization of the Bradley-Terry
+   model", JASA 62 (1967).
+
+Merge equal comparisons, so that the cost of a Newton step depends on distinct ones only.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.checks.rows import check_weight
 from rankwise.datasets.table_columns import is_frame
-from rankwise.preferences.aggregation import AggregatedPairs
-from rankwise.preferences.comparisons import Comparisons, check_covariates
-from rankwise.preferences.item_codes import code_known_items
-from rankwise.preferences.outcome_models import OUTCOME_MODELS, TIE, OutcomeTerms
-from rankwise.preferences.pair_likelihood import PairLikelihood
-from rankwise.preferences.read_comparisons import read_comparisons
+from rankwise.preferences.comparisons import (
+    FIRST,
+    SECOND,
+    TIE,
+    Comparisons,
+    check_covariates,
+    code_known_items,
+)
+from rankwise.preferences.preference_files import read_comparisons
 from rankwise.preferences.strength_model import StrengthModel
-from rankwise.preferences.win_graph import check_connected, check_tie_effect
+from rankwise.preferences.strength_newton import check_connected, check_tie_effect
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 ORDER_EFFECT, TIE_EFFECT = "order", "tie"
+
+
+def compute_bradley_terry(eta: Float64Array, tie: float) -> OutcomeTerms:
+    """Terms of Bradley-Terry; ``tie`` has no effect."""
+    wins, lower, curvature = _logistic_terms(eta)
+    losses, upper, _ = _logistic_terms(-eta)
+    value = np.stack([wins, 0.5 * (wins + losses), losses])
+    by_eta = np.stack([-lower, 0.5 * (upper - lower), upper])
+    zero = np.broadcast_to(0.0, value.shape)
+    return OutcomeTerms(value, by_eta, zero, np.broadcast_to(curvature, value.shape), zero, zero)
+
+
+def compute_davidson(eta: Float64Array, tie: float) -> OutcomeTerms:
+    """Terms of Davidson's model; ``tie`` is the logarithm of his nu."""
+    half = 0.5 * eta
+    powers = np.stack([half, np.full_like(half, tie), -half])
+    largest = np.maximum(np.abs(half), tie)
+    p = np.exp(powers - largest)
+    total = p.sum(axis=0)
+    p /= total
+    value = (largest + np.log(total)) - powers
+    lead, decided = p[FIRST] - p[SECOND], p[FIRST] + p[SECOND]
+    by_eta = 0.5 * (lead - np.array([[1.0], [0.0], [-1.0]]))
+    by_tie = p[TIE] - np.array([[0.0], [1.0], [0.0]])
+    second = (0.25 * (decided - lead**2), -0.5 * lead * p[TIE], p[TIE] * decided)
+    # A multinomial logit: second derivatives do not depend on the outcome.
+    return OutcomeTerms(value, by_eta, by_tie, *(np.broadcast_to(h, p.shape) for h in second))
+
+
+def compute_rao_kupper(eta: Float64Array, tie: float) -> OutcomeTerms:
+    """Terms of Rao and Kupper's model; ``tie`` > 0 is the logarithm of their theta."""
+    # F(t - eta) - F(-t - eta) = F(t - eta) F(t + eta) (1 - exp(-2 t)), without cancellation.
+    win, win_lower, win_curve = _logistic_terms(eta - tie)
+    loss, loss_lower, loss_curve = _logistic_terms(-eta - tie)
+    below, below_lower, below_curve = _logistic_terms(tie - eta)
+    above, above_lower, above_curve = _logistic_terms(tie + eta)
+    growth = np.expm1(2.0 * tie)
+    between = below_curve + above_curve
+    by_tie = -below_lower - above_lower - 2.0 / growth
+    return OutcomeTerms(
+        np.stack([win, below + above - np.log(-np.expm1(-2.0 * tie)), loss]),
+        np.stack([-win_lower, below_lower - above_lower, loss_lower]),
+        np.stack([win_lower, by_tie, loss_lower]),
+        np.stack([win_curve, between, loss_curve]),
+        np.stack([-win_curve, above_curve - below_curve, loss_curve]),
+        np.stack([win_curve, between + 4.0 * (growth + 1.0) / growth**2, loss_curve]),
+    )
+
+
+OUTCOME_MODELS: dict[str, Callable[[Float64Array, float], OutcomeTerms]] = {
+    "half": compute_bradley_terry,
+    "davidson": compute_davidson,
+    "rao-kupper": compute_rao_kupper,
+}
 
 
 class PairwisePreferences(StrengthModel):
@@ -337,3 +426,200 @@ def _collect(X: Any, y: Any, sample_weight: Any, covariates: Any, clusters: Any)
             sample_weight=sample_weight,
         )
     return Comparisons.from_pairs(X, y, **others)
+
+
+@dataclass(frozen=True, eq=False)
+class PairLikelihood:
+    """Negative log-likelihood of aggregated comparisons.
+
+    Without ties in the data, the parameter of ties has no estimate (``has_tie`` is false), and
+    every model is that of Bradley and Terry.
+    """
+
+    n_items: int
+    first: Int64Array  # first and second: items of each distinct comparison (row)
+    second: Int64Array
+    Z: Float64Array  # (n_rows, n_effects): columns of order and covariates
+    # (3, n_rows): weight of wins of the first item, of ties and of wins of the second
+    counts: Float64Array
+    model: str  # key of ``OUTCOME_MODELS``
+    has_tie: bool  # whether the parameter of ties is estimated
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of strengths, effects and parameters of ties."""
+        return self.n_items + self.Z.shape[1] + self.has_tie
+
+    def start(self) -> Float64Array:
+        """Parameters to begin with: all items are equal."""
+        theta = np.zeros(self.n_parameters)
+        if self.has_tie:
+            theta[-1] = TIE_STARTS[self.model]
+        return theta
+
+    def largest_advantage(self, theta: Float64Array) -> float:
+        """Largest absolute advantage in a comparison, or parameter of ties."""
+        tie = abs(float(theta[-1])) if self.has_tie else 0.0
+        return float(np.abs(self._eta(theta)).max(initial=tie))
+
+    def value(self, theta: Float64Array) -> float:
+        """Negative log-likelihood; infinite outside the domain."""
+        if self.has_tie and self.model == "rao-kupper" and theta[-1] <= 0.0:
+            return np.inf
+        return float(np.einsum("ij,ij->", self.counts, self.terms(theta).value))
+
+    def derivatives(self, theta: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Gradient and Hessian, of shapes (n_parameters,) and (n_parameters, n_parameters)."""
+        terms = self.terms(theta)
+        by_eta, by_tie, eta_eta, eta_tie, tie_tie = (
+            np.einsum("ij,ij->j", self.counts, term) for term in terms[1:]
+        )
+        m, q = self.n_items, self.Z.shape[1]
+        gradient, hessian = np.empty(self.n_parameters), np.zeros((self.n_parameters,) * 2)
+        gradient[:m] = self._sum_by_item(by_eta)
+        gradient[m : m + q] = self.Z.T @ by_eta
+        across = np.bincount(self.first * m + self.second, eta_eta, m * m).reshape(m, m)
+        across += across.T
+        hessian[:m, :m] = np.diag(across.sum(axis=1)) - across
+        for column in range(q):
+            hessian[:m, m + column] = self._sum_by_item(eta_eta * self.Z[:, column])
+        hessian[m : m + q, m : m + q] = self.Z.T @ (eta_eta[:, None] * self.Z)
+        if self.has_tie:
+            gradient[-1], hessian[-1, -1] = by_tie.sum(), tie_tie.sum()
+            hessian[:m, -1] = self._sum_by_item(eta_tie)
+            hessian[m : m + q, -1] = self.Z.T @ eta_tie
+        # The blocks above fill the upper triangle; that of the strengths is symmetric.
+        return gradient, np.triu(hessian) + np.triu(hessian, 1).T
+
+    def terms(self, theta: Float64Array) -> OutcomeTerms:
+        """Terms of every outcome of every distinct comparison."""
+        model = OUTCOME_MODELS[self.model if self.has_tie else "half"]
+        return model(self._eta(theta), float(theta[-1]) if self.has_tie else 0.0)
+
+    def scores(
+        self, theta: Float64Array, row: Int64Array, outcome: Int64Array, weight: Float64Array
+    ) -> Any:
+        """Gradient of each original comparison, CSR of shape (n_comparisons, n_parameters).
+
+        ``row`` is the distinct comparison of each original one.
+        """
+        terms = self.terms(theta)
+        by_eta = weight * terms.by_eta[outcome, row]
+        n, m = len(row), self.n_items
+        columns = [self.first[row], self.second[row]]
+        values = [by_eta, -by_eta]
+        for column in range(self.Z.shape[1]):
+            columns.append(np.full(n, m + column))
+            values.append(by_eta * self.Z[row, column])
+        if self.has_tie:
+            columns.append(np.full(n, self.n_parameters - 1))
+            values.append(weight * terms.by_tie[outcome, row])
+        per_row = len(columns)
+        return sparse.csr_array(
+            (
+                np.stack(values, axis=1).ravel(),
+                np.stack(columns, axis=1).ravel(),
+                np.arange(n + 1) * per_row,
+            ),
+            shape=(n, self.n_parameters),
+        )
+
+    def middle(self, theta: Float64Array) -> Float64Array:
+        """Sum of the outer products of the gradients of all comparisons."""
+        outcomes, rows = np.nonzero(self.counts)
+        scores = self.scores(theta, rows, outcomes, np.sqrt(self.counts[outcomes, rows]))
+        return (scores.T @ scores).toarray()
+
+    def dispersion(self, theta: Float64Array) -> float:
+        """Variance of the gradients by the advantage, as a share of the second derivatives.
+
+        1 for a likelihood. Half a win is none: its gradient varies less.
+        """
+        n = float(self.counts.sum()) - (self.n_parameters - 1)
+        if self.model != "half" or not self.counts[TIE].any() or n <= 0:
+            return 1.0
+        terms = self.terms(theta)
+        squares = float(np.einsum("ij,ij->", self.counts, terms.by_eta**2))
+        curvature = float(np.einsum("ij,ij->", self.counts, terms.eta_eta))
+        # Fitted parameters take up part of the squares.
+        return min(squares / curvature * (n + self.n_parameters - 1) / n, 1.0)
+
+    def _eta(self, theta: Float64Array) -> Float64Array:
+        m, q = self.n_items, self.Z.shape[1]
+        eta = theta[self.first] - theta[self.second]
+        return eta + self.Z @ theta[m : m + q] if q else eta
+
+    def _sum_by_item(self, values: Float64Array) -> Float64Array:
+        m = self.n_items
+        return np.bincount(self.first, values, m) - np.bincount(self.second, values, m)
+
+
+class OutcomeTerms(NamedTuple):
+    """Negative log-probabilities of first, tie and second, and their derivatives by eta and t.
+
+    All arrays have shape (3, n).
+    """
+
+    value: Float64Array
+    by_eta: Float64Array
+    by_tie: Float64Array
+    eta_eta: Float64Array
+    eta_tie: Float64Array
+    tie_tie: Float64Array
+
+
+# Where Newton steps begin: ties are as likely as wins, or have probability 1/3 between equals.
+TIE_STARTS = {"half": 0.0, "davidson": 0.0, "rao-kupper": float(np.log(2.0))}
+
+
+def _logistic_terms(z: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """``-log F(z)``, ``F(-z)`` and ``F(z) F(-z)``."""
+    small = np.exp(-np.abs(z))
+    scale = 1.0 / (1.0 + small)
+    lower = np.where(z > 0, small, 1.0) * scale
+    return np.log1p(small) + np.maximum(-z, 0.0), lower, small * scale**2
+
+
+@dataclass(frozen=True, eq=False)
+class AggregatedPairs:
+    """Distinct comparisons (rows), and where the original ones are among them."""
+
+    first: Int64Array
+    second: Int64Array
+    # (n_rows, n_effects): a column of ones if there is an order effect, then the covariates
+    Z: Float64Array
+    counts: Float64Array  # (3, n_rows): weight of each outcome
+    row: Int64Array  # distinct comparison of each original one
+    outcome: Int64Array  # of each there: items are exchanged if the order does not matter
+
+    @classmethod
+    def of(cls, games: Comparisons, *, order_effect: bool) -> AggregatedPairs:
+        """Merge comparisons with the same items, unless they have covariates."""
+        n, m = len(games), len(games.items)
+        if games.covariates.shape[1]:
+            Z = games.covariates
+            if order_effect:
+                Z = np.column_stack([np.ones(n), Z])
+            counts = np.zeros((3, n))
+            counts[games.outcome, np.arange(n)] = games.weight
+            return cls(games.first, games.second, Z, counts, np.arange(n), games.outcome)
+        first, second, outcome = games.first, games.second, games.outcome
+        if not order_effect:
+            swapped = first > second
+            first, second = np.minimum(first, second), np.maximum(games.first, second)
+            outcome = np.where(swapped, SECOND - outcome, outcome)
+        pair, row = _number_pairs(first * m + second, m)
+        counts = np.bincount(outcome * len(pair) + row, games.weight, 3 * len(pair)).reshape(3, -1)
+        Z = np.ones((len(pair), int(order_effect)))
+        return cls(pair // m, pair % m, Z, counts, row, outcome)
+
+
+def _number_pairs(code: Int64Array, m: int) -> tuple[Int64Array, Int64Array]:
+    """Distinct codes below m^2, and the place of each code among them."""
+    if m * m > 4 * len(code) + 1000:
+        pair, row = np.unique(code, return_inverse=True)
+        return pair, row
+    # Counting is ten times as fast as sorting, where there is room for all pairs.
+    there = np.bincount(code, minlength=m * m) > 0
+    pair = np.flatnonzero(there)
+    return pair, (np.cumsum(there) - 1)[code]

@@ -1,27 +1,45 @@
 """Strengths of items from orders: Plackett-Luce, with ties.
 
 Minimises ``-log L(s, delta) + alpha / 2 |s|^2``; L is the likelihood of the choices that make up
-the orders, see :mod:`rankwise.preferences.choice_likelihood`.
+the orders, see :mod:`rankwise.preferences.plackett_luce`.
 
 Composition: merged sets of alternatives x multinomial logit x Newton steps.
+
+Negative log-likelihood of orders as sequences of choices: Plackett-Luce, with ties.
+
+From the alternatives A, the set C of k items is chosen with a probability proportional to
+``delta_k (prod_{i in C} exp(s_i))^(1/k)``, where ``delta_1 = 1`` [1]_. The sum over all sets of
+size k is ``delta_k e_k(exp(s / k))`` with the elementary symmetric polynomial ``e_k``, so no set is
+listed. Sizes of ties that do not occur have delta 0. Parameters are the strengths s, then log delta
+of each size of ties.
+
+The chosen sets enter as linear terms, and equal sets of alternatives are merged.
+
+References
+----------
+.. [1] Turner, van Etten, Firth & Kosmidis, "Modelling rankings in R: the PlackettLuce package",
+   Computational Statistics 35 (2020), equation 2.
+
+Choices that make up orders: the sets chosen from, merged, and the sets chosen.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 
 from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.datasets.table_columns import is_frame
-from rankwise.preferences.choice_likelihood import ChoiceLikelihood
-from rankwise.preferences.choice_sets import Choices
 from rankwise.preferences.orders import Orders
-from rankwise.preferences.read_orders import read_orders
+from rankwise.preferences.preference_files import read_orders
 from rankwise.preferences.strength_model import StrengthModel
-from rankwise.preferences.win_graph import check_connected
-from rankwise.runtime.callers import callers_level
+from rankwise.preferences.strength_newton import check_connected
+from rankwise.runtime.messages import callers_level
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Strengths of tied items agree to this.
@@ -255,3 +273,352 @@ def _find_wins(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, Int6
         winners.append(orders.item[orders.indptr[1:] - 1][order])
         losers.append(missing)
     return np.concatenate(winners), np.concatenate(losers)
+
+
+# Entries of a block of second derivatives of a few sets.
+_MOST_ENTRIES = 1 << 22
+# A set with at least m / 6 of the items is faster as a dense row in a product.
+_DENSE_SHARE = 6
+
+
+class SetTerms(NamedTuple):
+    """Logarithm of the sum over a set's possible choices, and its derivatives."""
+
+    value: Float64Array  # (n_sets,)
+    by_item: Float64Array  # (n_sets, size)
+    by_tie: Float64Array  # (n_sets, n_sizes): by the log delta of each size of ties
+    item_item: Float64Array | None  # (n_sets, size, size)
+    item_tie: Float64Array | None  # (n_sets, size, n_sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceLikelihood:
+    """Negative log-likelihood of choices."""
+
+    n_items: int
+    choices: Choices
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of strengths and of sizes of ties."""
+        return self.n_items + len(self.choices.tie_sizes)
+
+    def start(self) -> Float64Array:
+        """Parameters to begin with: all items are equal, and ties as likely as wins."""
+        return np.zeros(self.n_parameters)
+
+    def largest_advantage(self, theta: Float64Array) -> float:
+        """Largest lead of the best alternative over the second, or logarithm of a tie's weight."""
+        leads = [float(np.abs(theta[self.n_items :]).max(initial=0.0))]
+        for block in self.choices.blocks:
+            top = np.partition(theta[block.members], -2, axis=1)[:, -2:]
+            leads.append(float((top[:, 1] - top[:, 0]).max()))
+        return max(leads)
+
+    def value(self, theta: Float64Array) -> float:
+        """Negative log-likelihood."""
+        total = -float(self.choices.linear @ theta)
+        with np.errstate(over="ignore"):
+            for block, part in self._parts():
+                terms = self._terms(theta, block.members[part], second=False)
+                total += float(block.weight[part] @ terms.value)
+        return total
+
+    def derivatives(self, theta: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Gradient and Hessian."""
+        m, P = self.n_items, self.n_parameters
+        gradient, hessian = -self.choices.linear, np.zeros((P, P))
+        for block, part in self._parts():
+            members, weight = block.members[part], block.weight[part]
+            is_dense = m == P and _DENSE_SHARE * members.shape[1] > m
+            terms = self._terms(theta, members, second=not is_dense)
+            by_item = weight[:, None] * terms.by_item
+            gradient[:m] += np.bincount(members.ravel(), by_item.ravel(), m)
+            gradient[m:] += weight @ terms.by_tie
+            if is_dense:
+                hessian += _multinomial_products(members, terms.by_item, weight, m)
+            else:
+                hessian += self._second_derivatives(members, terms, weight)
+        hessian[m:, :m] = hessian[:m, m:].T
+        return gradient, hessian
+
+    def _second_derivatives(
+        self, members: Int64Array, terms: SetTerms, weight: Float64Array
+    ) -> Float64Array:
+        """Sum of the second derivatives of some sets; the lower left block is left out."""
+        m, P = self.n_items, self.n_parameters
+        assert terms.item_item is not None
+        assert terms.item_tie is not None
+        out = np.zeros((P, P))
+        pairs = (members[:, :, None] * m + members[:, None, :]).ravel()
+        across = (weight[:, None, None] * terms.item_item).ravel()
+        out[:m, :m] = np.bincount(pairs, across, m * m).reshape(m, m)
+        for tie in range(P - m):
+            mixed = weight[:, None] * terms.item_tie[:, :, tie]
+            out[:m, m + tie] = np.bincount(members.ravel(), mixed.ravel(), m)
+        out[m:, m:] = np.diag(weight @ terms.by_tie)
+        out[m:, m:] -= terms.by_tie.T @ (weight[:, None] * terms.by_tie)
+        return out
+
+    def dispersion(self, theta: Float64Array) -> float:
+        """1: it is a likelihood."""
+        return 1.0
+
+    def scores(self, theta: Float64Array, weight: Float64Array) -> Any:
+        """Gradient of each order, as CSR of shape (n_orders, n_parameters)."""
+        m, n_ties = self.n_items, len(self.choices.tie_sizes)
+        values, columns, lengths = [], [], []
+        for block in self.choices.blocks:
+            terms = self._terms(theta, block.members, second=False)
+            ties = np.broadcast_to(np.arange(m, m + n_ties), (len(block.members), n_ties))
+            values.append(np.concatenate([terms.by_item, terms.by_tie], axis=1).ravel())
+            columns.append(np.concatenate([block.members, ties], axis=1).ravel())
+            lengths.append(np.full(len(block.members), block.members.shape[1] + n_ties))
+        ends = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        by_set = sparse.csr_array(
+            (np.concatenate(values), np.concatenate(columns), ends),
+            shape=(len(ends) - 1, self.n_parameters),
+        )
+        expected: Any = self.choices.visits @ by_set
+        return sparse.csr_array(sparse.diags_array(weight) @ (expected - self.choices.chosen))
+
+    def _parts(self) -> Iterator[tuple[ChoiceBlock, slice]]:
+        """Chunks of sets of one size."""
+        for block in self.choices.blocks:
+            size = block.members.shape[1]
+            rows = max(1, _MOST_ENTRIES // max(size**2, self.n_items))
+            for start in range(0, len(block.members), rows):
+                yield block, slice(start, start + rows)
+
+    def _terms(self, theta: Float64Array, members: Any, *, second: bool) -> SetTerms:
+        strengths = theta[members]
+        # Every term has the factor exp(top), whatever the size of its set.
+        top = strengths.max(axis=1)
+        shifted = strengths - top[:, None]
+        if not len(self.choices.tie_sizes):
+            return _single_choices(top, np.exp(shifted), second=second)
+        sizes = np.concatenate([[1], self.choices.tie_sizes])
+        log_delta = np.concatenate([[0.0], theta[self.n_items :]])
+        return _tied_choices(top, shifted, sizes, np.exp(log_delta), second=second)
+
+
+def _single_choices(top: Float64Array, z: Float64Array, *, second: bool) -> SetTerms:
+    """Terms without ties: a multinomial logit."""
+    total = z.sum(axis=1)
+    p = z / total[:, None]
+    none = np.zeros((len(p), 0))
+    value = top + np.log(total)
+    if not second:
+        return SetTerms(value, p, none, None, None)
+    item_item = -p[:, :, None] * p[:, None, :]
+    places = np.arange(p.shape[1])
+    item_item[:, places, places] += p
+    return SetTerms(value, p, none, item_item, np.zeros((*p.shape, 0)))
+
+
+def _multinomial_products(
+    members: Int64Array, p: Float64Array, weight: Float64Array, m: int
+) -> Float64Array:
+    """Second derivatives without ties, ``diag(p) - p p^T``, as one product of dense rows."""
+    rows = np.zeros((len(members), m))
+    np.put_along_axis(rows, members, np.sqrt(weight)[:, None] * p, axis=1)
+    out = -(rows.T @ rows)
+    out[np.arange(m), np.arange(m)] += np.bincount(
+        members.ravel(), (weight[:, None] * p).ravel(), m
+    )
+    return out
+
+
+def _tied_choices(
+    top: Float64Array,
+    shifted: Float64Array,
+    sizes: Any,
+    delta: Float64Array,
+    *,
+    second: bool,
+) -> SetTerms:
+    """Terms with ties of some sizes; the first size is 1."""
+    n_sets, n_members = shifted.shape
+    by_size = np.zeros((n_sets, len(sizes)))
+    item_size = np.zeros((n_sets, n_members, len(sizes)))
+    # Weight of the choices that hold two given items, divided by the square of their size.
+    joint = np.zeros((n_sets, n_members, n_members)) if second else None
+    places = np.arange(n_members)
+    for column, (k, weight) in enumerate(zip(sizes.tolist(), delta.tolist(), strict=True)):
+        if k > n_members:
+            continue
+        z = np.exp(shifted / k)
+        e = _symmetric_polynomials(z, k)
+        without = _leave_out(e[:, None, :], z, k - 1)
+        by_size[:, column] = weight * e[:, k]
+        item_size[:, :, column] = weight * z * without[:, :, k - 1] / k
+        if joint is None:
+            continue
+        if k > 1:
+            without_two = _leave_out(without[:, :, None, :], z[:, None, :], k - 2)
+            both = z[:, :, None] * z[:, None, :] * without_two[..., k - 2]
+            both[:, places, places] = 0.0
+            joint += weight * both / k**2
+        joint[:, places, places] += item_size[:, :, column] / k
+    total = by_size.sum(axis=1)
+    value = top + np.log(total)
+    by_item = item_size.sum(axis=2) / total[:, None]
+    by_tie = by_size[:, 1:] / total[:, None]
+    if joint is None:
+        return SetTerms(value, by_item, by_tie, None, None)
+    joint /= total[:, None, None]
+    joint -= by_item[:, :, None] * by_item[:, None, :]
+    item_tie = item_size[:, :, 1:] / total[:, None, None]
+    item_tie -= by_item[:, :, None] * by_tie[:, None, :]
+    return SetTerms(value, by_item, by_tie, joint, item_tie)
+
+
+def _symmetric_polynomials(z: Float64Array, degree: int) -> Float64Array:
+    """Elementary symmetric polynomials of the rows, of degree 0 to ``degree``."""
+    e = np.zeros((len(z), degree + 1))
+    e[:, 0] = 1.0
+    for column in z.T:
+        e[:, 1:] += column[:, None] * e[:, :-1]
+    return e
+
+
+def _leave_out(e: Float64Array, z: Float64Array, degree: int) -> Float64Array:
+    """Polynomials without each variable: ``e_r(without i) = e_r - z_i e_{r-1}(without i)``.
+
+    The error is that of a term of the sum over choices, because no ``z`` exceeds 1 = max(z).
+    """
+    shape = np.broadcast_shapes(e.shape[:-1], z.shape)
+    out = np.empty((*shape, degree + 1))
+    out[..., 0] = 1.0
+    for r in range(1, degree + 1):
+        out[..., r] = e[..., r] - z * out[..., r - 1]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceBlock:
+    """Distinct sets of alternatives of one size."""
+
+    members: Int64Array  # (n_sets, size)
+    weight: Float64Array  # (n_sets,): weight of the choices from each set
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Choices of some orders."""
+
+    blocks: list[ChoiceBlock]
+    tie_sizes: Int64Array  # sizes of ties that occur, ascending
+    linear: Float64Array  # (n_parameters,): weighted sum of ``chosen``
+    # CSR, (n_orders, n_parameters): derivatives of the logarithms of the chosen sets' weights
+    chosen: Any
+    # CSR, (n_orders, n_sets): number of choices of each order from each set, block after block
+    visits: Any
+
+    @classmethod
+    def of(cls, orders: Orders, *, unlisted_last: bool) -> Choices:
+        """Choices of orders; ``unlisted_last``: items that an order lacks are below all others."""
+        n, m = len(orders), len(orders.items)
+        order, item, stage = orders.order, orders.item, orders.stage
+        n_stages = np.maximum.reduceat(stage, orders.indptr[:-1]) + 1
+        if unlisted_last:
+            order, item, stage = _append_unlisted(order, item, stage, n, m)
+        by_item = np.lexsort((item, order))
+        order, item, stage = order[by_item], item[by_item], stage[by_item]
+        sets: list[tuple[Int64Array, Int64Array]] = []  # orders and members, for one size
+        for number in range(int(n_stages.max())):
+            sets += _alternatives(order, item, stage, number, n_stages)
+        blocks, visits = _merge_sets(sets, orders.weight, n)
+        tie_sizes, chosen = _chosen_terms(orders, unlisted_last=unlisted_last)
+        linear = np.asarray(chosen.T @ orders.weight)
+        return cls(blocks, tie_sizes, linear, chosen, visits)
+
+
+def _append_unlisted(
+    order: Int64Array, item: Int64Array, stage: Int64Array, n: int, m: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Entries with those of the items that an order lacks, at a stage that is never reached."""
+    there = np.zeros((n, m), dtype=bool)
+    there[order, item] = True
+    missing_order, missing_item = np.nonzero(~there)
+    never = np.full(len(missing_order), int(stage.max()) + 1)
+    return (
+        np.concatenate([order, missing_order]),
+        np.concatenate([item, missing_item]),
+        np.concatenate([stage, never]),
+    )
+
+
+def _alternatives(
+    order: Int64Array, item: Int64Array, stage: Int64Array, number: int, n_stages: Int64Array
+) -> list[tuple[Int64Array, Int64Array]]:
+    """Orders that choose at a stage and the sets they choose from, for each size of sets.
+
+    A single alternative leaves no choice.
+    """
+    open_ = (stage >= number) & (n_stages[order] > number)
+    order, item = order[open_], item[open_]
+    sizes = np.bincount(order, minlength=len(n_stages))
+    found = []
+    for size in np.unique(sizes):
+        if size > 1:
+            rows = np.flatnonzero(sizes == size)
+            members = item[np.isin(order, rows)] if len(rows) < len(n_stages) else item
+            found.append((rows, members.reshape(-1, size)))
+    return found
+
+
+def _merge_sets(
+    sets: list[tuple[Int64Array, Int64Array]], weight: Float64Array, n: int
+) -> tuple[list[ChoiceBlock], Any]:
+    blocks, orders, numbers, before = [], [], [], 0
+    for size in sorted({members.shape[1] for _, members in sets}):
+        same = [(rows, members) for rows, members in sets if members.shape[1] == size]
+        rows = np.concatenate([rows for rows, _ in same])
+        members = np.concatenate([members for _, members in same])
+        distinct, place = np.unique(members, axis=0, return_inverse=True)
+        place = place.ravel()
+        blocks.append(ChoiceBlock(distinct, np.bincount(place, weight[rows], len(distinct))))
+        orders.append(rows)
+        numbers.append(before + place)
+        before += len(distinct)
+    rows, columns = np.concatenate(orders), np.concatenate(numbers)
+    visits = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, before))
+    return blocks, visits.tocsr()
+
+
+def _chosen_terms(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, Any]:
+    """Sizes of ties, and the derivatives of the logarithms of the chosen sets' weights."""
+    n, m = len(orders), len(orders.items)
+    order = orders.order
+    # Entries are sorted by order and stage: one number per chosen set.
+    new = (np.diff(order, prepend=-1) != 0) | (np.diff(orders.stage, prepend=-1) != 0)
+    chosen_set = np.cumsum(new) - 1
+    sizes = np.bincount(chosen_set)
+    set_order = order[new]
+    tie_sizes = np.unique(sizes[sizes > 1])
+    # The last item of an order is no choice if it is the only one left, but then its term cancels
+    # with the sum over one alternative: leave out both, see `_alternatives`.
+    n_alternatives = np.full(n, m) if unlisted_last else np.diff(orders.indptr)
+    left = n_alternatives[set_order] - _count_earlier(set_order, sizes)
+    is_choice = left > 1
+    entries = is_choice[chosen_set]
+    rows, columns = [order[entries]], [orders.item[entries]]
+    values = [1.0 / sizes[chosen_set[entries]]]
+    tied = is_choice & (sizes > 1)
+    rows.append(set_order[tied])
+    columns.append(m + np.searchsorted(tie_sizes, sizes[tied]))
+    values.append(np.ones(int(tied.sum())))
+    terms = sparse.coo_array(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+        shape=(n, m + len(tie_sizes)),
+    )
+    return tie_sizes, terms.tocsr()
+
+
+def _count_earlier(set_order: Int64Array, sizes: Int64Array) -> Int64Array:
+    """Number of items of the same order in earlier sets."""
+    total = np.cumsum(sizes) - sizes
+    first = np.diff(set_order, prepend=-1) != 0
+    starts = total[first]
+    return total - np.repeat(starts, np.diff(np.append(np.flatnonzero(first), len(sizes))))

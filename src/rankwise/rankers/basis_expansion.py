@@ -14,22 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.equation import Equation, fit_equation
-from rankwise.features.kernel import Kernel
-from rankwise.features.nystroem_map import NystroemMap
+from rankwise.features.kernels import Kernel
+from rankwise.features.nystroem import NystroemMap
 from rankwise.features.score_expansions import (
     EXPANSIONS,
     Expansion,
     ExpansionAttribute,
     LinearExpansion,
 )
-from rankwise.groups import QueryGroups
-from rankwise.rankers.stream_scores import predict_chunks, score_stream
-from rankwise.rankers.streamed import check_stream, read_head
-from rankwise.rows.fit_data import FitData
+from rankwise.groups import FitData, QueryGroups
+from rankwise.rankers.streamed import check_stream, predict_chunks, read_head, score_stream
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.streams.row_stream import RowStream
-from rankwise.structure.rules import (
+from rankwise.structure.state_rules import (
     Instance,
     Number,
     Plain,

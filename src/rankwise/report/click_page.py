@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from rankwise.report.axes import panels, style
-from rankwise.report.colours import light
-from rankwise.report.page import render
-from rankwise.report.svg import inline
-from rankwise.runtime.output import write_file
-from rankwise.selection.jsonl import writing
+from rankwise.report.axes import light, panels, style
+from rankwise.report.page import inline, render
+from rankwise.runtime.files import write_file
+from rankwise.selection.cells.result_store import writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from rankwise.clicks import ClickLog, Judgements, Propensities
-    from rankwise.clicks.summary import LogSummary
+    from rankwise.clicks.log import LogSummary
 
 MOST_PLACES = 50
 MOST_PAIRS = 500
@@ -101,7 +99,7 @@ def _examine(log: ClickLog, level: float) -> tuple[Propensities | None, str]:
 
 
 def _problems(summary: LogSummary) -> list[tuple[int, str]]:
-    from rankwise.clicks.summary import PROBLEMS
+    from rankwise.clicks.log import PROBLEMS
 
     return [(number, PROBLEMS[name]) for name, number in summary.problems.items()]
 

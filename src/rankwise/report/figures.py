@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwise import fusion
-from rankwise.report import plots, rank_plots
-from rankwise.report.calibration_plot import calibrations, plot_calibration
-from rankwise.report.feature_effect_plot import plot_feature_effect
-from rankwise.report.learning_curve_plot import draw_growth, growth
-from rankwise.report.line_plots import Look, looks
-from rankwise.report.number_format import count, number
-from rankwise.report.rank_densities import confusions, densities
-from rankwise.report.rank_diagram import RankDiagram, draw_ranks, rank_diagram
-from rankwise.report.rank_interval_plot import plot_rank_intervals
-from rankwise.report.series import curves, differences, paths
-from rankwise.report.svg import inline
-from rankwise.selection.leaderboard_text import p_value, ranks_text
+from rankwise.report import ordinal_plots as rank_plots
+from rankwise.report import plots
+from rankwise.report.axes import Look, looks
+from rankwise.report.model_plots import plot_feature_effect
+from rankwise.report.ordinal_plots import calibrations, confusions, densities, plot_calibration
+from rankwise.report.page import count, inline, number
+from rankwise.report.plots import curves, differences, draw_growth, growth, paths
+from rankwise.report.rank_diagram import RankDiagram, draw_ranks, plot_rank_intervals, rank_diagram
+from rankwise.selection.standing import p_value, ranks_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

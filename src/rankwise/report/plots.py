@@ -1,4 +1,4 @@
-"""Plots of a comparison: curves over cut-offs, per-query differences, regularisation paths.
+"""Plots of a comparison: cut-offs, differences per query, regularisation paths, learning curves.
 
 Each function returns a new :class:`matplotlib.figure.Figure` (no pyplot state), or None if the
 leaderboard has nothing to draw. Save it with ``figure.savefig("curves.svg")``.
@@ -6,28 +6,32 @@ leaderboard has nothing to draw. Save it with ``figure.savefig("curves.svg")``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from rankwise.report.axes import FONT, WIDTH, panels, style
-from rankwise.report.colours import light, series
-from rankwise.report.line_plots import chart_height, draw_lines, name_ends
-from rankwise.report.series import (
-    Curves,
-    Differences,
-    RegularisationPath,
-    curves,
-    differences,
-    paths,
+from rankwise import fusion
+from rankwise.metrics import parse
+from rankwise.metrics.significance import stratified_mean
+from rankwise.report.axes import (
+    FONT,
+    WIDTH,
+    chart_height,
+    draw_lines,
+    light,
+    name_ends,
+    panels,
+    series,
+    style,
 )
-from rankwise.runtime.shown_text import escape_figure
-from rankwise.typing import Float64Array
-
-if TYPE_CHECKING:
-    from rankwise.selection import Leaderboard
+from rankwise.runtime.messages import escape_figure
+from rankwise.selection import FoldResult, Leaderboard, LearningCurve
+from rankwise.typing import Float64Array, Int64Array
 
 _MOST_PANELS = 12
 _MOST_STEPS = 400
@@ -149,3 +153,235 @@ def _mean_over_folds(path: RegularisationPath) -> Float64Array:
     count = known.sum(axis=0)
     total = np.where(known, scores, 0.0).sum(axis=0)
     return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+
+
+_FEWEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Means of one measure at several cut-offs."""
+
+    name: str  # measure without its cut-off, e.g. "nDCG"
+    spec: str  # with the cut-off
+    cutoffs: list[int]  # ascending
+    # means of the fold means by ranker, best first at the largest cut-off
+    means: dict[str, list[float]]
+    highlighted: list[str]  # the best and the baseline, which stand out among many
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Differences of one ranker to the best, query by query."""
+
+    ranker: str
+    values: Float64Array  # (n_queries,), in descending order; > 0 is better than the best
+    better: int  # better, equal and worse are numbers of queries
+    equal: int
+    worse: int
+
+
+@dataclass(frozen=True)
+class RegularisationPath:
+    """A ranker's validation score along one parameter."""
+
+    ranker: str
+    parameter: str
+    values: Float64Array  # (n_values,), ascending, positive
+    scores: dict[str, Float64Array]  # (n_values,), by fold
+    chosen: dict[str, float]  # chosen value by fold
+
+
+def curves(board: Leaderboard) -> Curves | None:
+    """Curves of the measure with the most cut-offs in the cells; None if fewer than three."""
+    if board.settings.greater_is_better is not None:
+        return None  # values of a table, whose names say nothing about cut-offs
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for spec in {spec for cell in board.cells for spec in cell.values}:
+        family, _, cutoff = spec.rpartition("@")
+        if family and cutoff.isdigit():
+            found[family][int(cutoff)] = spec
+    if not found:
+        return None
+    family = max(found, key=lambda name: (len(found[name]), name))
+    by_cutoff = dict(sorted(found[family].items()))
+    if len(by_cutoff) < _FEWEST_POINTS:
+        return None
+    means = {
+        row["ranker"]: [
+            stratified_mean(board.values(row["ranker"], spec), board.fold_of_query)
+            for spec in by_cutoff.values()
+        ]
+        for row in board.rows()
+        if row["rank"]
+    }
+    if not means:
+        return None
+    any_spec = next(iter(by_cutoff.values()))
+    turn = -1 if parse(any_spec).greater_is_better else 1
+    ordered = dict(sorted(means.items(), key=lambda item: turn * item[1][-1]))
+    wanted = (board.best, board.settings.baseline)
+    highlighted = [name for name in wanted if name is not None and name in ordered]
+    return Curves(parse(any_spec).name, family, list(by_cutoff), ordered, highlighted)
+
+
+def differences(board: Leaderboard, measure: str | None = None) -> list[Differences]:
+    """Differences of every finished ranker but the best, in the order of the table."""
+    measure = board.measures[0] if measure is None else measure
+    finished = [row["ranker"] for row in board.rows(measure) if row["rank"]]
+    if not finished:
+        return []
+    values = board.per_query(measure)
+    turn = 1.0 if board.greater_is_better(measure) else -1.0
+    found = []
+    for ranker in finished[1:]:
+        difference = turn * (values[ranker] - values[finished[0]])
+        difference = np.sort(difference[~np.isnan(difference)])[::-1]
+        better, worse = int((difference > 0).sum()), int((difference < 0).sum())
+        found.append(
+            Differences(ranker, difference, better, len(difference) - better - worse, worse)
+        )
+    return found
+
+
+def paths(board: Leaderboard) -> list[RegularisationPath]:
+    """Paths of rankers that chose one positive number from a grid, in the order of the table."""
+    found = []
+    for row in board.rows():
+        cells = [board.cell(row["ranker"], fold) for fold in board.folds]
+        path = _path(row["ranker"], [cell for cell in cells if cell.search])
+        if path is not None:
+            found.append(path)
+    return found
+
+
+def _path(ranker: str, cells: list[FoldResult]) -> RegularisationPath | None:
+    settings = [setting["params"] for cell in cells for setting in cell.search]
+    names = {name for params in settings for name in params}
+    if len(names) != 1 or any(len(params) != 1 for params in settings):
+        return None
+    parameter = names.pop()
+    by_fold: dict[str, dict[float, float]] = {}
+    for cell in cells:
+        by_fold[cell.fold] = {
+            float(value): math.nan if setting["score"] is None else float(setting["score"])
+            for setting in cell.search
+            if _is_positive(value := setting["params"][parameter])
+        }
+    values = sorted({value for scores in by_fold.values() for value in scores})
+    if len(values) < _FEWEST_POINTS:
+        return None
+    return RegularisationPath(
+        ranker,
+        parameter,
+        np.array(values),
+        {
+            fold: np.array([scores.get(value, math.nan) for value in values])
+            for fold, scores in by_fold.items()
+        },
+        {
+            cell.fold: float(cell.chosen[parameter])
+            for cell in cells
+            if _is_positive(cell.chosen.get(parameter))
+        },
+    )
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 < value < math.inf
+
+
+_SHIFT = 0.006  # approximate share of the axis between two intervals
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Lines of a learning curve, at n_sizes sizes."""
+
+    sizes: Int64Array
+    # (n_sizes,), each ranker that finished at some size, best first at the largest size
+    means: dict[str, Float64Array]
+    intervals: dict[str, Float64Array]  # (n_sizes, 2) by ranker
+    measure: str
+    highlighted: list[str]  # the best and the baseline, which stand out among many
+
+
+def plot_learning_curve(
+    curve: LearningCurve | fusion.JudgementCurve, measure: str | None = None
+) -> Figure:
+    """Plot a measure against the number of training queries, one line per ranker.
+
+    Parameters
+    ----------
+    curve : rankwise.selection.LearningCurve or rankwise.fusion.JudgementCurve
+        Vertical lines show t intervals of the mean over test queries or, for fusion, the middle
+        95 % of the draws of training queries. With more than eight rankers, only the best and the
+        baseline have colours and intervals.
+    measure : str, optional
+        Measure of the comparison (default: the first).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Figure with a logarithmic axis of training queries.
+
+    Raises
+    ------
+    TypeError
+        If ``curve`` is not a LearningCurve.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.selection import learning_curve
+    >>> folds = load_dataset("lambdarank")
+    >>> curve = learning_curve("ridge", folds, [10, 40], measures="AP", isolate=False)
+    >>> plot_learning_curve(curve).savefig("curve.pdf")  # doctest: +SKIP
+    """
+    return draw_growth(growth(curve, measure))
+
+
+def growth(curve: LearningCurve | fusion.JudgementCurve, measure: str | None = None) -> Growth:
+    """Numbers shown by :func:`plot_learning_curve`; raises the same error."""
+    if isinstance(curve, fusion.JudgementCurve):
+        curves = {"learned": curve.learned, curve.rule: curve.baseline}
+        ends = {
+            name: np.quantile(values, [0.025, 0.975], axis=1).T for name, values in curves.items()
+        }
+        means = {name: values.mean(axis=1) for name, values in curves.items()}
+        return Growth(curve.n_judged, means, ends, curve.measure, [])
+    if not isinstance(curve, LearningCurve):
+        raise TypeError(
+            f"curve must be a LearningCurve, got {type(curve).__name__}. Pass the result of "
+            "rankwise.selection.learning_curve or rankwise.fusion.learning_curve."
+        )
+    measure = curve.measure if measure is None else measure
+    last = curve.boards[-1]
+    highlighted = [name for name in (last.best, last.settings.baseline) if name is not None]
+    means = {n: values for n, values in curve.means(measure).items() if not np.isnan(values).all()}
+    intervals = curve.intervals(measure)
+    return Growth(curve.sizes, means, {n: intervals[n] for n in means}, measure, highlighted)
+
+
+def draw_growth(found: Growth) -> Figure:
+    """Draw the chart."""
+    figure = Figure(figsize=(WIDTH, chart_height(len(found.means))), layout="constrained")
+    axes = figure.subplots()
+    sizes = found.sizes.astype(float).tolist()
+    axes.set_xscale("log")
+    drawn = draw_lines(axes, sizes, found.means, found.highlighted)
+    strong = [name for name, look in drawn.items() if look.is_strong]
+    shifts = np.linspace(-1.0, 1.0, len(strong)) if len(strong) > 1 else np.zeros(len(strong))
+    for name, shift in zip(strong, shifts, strict=True):  # shifted so that they do not overlap
+        places = found.sizes * (sizes[-1] / sizes[0]) ** (_SHIFT * shift)
+        low, high = found.intervals[name].T
+        axes.vlines(places, low, high, color=drawn[name].colour, linewidth=1.1, alpha=0.75)
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("training queries")
+    axes.set_ylabel(escape_figure(found.measure))
+    style(axes)
+    name_ends(axes, sizes, found.means, drawn)
+    return figure

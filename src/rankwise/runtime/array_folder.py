@@ -22,8 +22,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.runtime.output import replace_files
-from rankwise.structure.rules import StructureError
+from rankwise.runtime.files import replace_files
+from rankwise.structure.state_rules import StructureError
 
 HEADER = "arrays.json"
 DAMAGED = "the file does not match its checksum"

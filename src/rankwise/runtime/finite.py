@@ -13,13 +13,17 @@ If a fit raises for any reason, at any stage, the estimator keeps its state from
 After a fit that is no part of another fit, ``_examine_fit`` may look at the result.
 
 Complexity: one pass over the scores; X and the model are inspected only after a failure.
+
+Attributes of an estimator that a failed fit must not change.
+
+Corrections for calls with an argument that a method does not take.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
@@ -31,8 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.runtime.arguments import wrong_call
-from rankwise.runtime.state import restore_on_error
+from rankwise.runtime.messages import did_you_mean
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -333,3 +336,86 @@ def _ranges(values: Any) -> list[tuple[float, float]]:
         return []
     columns = [column[np.isfinite(column)] for column in columns]
     return [(float(c.min()), float(c.max())) if len(c) else (0.0, 0.0) for c in columns]
+
+
+@contextmanager
+def restore_on_error(estimator: Any) -> Iterator[None]:
+    """Give the estimator its attributes from before the block if the block raises.
+
+    Values are not copied: the block must replace arrays, not write into them. Only generators among
+    the values, such as ``random_state``, get their state back. Costs one shallow copy of the
+    attribute dict.
+    """
+    before = dict(vars(estimator))
+    generators = [
+        (value, value.get_state())
+        for value in before.values()
+        if isinstance(value, np.random.RandomState)
+    ]
+    try:
+        yield
+    except BaseException:
+        # One assignment, because a second interrupt must not find the estimator half restored.
+        estimator.__dict__ = before
+        for generator, state in generators:
+            generator.set_state(state)
+        raise
+
+
+_QID = "Pass qid, one query id per row"
+_SIZES = f"{_QID}; from the sizes of the queries: numpy.repeat(numpy.arange(len(group)), group)"
+_WEIGHT = "Pass sample_weight, one weight per row"
+_VALIDATION = "Pass validation rows as X_val, y_val and qid_val"
+# Argument names of LightGBM, XGBoost, CatBoost and scikit-learn, with the name here and the fix.
+_ELSEWHERE = {
+    "group": ("qid", _SIZES),
+    "groups": ("qid", _QID),
+    "group_id": ("qid", _QID),
+    "query": ("qid", _QID),
+    "query_id": ("qid", _QID),
+    "weight": ("sample_weight", _WEIGHT),
+    "weights": ("sample_weight", _WEIGHT),
+    "eval_set": ("X_val", _VALIDATION),
+    "evals": ("X_val", _VALIDATION),
+    "validation_data": ("X_val", _VALIDATION),
+    "eval_group": ("X_val", f"{_VALIDATION}, one query id per row in qid_val"),
+    "eval_qid": ("X_val", _VALIDATION),
+}
+# Arguments of fit and train elsewhere, and the parameter of the estimator that takes their place.
+_SETTINGS_ELSEWHERE = {
+    "categorical_feature": "categorical_features",
+    "cat_features": "categorical_features",
+    "callbacks": "early_stopping_rounds",
+    "eval_at": "measure",
+    "eval_metric": "measure",
+    "feval": "measure",
+    "num_boost_round": "n_estimators",
+}
+
+
+def wrong_call(
+    method: str,
+    signature: Signature,
+    given: Mapping[str, object],
+    error: TypeError,
+    settings: Container[str] = (),
+) -> str:
+    """The message for a call of ``method``, "Class.method", that does not fit its signature.
+
+    ``given`` are the keyword arguments, ``error`` is Python's own, and ``settings`` are the names
+    of the parameters of the estimator.
+    """
+    takes = [name for name in signature.parameters if name != "self"]
+    unknown = next((name for name in given if name not in takes), None)
+    if unknown is None:
+        said = str(error)
+        return method + said[said.index("(") :] if "(" in said else f"{method}: {said}"
+    said = f"{method} takes no argument {unknown!r}."
+    name, hint = _ELSEWHERE.get(unknown, ("", ""))
+    if name in takes:
+        return f"{said} {hint}."
+    setting = _SETTINGS_ELSEWHERE.get(unknown, unknown)
+    if setting in settings:
+        return f"{said} Set it in the estimator: {method.split('.')[0]}({setting}=…)."
+    hint = did_you_mean(unknown, takes, f"It takes {', '.join(takes)}.")
+    return f"{said} {hint}"

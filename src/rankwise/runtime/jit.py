@@ -24,7 +24,7 @@ from typing import Any, ParamSpec, overload
 
 import numpy as np
 
-from rankwise.runtime.temporary_files import temporary_folder
+from rankwise.runtime.files import temporary_folder
 
 # Any, because Numba returns Python numbers where the Python function returns NumPy scalars.
 P = ParamSpec("P")
@@ -59,7 +59,7 @@ class CompiledFunction:
     def dispatcher(self) -> Any:
         import numba
 
-        from rankwise.runtime.compiling import announce_compilation
+        from rankwise.runtime.progress import announce_compilation
 
         announce_compilation()
         _register_instructions()

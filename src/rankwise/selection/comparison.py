@@ -15,27 +15,38 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
-from rankwise.metrics.default import GRADED
+from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
+from rankwise.metrics.evaluated_rows import tie_rule
 from rankwise.metrics.spec import list_specs
-from rankwise.metrics.tie_order import tie_rule
-from rankwise.metrics.undefined_means import list_constant, refuse_constant, why_constant
+from rankwise.runtime.messages import setting
 from rankwise.runtime.threads import available_threads
-from rankwise.runtime.vocabulary import setting
-from rankwise.selection.candidates import Candidate, convert_to_candidates, score_columns
-from rankwise.selection.category_rows import takes_categories
-from rankwise.selection.cell_runner import FoldTask, record_lost_cell, run
-from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
-from rankwise.selection.fold_result import DONE, FoldResult
-from rankwise.selection.given_scores import GivenScores
-from rankwise.selection.judging.order_check import add_order_notes
+from rankwise.selection.cells.candidates import (
+    Candidate,
+    GivenScores,
+    convert_to_candidates,
+    score_columns,
+    takes_categories,
+)
+from rankwise.selection.cells.cell_runner import FoldTask, record_lost_cell, run
+from rankwise.selection.cells.fingerprint import (
+    changes,
+    fingerprint,
+    fold_fingerprint,
+    merge_versions,
+)
+from rankwise.selection.cells.measured import Measurement, recall_of
+from rankwise.selection.cells.result_store import (
+    DONE,
+    FoldInfo,
+    FoldResult,
+    ResultStore,
+    Settings,
+    library_versions,
+)
+from rankwise.selection.cells.workers import Parcel, Parcels, run_all, uses_cluster
+from rankwise.selection.judging.difference_bounds import add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import Measurement, recall_of
-from rankwise.selection.origin import changes, merge_versions
-from rankwise.selection.parcel import Parcel, Parcels
-from rankwise.selection.provenance import FoldInfo, Settings, library_versions
 from rankwise.selection.splits import convert_to_folds, convert_to_judged
-from rankwise.selection.store import ResultStore
-from rankwise.selection.workers import run_all, uses_cluster
 
 Progress = Callable[[int, int, FoldResult], None]
 
@@ -179,7 +190,7 @@ def compare(
     the whole search. The first fit of a class in a process may compile or load kernels, so tables
     show medians over folds. BLAS runs on one thread in every cell, because another number of
     threads would change the last bits. For memory, see
-    ``rankwise.selection.resources.PeakMemory``.
+    ``rankwise.selection.cells.cell_runner.PeakMemory``.
 
     Examples
     --------

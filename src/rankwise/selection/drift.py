@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import chndtr, chndtrinc, fdtrc, stdtrit
 from scipy.stats import norm
 
-from rankwise.checks.frames import wrap_frame
-from rankwise.datasets.linting.row_summary import (
+from rankwise.datasets.row_summary import (
     FEWEST_QUERIES,
     ColumnSummary,
     RowSummary,
@@ -22,8 +21,8 @@ from rankwise.datasets.linting.row_summary import (
     scores_at_ranks,
 )
 from rankwise.metrics.significance import holm
-from rankwise.runtime.shown_text import join_lines
-from rankwise.runtime.vocabulary import setting
+from rankwise.runtime.frames import wrap_frame
+from rankwise.runtime.messages import join_lines, setting
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Bins of fewer rows than this in either sample are tested together with their neighbours; rows of

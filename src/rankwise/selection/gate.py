@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rankwise.runtime.vocabulary import setting
+from rankwise.runtime.messages import setting
 from rankwise.selection.leaderboard import Leaderboard
 
 

@@ -1,7 +1,9 @@
-"""Results of a comparison: cells, pooled per-query values, rows with intervals and tests."""
+"""Leaderboard: cells of a comparison, values per query, rows with tests, as text and as tables."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Mapping
@@ -14,18 +16,50 @@ from typing import Any
 import numpy as np
 
 from rankwise.metrics import parse
-from rankwise.metrics.ranking.judged import find_unjudged_share
+from rankwise.metrics.default import why_undefined
+from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.statistics.paired import most_skewed
-from rankwise.metrics.undefined_means import why_undefined
-from rankwise.runtime.json_values import convert_to_json
-from rankwise.runtime.output import write_file
-from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult
-from rankwise.selection.jsonl import writing
-from rankwise.selection.leaderboard_tables import leaderboard_table
-from rankwise.selection.leaderboard_text import leaderboard_text
-from rankwise.selection.provenance import FoldInfo, Settings
-from rankwise.selection.standing import OF_DIFFERENCE, Standing, standings
+from rankwise.metrics.statistics.sample_size import spread_is_rough
+from rankwise.metrics.statistics.stratified import FEW_QUERIES
+from rankwise.runtime.files import write_file
+from rankwise.runtime.messages import (
+    convert_to_json,
+    escape_spreadsheet,
+    escape_table,
+    join_lines,
+)
+from rankwise.selection.cells.result_store import (
+    DONE,
+    FAILED,
+    SKIPPED,
+    FoldInfo,
+    FoldResult,
+    Settings,
+    writing,
+)
+from rankwise.selection.standing import (
+    NO_VALUE,
+    OF_DIFFERENCE,
+    Standing,
+    describe_columns,
+    fit_width,
+    format_or_dash,
+    has_rank_intervals,
+    how_tested,
+    how_tested_against_baseline,
+    is_adjusted,
+    is_fitted,
+    joint_interval,
+    level_of,
+    longer_side,
+    merge_notes,
+    not_separable,
+    p_value,
+    ranks_text,
+    row_cells,
+    standings,
+)
 from rankwise.typing import Float64Array
 
 FORMAT = 1
@@ -476,3 +510,343 @@ def _median(values: list[Any]) -> float | None:
 def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
     return {name: value for name, value in state.items() if name in names}
+
+
+_ADJUSTED = "adjusted"
+_COSTS = ("fit s", "predict s", "MB")
+_OF_COSTS = "fit (its search included), predict, MB (peak above the start): medians over folds."
+
+
+def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
+    """Table with explanations of its columns, failures and notes.
+
+    To fit a ``width`` in characters, columns are left out from the right: costs, then measures
+    after the first, then counts of queries against a baseline.
+    """
+    rows = board.rows()
+    first, settings = board.measures[0], board.settings
+    ranks = has_rank_intervals(rows)
+    header = ["#", settings.contestant, *board.measures, _ADJUSTED, "to best", "p", "ranks"]
+    header += _COSTS
+    lines = [row_cells(row, board.measures) for row in rows if row["rank"]]
+    absent = [*([] if ranks else ["ranks"]), *([] if is_fitted(settings) else _COSTS)]
+    absent += [] if is_adjusted(rows) else [_ADJUSTED]
+    kept = [place for place, name in enumerate(header) if name not in absent]
+    header, lines = _select_cells(header, kept), [_select_cells(line, kept) for line in lines]
+    dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
+    table, hidden = fit_width(width, [header, *lines], dispensable)
+    text = [
+        f"{settings.data or 'data'}: {len(board.qids)} {settings.unit}{queries_that_count(board)}"
+        f"{_describe_strata(board)}, ordered by {first}",
+        *([f"{settings.layout}."] if settings.layout else []),
+        *recall_of_rows(board),
+        "",
+        *table,
+        *([f"Left out for the width: {', '.join(hidden)}."] if hidden else []),
+        "",
+        f"± {longer_side(rows, board.measures)} of the {level_of(settings)} interval over "
+        f"{settings.unit}. to best: difference in {first} to the best {settings.contestant}.",
+        f"p of this difference: {how_tested(settings)}.",
+        *([f"ranks: {level_of(settings)} intervals, which hold jointly."] if ranks else []),
+        *([how_adjusted(board) + "."] if is_adjusted(rows) else []),
+        *not_separable(rows, settings),
+        *what_can_be_seen(board),
+        *_list_against_baseline(board, rows, width),
+    ]
+    if is_fitted(settings):
+        text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
+        text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
+    text += describe_columns(settings)
+    text += none_counts(board)
+    text += shares_of_unjudged(board)
+    text += rows_left_out(board)
+    specs = {name: spec for name, spec in board.specs.items() if name != spec}
+    text += [f"{name} = {spec}" for name, spec in specs.items()]
+    for row in rows:
+        if not row["rank"] and row["status"] == DONE:
+            text.append(f"{row['ranker']} has no value of {first}.")
+        elif not row["rank"]:
+            missing = [c.fold for c in board.cells if c.ranker == row["ranker"] and not c.values]
+            text.append(
+                f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
+            )
+    text += [f"note: {who}: {note}" for who, note in merge_notes(rows, settings.contestant)]
+    return join_lines(text)
+
+
+def how_adjusted(board: Leaderboard) -> str:
+    """Sentence on what orders a table with missing values."""
+    units, contestant = board.settings.unit, board.settings.contestant
+    unit = "query" if units == "queries" else units.removesuffix("s")
+    return (
+        f"{_ADJUSTED}: mean of {board.measures[0]} over the {units} of all {contestant}s, by a fit "
+        f"of value = {unit} + {contestant}; it orders the table, unless a test on the {units} of "
+        "both contradicts it"
+    )
+
+
+def shares_of_unjudged(board: Leaderboard) -> list[str]:
+    """A line on the unjudged documents behind each measure, if there are any."""
+    shares = []
+    for name in board.measures:
+        found = [board.unjudged(ranker, name) for ranker in board.rankers]
+        known = [share for share in found if share is not None]
+        if max(known, default=0.0) > 0:
+            ends = dict.fromkeys([f"{min(known):.1%}", f"{max(known):.1%}"])
+            between = " to ".join(ends)
+            cutoff = getattr(parse(board.specs[name]), "cutoff", None)
+            read = "all ranks" if cutoff is None else f"the first {cutoff}"
+            shares.append(f"{name} {between} of {read}")
+    if not shares:
+        return []
+    return [f"Unjudged documents count as not relevant: {', '.join(shares)}."]
+
+
+def rows_left_out(board: Leaderboard) -> list[str]:
+    """A line on training rows without a judgement, if there are any."""
+    n = sum(info.n_unjudged for info in board.fold_infos)
+    if not n:
+        return []
+    n_all = n + sum(info.n_train for info in board.fold_infos)
+    parts = "training part" if len(board.folds) == 1 else "training parts"
+    return [
+        f"Rankers were fitted on judged rows only: {n} of {n_all} rows of the {parts} are unjudged."
+    ]
+
+
+def _describe_strata(board: Leaderboard) -> str:
+    n = len(board.folds)
+    if is_fitted(board.settings):
+        return f" in {n} fold{'s' if n > 1 else ''}"
+    return f" in {n} strata" if n > 1 else ""
+
+
+def queries_that_count(board: Leaderboard) -> str:
+    """In parentheses, the number of counted queries of every measure, if some do not count."""
+    counts = {name: board.n_counted(name) for name in board.measures}
+    told = any(n < len(board.qids) for n in counts.values())
+    fewer = [f"{n} for {name}" for name, n in counts.items() if told]
+    return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
+
+
+def none_counts(board: Leaderboard) -> list[str]:
+    """A line for every measure for which no query counts."""
+    reasons = {name: board.why_undefined(name) for name in board.measures}
+    return [f"{name}: no query counts, since {why}." for name, why in reasons.items() if why]
+
+
+def recall_of_rows(board: Leaderboard) -> list[str]:
+    """Line on the share of relevant documents that could be found; empty if it is unknown."""
+    if board.recall is None:
+        return []
+    return [
+        f"{board.recall:.4f} of the relevant documents are among the rows (mean over queries); the "
+        "others count as missed."
+    ]
+
+
+def what_can_be_seen(board: Leaderboard) -> list[str]:
+    """Line with the difference that the queries suffice to find; empty if it is unknown."""
+    n, unit = len(board.qids), board.settings.unit
+    few = [
+        f"Few {unit}: what happens in one of ten may be missing among {n}; p, ranks and intervals "
+        "cannot be relied on if such a case would decide."
+    ]
+    few = few if n < FEW_QUERIES and len(board.rankers) > 1 else []
+    # Further queries would not help against runs that differ.
+    found = None if board.run_errors else board.detectable_difference()
+    if found is None:
+        return few
+    return [
+        *few,
+        f"With these {len(board.qids)} {board.settings.unit}, a difference of {found:.2g} is found "
+        f"with probability 0.8 (median pair of {board.settings.contestant}s"
+        f"{spread_is_rough(len(board.qids))}).",
+    ]
+
+
+def _select_cells(line: list[str], places: list[int]) -> list[str]:
+    return [line[place] for place in places]
+
+
+def _list_against_baseline(
+    board: Leaderboard, rows: list[dict[str, Any]], width: int | None
+) -> list[str]:
+    """Table of the differences to the baseline, between empty lines."""
+    baseline, first = board.settings.baseline, board.measures[0]
+    if baseline is None:
+        return []
+    found = [(row, row["against_baseline"].get(first)) for row in rows if row["rank"]]
+    lines = [
+        [
+            "",
+            row["ranker"],
+            format_or_dash(difference["diff"], "+.4f"),
+            NO_VALUE
+            if difference["diff_low"] is None
+            else f"{difference['diff_low']:+.4f} to {difference['diff_high']:+.4f}",
+            p_value(difference["p_corrected"]),
+            *(str(difference[what]) for what in ("wins", "ties", "losses")),
+        ]
+        for row, difference in found
+        if difference is not None and row["ranker"] != baseline
+    ]
+    if not lines:
+        return ["", f"Nothing is tested against the baseline {baseline}: too little finished.", ""]
+    counts = ["better", "equal", "worse"]
+    header = ["", board.settings.contestant, "difference", "interval", "p", *counts]
+    table, hidden = fit_width(None if width is None else width + 2, [header, *lines], counts[::-1])
+    return [
+        "",
+        f"Against the baseline {baseline}, {first}:",
+        "",
+        *(line.removeprefix("  ") for line in table),
+        "",
+        f"interval: {joint_interval(board.settings)}. p: "
+        f"{how_tested_against_baseline(board.settings)}."
+        + ("" if {*counts} <= {*hidden} else f" better, equal, worse: {board.settings.unit}."),
+    ]
+
+
+FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
+_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑"}
+_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
+
+
+def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
+    """Table of a leaderboard; systems that are significantly worse than the best are marked.
+
+    "latex" needs the package booktabs; its caption and the line below the table in "markdown"
+    define marks and intervals. "csv" has all numbers of :meth:`Leaderboard.rows` in full precision,
+    and no marks. ``digits`` are decimals of means.
+    """
+    if form not in FORMATS:
+        raise ValueError(f"form must be one of {list(FORMATS)}, got {form!r}.")
+    if not isinstance(digits, int) or digits < 0:
+        raise ValueError(f"digits must be a whole number >= 0, got {digits!r}.")
+    rows = [row for row in board.rows() if row["rank"]]
+    if form == "csv":
+        return _csv(board, rows)
+    header = ["", board.settings.contestant, *board.measures]
+    lines = [_line(row, board.measures, form, digits) for row in rows]
+    if is_adjusted(rows):
+        header.append("adjusted")
+        for row, line in zip(rows, lines, strict=True):
+            line.append(f"{row['adjusted_mean']:.{digits}f}")
+    if has_rank_intervals(rows):
+        header.append("ranks")
+        for row, line in zip(rows, lines, strict=True):
+            line.append(ranks_text(row))
+    if board.settings.baseline is not None:
+        header.append(f"to {board.settings.baseline}")
+        for row, line in zip(rows, lines, strict=True):
+            line.append(_list_to_baseline(board, row, form, digits))
+    return (_latex if form == "latex" else _markdown)(header, lines, _caption(board, form, rows))
+
+
+def _line(row: dict[str, Any], measures: list[str], form: str, digits: int) -> list[str]:
+    cells = [str(row["rank"]), escape_table(row["ranker"], form)]
+    for name in measures:
+        found = row["measures"][name]
+        cell = "–" if found["mean"] is None else f"{found['mean']:.{digits}f}"
+        cells.append(cell + (_WORSE[form] if found["separable"] else ""))
+    return cells
+
+
+def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits: int) -> str:
+    """Difference to the baseline by the first measure, marked if it is significant."""
+    found = row["against_baseline"].get(board.measures[0])
+    if found is None or found["diff"] is None or row["ranker"] == board.settings.baseline:
+        return "–"
+    mark = ""
+    if found["separable"]:
+        is_worse = (found["diff"] < 0) == board.greater_is_better()
+        mark = (_WORSE if is_worse else _BETTER)[form]
+    return f"{found['diff']:+.{digits}f}{mark}"
+
+
+def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
+    settings = board.settings
+    level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
+    counted = escape_table(queries_that_count(board), form)
+    said = [f"Means over {len(board.qids)} {settings.unit}{counted}"]
+    if any(found["separable"] for row in rows for found in row["measures"].values()):
+        said.append(
+            f"{_WORSE[form].strip()}: significantly worse than the best of the column "
+            f"({how_tested(settings)}, p < {1 - settings.confidence:g})"
+        )
+    if has_rank_intervals(rows):
+        said.append(
+            f"Ranks by {escape_table(board.measures[0], form)}: {level} intervals, which hold "
+            "jointly"
+        )
+    if is_adjusted(rows):
+        said.append(escape_table(how_adjusted(board), form))
+    if settings.baseline is not None:
+        said.append(
+            f"To {escape_table(settings.baseline, form)}: difference in "
+            f"{escape_table(board.measures[0], form)} ({_BETTER[form].strip()}, "
+            f"{_WORSE[form].strip()}: significantly better, worse; "
+            f"{how_tested_against_baseline(settings)})"
+        )
+    notes = [f"{escape_table(who, form)}: {escape_table(note, form)}"
+             for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
+    return ". ".join([*said, *notes]) + "."
+
+
+def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
+    texts = [" & ".join(line).replace("–", "--") + r" \\" for line in lines]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{rl{'r' * (len(header) - 2)}}}",
+            r"\toprule",
+            " & ".join(escape_table(name, "latex") for name in header) + r" \\",
+            r"\midrule",
+            *texts,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _markdown(header: list[str], lines: list[list[str]], caption: str) -> str:
+    names = [escape_table(name, "markdown") for name in header]
+    rule = ["---:", "---", *["---:"] * (len(header) - 2)]
+    table = [f"| {' | '.join(cells)} |" for cells in [names, rule, *lines]]
+    return "\n".join([*table, "", caption, ""])
+
+
+def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
+    kept = [
+        "mean", "low", "high", "diff", "diff_low", "diff_high", "p", "p_corrected", "rank_low",
+        "rank_high", "letters",
+    ]  # fmt: skip
+    kept += ["adjusted_mean"] if is_adjusted(rows) else []
+    kept_against = ["diff", "diff_low", "diff_high", "p_corrected"]
+    against = board.measures if board.settings.baseline is not None else []
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    header = [
+        "rank",
+        board.settings.contestant,
+        *(f"{m} {k}" for m in board.measures for k in kept),
+        *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
+    ]
+    writer.writerow(map(escape_spreadsheet, header))
+    for row in rows:
+        cells: list[Any] = [row["rank"], escape_spreadsheet(row["ranker"])]
+        cells += [row["measures"][name][what] for name in board.measures for what in kept]
+        cells += [row["against_baseline"].get(m, {}).get(k) for m in against for k in kept_against]
+        writer.writerow(
+            [
+                row["rank"],
+                escape_spreadsheet(row["ranker"]),
+                *("" if c is None else c for c in cells),
+            ]
+        )
+    return out.getvalue()

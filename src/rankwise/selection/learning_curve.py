@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.runtime.shown_text import join_lines
-from rankwise.runtime.vocabulary import ArgumentError
-from rankwise.selection.candidates import convert_to_candidates, score_columns
-from rankwise.selection.category_rows import takes_categories
+from rankwise.runtime.messages import ArgumentError, join_lines
+from rankwise.selection.cells.candidates import (
+    convert_to_candidates,
+    score_columns,
+    takes_categories,
+)
+from rankwise.selection.cells.result_store import FoldResult
 from rankwise.selection.comparison import Progress, compare
-from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_folds, convert_to_judged
 from rankwise.typing import Float64Array

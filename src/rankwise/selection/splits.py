@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
-from rankwise.checks.queries import routing_hint
+from rankwise.checks.rows import routing_hint
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups

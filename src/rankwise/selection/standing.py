@@ -1,20 +1,42 @@
-"""Standing of every ranker by one measure: mean, interval, and test against the best."""
+"""Standing of every ranker by one measure, and how its numbers and tests are put in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from rankwise.metrics.significance import compare_to_baseline, compare_to_best, stratified_mean
+from rankwise.datasets.table_columns import list_names
+from rankwise.metrics.significance import (
+    compare_to_baseline,
+    compare_to_best,
+    stratified_mean,
+)
+from rankwise.runtime.messages import (
+    escape_hidden,
+    setting,
+)
+from rankwise.selection.cells.result_store import (
+    Settings,
+)
 from rankwise.typing import Float64Array, Int64Array
 
 # Fields about the difference to the best, or to the baseline.
 OF_DIFFERENCE = ("diff", "diff_low", "diff_high", "p", "p_corrected", "separable", "effect", "wins",
                  "ties", "losses")  # fmt: skip
+NO_VALUE = "–"
+_MEGABYTE = 1e6
+_MOST_NAMED = 12
+_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
+_CORRECTED = {
+    "holm": "Holm-corrected",
+    "bonferroni": "Bonferroni-corrected",
+    "benjamini-hochberg": "Benjamini-Hochberg-corrected (false discovery rate)",
+}
 
 
 @dataclass(frozen=True)
@@ -153,3 +175,179 @@ def standings(
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def has_rank_intervals(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether ranks are more than the order of the means."""
+    known = [row for row in rows if row["rank_low"] is not None]
+    return len(known) > 1
+
+
+def is_adjusted(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether values are missing, so that the order of the means is not that of the systems."""
+    return any(row["adjusted_mean"] != row["mean"] for row in rows)
+
+
+def merge_notes(
+    rows: Sequence[Mapping[str, Any]], contestant: str = "ranker"
+) -> list[tuple[str, str]]:
+    """Each note of a leaderboard once, after the rankers that it is about."""
+    rankers: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row["notes"]:
+            rankers.setdefault(note, []).append(row["ranker"])
+    return [
+        (f"all {contestant}s" if len(names) == len(rows) > 2 else ", ".join(names), note)
+        for note, names in rankers.items()
+    ]
+
+
+def describe_columns(settings: Settings) -> list[str]:
+    """Lines on the columns of a table that are not features, and on features that are rankers."""
+    lines = []
+    if settings.shared:
+        names, fix = list_names(settings.shared, quote=str), setting("ignore", settings.shared)
+        lines.append(
+            f"Column {names} is also a feature of the other rankers; leave it out with {fix}."
+            if len(settings.shared) == 1
+            else f"Columns {names} are also features of the other rankers; leave them out with "
+            f"{fix}."
+        )
+    if settings.left_out:
+        shown = [f"{name} ({why})" for name, why in settings.left_out.items()]
+        lines.append(f"Columns that are not features: {list_names(shown, quote=str)}.")
+    return lines
+
+
+def is_fitted(settings: Settings) -> bool:
+    """Whether rankers were fitted on folds, rather than existing systems evaluated."""
+    return bool(settings.select_by)
+
+
+def how_tested(settings: Settings) -> str:
+    """Phrase for the test and its correction over all pairs."""
+    return _how(settings, f"all pairs of {settings.contestant}s")
+
+
+def how_tested_against_baseline(settings: Settings) -> str:
+    """Phrase for the test and its correction over the pairs with the baseline."""
+    return _how(settings, "all pairs with the baseline")
+
+
+def _how(settings: Settings, pairs: str) -> str:
+    correction = settings.correction or ""
+    if correction == "max-t":
+        return f"max-t sign-flip test over {pairs}"
+    test = _TESTS.get(settings.test, settings.test)
+    return f"paired {test} test, {_CORRECTED[correction]} over {pairs}"
+
+
+def joint_interval(settings: Settings) -> str:
+    """Phrase for the interval of a difference to the best."""
+    kind = "interval" if settings.correction == "max-t" else "t interval by Bonferroni"
+    return f"joint {level_of(settings)} {kind}"
+
+
+def level_of(settings: Settings) -> str:
+    return f"{100 * settings.confidence:g} %"
+
+
+def not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
+    """Line of the rankers that may be as good as the best, with differences and intervals."""
+    found = [
+        f"{row['ranker']} ({row['diff']:+.4f}, {_interval_of_difference(row)})"
+        for row in rows
+        if row["separable"] is False
+    ]
+    if not found:
+        return []
+    more = len(found) - _MOST_NAMED
+    named = ", ".join(found[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
+    return [
+        f"Not separable from the best, p >= {1 - settings.confidence:g} (difference, "
+        f"{joint_interval(settings)}): {named}."
+    ]
+
+
+def _interval_of_difference(row: dict[str, Any]) -> str:
+    if row["diff_low"] is None or row["diff_high"] is None:  # as far as any value, or none
+        return "not bounded"
+    return f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
+
+
+def _sides(row: dict[str, Any], name: str) -> list[float]:
+    """Distances of the ends of an interval from its mean: unequal near the ends of the measure."""
+    low, mean, high = (row["measures"][name][what] for what in ("low", "mean", "high"))
+    return [] if low is None else [mean - low, high - mean]
+
+
+def longer_side(rows: list[dict[str, Any]], measures: list[str]) -> str:
+    sides = [_sides(row, name) for row in rows if row["rank"] for name in measures]
+    return "the longer side" if any(abs(s[0] - s[1]) > 5e-5 for s in sides if s) else "half"
+
+
+def row_cells(row: dict[str, Any], measures: list[str]) -> list[str]:
+    means = []
+    for name in measures:
+        mean, sides = row["measures"][name]["mean"], _sides(row, name)
+        means.append(format_or_dash(mean, ".4f") + (f" ± {max(sides):.4f}" if sides else ""))
+    memory = row["memory_bytes"]
+    return [
+        str(row["rank"]),
+        row["ranker"],
+        *means,
+        format_or_dash(row["adjusted_mean"], ".4f"),
+        format_or_dash(row["diff"] or None, "+.4f"),
+        p_value(row["p_corrected"]),
+        ranks_text(row),
+        format_or_dash(row["fit_seconds"], ".3f"),
+        format_or_dash(row["predict_seconds"], ".4f"),
+        format_or_dash(None if memory is None else memory / _MEGABYTE, ".0f"),
+    ]
+
+
+def format_or_dash(value: float | None, form: str) -> str:
+    return NO_VALUE if value is None else format(value, form)
+
+
+def ranks_text(row: Mapping[str, Any]) -> str:
+    """Interval of a rank, such as "1–3", or one number if it is certain."""
+    low, high = row["rank_low"], row["rank_high"]
+    if low is None:
+        return NO_VALUE
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def p_value(p: float | None) -> str:
+    """Format with three digits, or as "< 0.001"."""
+    if p is None:
+        return NO_VALUE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def fit_width(
+    width: int | None, lines: list[list[str]], dispensable: list[str]
+) -> tuple[list[str], list[str]]:
+    """Aligned lines that fit the width, and the names of the columns left out."""
+    hidden: list[str] = []
+    lines = [[escape_hidden(cell) for cell in line] for line in lines]
+    while True:
+        kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
+        table = _align_columns([[line[place] for place in kept] for line in lines])
+        rest = dispensable[len(hidden) :]
+        if width is None or not rest or max(map(len, table)) <= width:
+            return table, hidden[::-1]
+        hidden.append(rest[0])
+
+
+def _align_columns(lines: list[list[str]]) -> list[str]:
+    """Aligned columns: names to the left, numbers to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
+    return [
+        "  ".join(
+            cell.ljust(width) if number == 1 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in ruled
+    ]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from rankwise.checks.exact_numbers import exact_float64
+from rankwise.checks.exact_values import exact_float64
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import (
@@ -21,17 +21,15 @@ from rankwise.datasets.readers.judged_run import (
     judge,
     refuse_both_ways,
 )
-from rankwise.datasets.readers.judgements import read_judgements
+from rankwise.datasets.readers.results import read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics import Measure
+from rankwise.metrics.default import list_constant
 from rankwise.metrics.spec import list_specs
-from rankwise.metrics.undefined_means import list_constant
 from rankwise.prediction import Predictions, predictions
-from rankwise.runtime.vocabulary import setting
-from rankwise.selection.category_rows import unfreeze
-from rankwise.selection.fold_result import DONE, FoldResult
-from rankwise.selection.given_scores import (
+from rankwise.runtime.messages import setting
+from rankwise.selection.cells.candidates import (
     COLUMN,
     ArrayScores,
     ColumnScores,
@@ -40,11 +38,12 @@ from rankwise.selection.given_scores import (
     fill_given,
     model_rows,
     run_scores,
+    unfreeze,
 )
-from rankwise.selection.judging.order_check import OrderCheck, add_order_notes
+from rankwise.selection.cells.measured import Measurement, recall_of
+from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
+from rankwise.selection.judging.difference_bounds import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import Measurement, recall_of
-from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.splits import convert_to_judged
 from rankwise.typing import ArrayLike
 

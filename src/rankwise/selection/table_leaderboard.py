@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from rankwise.metrics.statistics.runs import pool_run_errors, run_error
-from rankwise.metrics.statistics.stratified import fit_queries_and_systems
-from rankwise.runtime.vocabulary import setting
-from rankwise.selection.fold_result import DONE, FoldResult
+from rankwise.metrics.statistics.stratified import (
+    fit_queries_and_systems,
+    pool_run_errors,
+    run_error,
+)
+from rankwise.runtime.messages import setting
+from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.score_table import ScoreColumns, ScoreTable, read_score_table
 from rankwise.typing import Float64Array
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.squared_loss import Problem, RowPart
-from rankwise.rows.fit_data import FitData
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Int64Array, join_rows
 

@@ -2,27 +2,82 @@
 
 Closed-form rankers accept a stream instead of ``X``: ``ranker.fit(stream(source))``. Leave out
 ``y``, because the chunks contain labels, query ids and weights.
+
+Sources of streams: rows in memory, Parquet files, iterables of chunks.
+
+Streams of text files: delimited tables, and LETOR lines that need no label.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import DTypeLike
 
+from rankwise.checks.exact_values import LARGEST_EXACT, RowError
+from rankwise.checks.text_categories import category_frame
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.side_names import SIZES, side_file, warn_of_unread
-from rankwise.datasets.readers.tables import TABLES, is_parquet, suffix_of, table_files
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
-from rankwise.datasets.table_columns import Columns
-from rankwise.runtime.vocabulary import setting
-from rankwise.streams.stream_sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
-from rankwise.streams.text_files import DelimitedFiles
+from rankwise.datasets.letor_text import doc_ids
+from rankwise.datasets.readers.delimited import (
+    SIZES,
+    DelimitedFile,
+    FileColumns,
+    arrow_kinds,
+    arrow_types,
+    check_exact_cells,
+    common_columns,
+    name_file_in_errors,
+    name_sizes_in_errors,
+    refine_by_cells,
+    side_file,
+    warn_of_unread,
+)
+from rankwise.datasets.readers.letor_parse import (
+    BLOCK_BYTES,
+    LetorOptions,
+    LetorRows,
+    NoRowsError,
+    parse_lines,
+)
+from rankwise.datasets.readers.tables import (
+    TABLES,
+    check_row_groups,
+    delimiter_of,
+    is_parquet,
+    open_parquet,
+    sample_column,
+    suffix_of,
+    table_files,
+    valid,
+)
+from rankwise.datasets.readers.textfiles import (
+    MAX_DECOMPRESSED_BYTES,
+    cut_into_blocks,
+    find_files,
+    open_text,
+)
+from rankwise.datasets.table_columns import (
+    Columns,
+    IgnoredColumnsWarning,
+    Kinds,
+    TableRows,
+    frame_kinds,
+    is_frame,
+    list_names,
+)
+from rankwise.runtime.frames import collect_frame, text_array
+from rankwise.runtime.messages import setting
+from rankwise.runtime.threads import available_threads
+from rankwise.typing import FrameLike
 
 # Rows read at a time if the source does not determine it.
 CHUNK_ROWS = 1 << 14
@@ -187,8 +242,7 @@ def _read_text(
 ) -> RankingData:
     """Rows of LETOR text, mapped from the cache, with the queries of a file beside it."""
     # The parser imports Numba, which loaded models do not need for scoring.
-    from rankwise.datasets.readers.sidefiles import read_grouped
-    from rankwise.datasets.readers.svmlight import read_letor
+    from rankwise.datasets.readers.letor import read_grouped, read_letor
 
     files = find_files(source)
     if len(files) == 1 and side_file(files[0], SIZES):
@@ -204,3 +258,377 @@ def _read_text(
 def _is_path(source: Any) -> bool:
     paths = source if isinstance(source, list) and source else [source]
     return all(isinstance(path, str | os.PathLike) for path in paths)
+
+
+# Role of each column in a table with columns of the given kinds.
+Roles = Callable[..., Columns]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows of a stream, not yet checked.
+
+    X has shape (n_rows, n_features); y, qid, sample_weight and doc_ids are array-likes (n_rows,).
+    """
+
+    X: FrameLike
+    y: Any = None
+    qid: Any = None
+    sample_weight: Any = None
+    feature_names: list[str] | None = None  # names of the columns if X is an array
+    doc_ids: Any = None  # ndarray of str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        X: Any = self.X
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+# Named in errors of all other estimators.
+FIT_STREAMS = "LinearRegressionRanker, RidgeRanker, PointwiseELM, PairwiseELM and ELMRank"
+ALSO = "RankRLS, LSRRank, MPRank and LSSVRanker"
+EVALUATES = "rankwise.evaluate_stream(ranker, stream)"
+
+
+class RowStream:
+    """Stream of judged rows in chunks; created by :func:`rankwise.stream`.
+
+    Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
+    ``feature_names``.
+
+    Attributes
+    ----------
+    n_samples : int or None
+        Number of rows; None if it is unknown before reading.
+    reiterable : bool
+        Whether the stream can be read more than once.
+    """
+
+    n_samples: Any
+    reiterable = True
+
+    def __iter__(self) -> Iterator[Chunk]:
+        raise NotImplementedError
+
+    def keys(self) -> Iterator[Chunk]:
+        """The chunks with query ids and weights; ``X`` need not be read."""
+        return iter(self)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.refused("This method")
+
+    def refused(self, method: str) -> TypeError:
+        """Error of a method that takes no streams, such as ``LambdaMART.fit``."""
+        name = method.rpartition(".")[2]
+        fix = "Read the rows into memory, or use one of these."
+        if name == "partial_fit":
+            fix = "Pass the chunks one by one: partial_fit(chunk.X, chunk.y, qid=chunk.qid)."
+        elif name != "fit":
+            fix = f"Pass the X of each chunk, or score any ranker with {EVALUATES}."
+        return TypeError(
+            f"{method} needs rows in memory, got a RowStream. {FIT_STREAMS} fit streams; {ALSO} "
+            f"too, unless they store rows for a kernel. They predict and score streams. {fix}"
+        )
+
+    def __repr__(self) -> str:
+        rows = "?" if self.n_samples is None else self.n_samples
+        again = "" if self.reiterable else ", once"
+        return f"RowStream({type(self).__name__}, {rows} rows{again})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InMemory(RowStream):
+    """Rows in memory, or mapped from a file, query by query."""
+
+    data: RankingData
+    chunk_rows: int
+
+    @property
+    def n_samples(self) -> int:
+        return self.data.n_samples
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self._chunks(self.data.X)
+
+    def keys(self) -> Iterator[Chunk]:
+        return self._chunks(np.empty((self.n_samples, 0)))
+
+    def _chunks(self, X: Any) -> Iterator[Chunk]:
+        data, order = self.data, self.data.groups.order
+        weight = data.sample_weight
+        for lo in range(0, self.n_samples, self.chunk_rows):
+            rows: Any = slice(lo, lo + self.chunk_rows)
+            rows = rows if order is None else order[rows]
+            yield Chunk(
+                X[rows],
+                data.y[rows],
+                data.qid[rows],
+                None if weight is None else weight[rows],
+                data.feature_names,
+                None if data.doc_ids is None else data.doc_ids[rows],
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParquetFiles(RowStream):
+    """Parquet files with the same columns, one after the other."""
+
+    paths: tuple[Path, ...]
+    layout: Columns
+    dtype: DTypeLike
+    chunk_rows: int
+    n_samples: int
+
+    @classmethod
+    def find(
+        cls,
+        paths: Sequence[Path],
+        roles: Roles,
+        dtype: DTypeLike,
+        chunk_rows: int,
+        max_decompressed_bytes: int,
+    ) -> ParquetFiles:
+        """Check the columns of the files, and that no row group is too large."""
+        files, n_samples = [], 0
+        for path in paths:
+            with open_parquet(path) as file:
+                check_row_groups(path, file.metadata, max_decompressed_bytes)
+                with name_file_in_errors(path):
+                    files.append((path, arrow_kinds(file.schema_arrow)))
+                n_samples += file.metadata.num_rows
+        found = FileColumns.join(files)
+        with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
+            columns = roles(found.kinds, sample=partial(sample_column, files=found.first))
+        found.check(columns)
+        absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
+        return cls(absolute, columns, dtype, chunk_rows, n_samples)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self._chunks(self.layout)
+
+    def keys(self) -> Iterator[Chunk]:
+        roles = self.layout
+        return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
+
+    def _chunks(self, columns: Columns) -> Iterator[Chunk]:
+        # Without a column to read, only the number of rows is known.
+        names = columns.names() or None
+        for path in self.paths:
+            with open_parquet(path) as file, name_file_in_errors(path):
+                batches = map(valid, file.iter_batches(self.chunk_rows, columns=names))
+                yield from chunks_of(batches, columns, self.dtype)
+
+
+def chunks_of(batches: Iterable[Any], columns: Columns, dtype: DTypeLike) -> Iterator[Chunk]:
+    """Convert record batches to chunks."""
+    import pyarrow as pa
+
+    row = 0
+    for batch in batches:
+        try:
+            table = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
+            rows = columns.read(table, dtype)
+        except RowError as error:
+            raise error.at(row + error.row) from None
+        except ValueError as error:
+            raise ValueError(f"from row {row}: {error}") from None
+        row += len(rows.X)
+        yield _chunk_of(rows, columns)
+
+
+def _chunk_of(rows: TableRows, columns: Columns) -> Chunk:
+    X = category_frame(rows.X, columns.features, rows.categories) if rows.categories else rows.X
+    return Chunk(X, rows.y, rows.qid, rows.sample_weight, columns.features, rows.doc_ids)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repeated(RowStream):
+    """Chunks of a callable that returns a new iterable on each call."""
+
+    make: Callable[[], Iterable[Any]]
+    roles: Roles
+    dtype: DTypeLike
+    n_samples: int | None = None
+
+    def __iter__(self) -> Iterator[Chunk]:
+        columns: Columns | None = None
+        for number, item in enumerate(self.make()):
+            if not is_frame(item):
+                yield _convert_to_chunk(item, number)
+                continue
+            table = collect_frame(item)
+            assert table is not None
+            try:
+                if columns is None:
+                    columns = self.roles(frame_kinds(table))
+                else:
+                    self._check_same(columns, frame_kinds(table))
+                yield _chunk_of(columns.read(table, self.dtype), columns)
+            except ValueError as error:
+                raise ValueError(f"chunk {number} of the stream: {error}") from None
+
+    def _check_same(self, columns: Columns, kinds: Kinds) -> None:
+        """Raise ValueError if a later chunk has other features than the first one."""
+        missing = [name for name in columns.names() if name not in kinds]
+        if missing:
+            raise ValueError(
+                f"columns {list_names(missing)} are missing, but the first chunk has them. Give "
+                "all chunks the same columns."
+            )
+        with warnings.catch_warnings():  # the first chunk has warned
+            warnings.simplefilter("ignore", IgnoredColumnsWarning)
+            more = {*self.roles(kinds).features} - {*columns.features}
+        if more:
+            raise ValueError(
+                f"columns {list_names(sorted(more))} hold numbers, but not in the first chunk. "
+                "Give all chunks the same columns, or name the columns to use: "
+                f"{setting('features')}."
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Once(Repeated):
+    """Chunks of an iterator, which can be read once."""
+
+    used: list[bool] = field(default_factory=list)
+    reiterable = False
+
+    def __iter__(self) -> Iterator[Chunk]:
+        if self.used:
+            raise ValueError(
+                "the stream's iterator has been read already. Pass a callable that returns a new "
+                "iterator each time: stream(make_chunks)."
+            )
+        self.used.append(True)
+        return super().__iter__()
+
+
+def _convert_to_chunk(item: Any, number: int) -> Chunk:
+    """Convert an item of an iterable to a chunk."""
+    if isinstance(item, tuple):
+        if not 1 <= len(item) <= 4:
+            raise ValueError(
+                f"chunk {number} of the stream must be (X, y), (X, y, qid) or (X, y, qid, "
+                f"sample_weight), got a tuple of {len(item)}."
+            )
+        return Chunk(*item)
+    if hasattr(item, "X") and hasattr(item, "y"):
+        return Chunk(item.X, item.y, item.qid, item.sample_weight, item.feature_names)
+    if hasattr(item, "shape"):
+        return Chunk(item)
+    raise TypeError(
+        f"chunk {number} of the stream must be a tuple (X, y[, qid[, sample_weight]]), a "
+        f"RankingData, a frame or X alone, got {type(item).__name__}."
+    )
+
+
+LETOR_BYTES = 1 << 24  # of text in one chunk
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DelimitedFiles(RowStream):
+    """CSV files and the like with the same columns, one after the other."""
+
+    paths: tuple[Path, ...]
+    delimiter: str
+    layout: Columns
+    dtype: DTypeLike
+    max_decompressed_bytes: int
+    flags: tuple[frozenset[str], ...]  # columns of each file that are written as true and false
+    n_samples = None
+
+    @classmethod
+    def find(
+        cls,
+        paths: Sequence[Path],
+        sep: str | None,
+        roles: Roles,
+        dtype: DTypeLike,
+        max_decompressed_bytes: int,
+        *,
+        may_ignore: bool,
+    ) -> DelimitedFiles:
+        """Look at the headers, and at some rows for flags and, with ``may_ignore``, text."""
+        delimiter = delimiter_of(paths[0], sep)
+        files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
+        columns = common_columns(files, roles)
+        layouts = refine_by_cells(files, columns, may_ignore=may_ignore, most_batches=1)
+        absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
+        flags = tuple(layout.flags for layout in layouts)
+        return cls(absolute, delimiter, layouts[0], dtype, max_decompressed_bytes, flags)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self._chunks(self.layout)
+
+    def keys(self) -> Iterator[Chunk]:
+        roles = self.layout
+        names = (roles.qid, roles.sample_weight)
+        if names == (None, None):  # some column is needed to know the number of rows
+            return self._chunks(roles)
+        return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
+
+    def _chunks(self, columns: Columns) -> Iterator[Chunk]:
+        for path, flags in zip(self.paths, self.flags, strict=True):
+            with name_file_in_errors(path):
+                file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
+                names = file.header()
+            with file.name_in_errors(names):
+                types = arrow_types(replace(columns, flags=flags & {*columns.features}))
+                is_checked = False
+                for chunk in chunks_of(file.batches(types), columns, self.dtype):
+                    if not is_checked and _holds_large(chunk):  # rare, and costs a second reading
+                        judged = replace(columns, features=[])
+                        check_exact_cells(file, file.table(arrow_types(judged)), judged)
+                        is_checked = True
+                    yield chunk
+
+
+def _holds_large(chunk: Chunk) -> bool:
+    """Whether a chunk has labels or weights beyond the whole numbers of float64."""
+    values = (chunk.y, chunk.sample_weight)
+    return any(part is not None and (np.abs(part) >= LARGEST_EXACT).any() for part in values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnjudgedLetor(RowStream):
+    """LETOR text without labels; labels that are present are not read.
+
+    Query ids are text. Whether rows are dense, and whether indices start at 0 or 1 (unless
+    ``zero_based`` says it), is decided by the first chunk.
+    """
+
+    paths: tuple[Path, ...]
+    n_features: int
+    dtype: DTypeLike
+    max_decompressed_bytes: int
+    zero_based: bool | Literal["auto"] = "auto"
+    n_samples = None
+
+    def __iter__(self) -> Iterator[Chunk]:
+        options = LetorOptions(
+            np.dtype(self.dtype), self.n_features, zero_based=self.zero_based, no_label=True
+        )
+        first = True
+        for path in self.paths:
+            file = open_text(path, self.max_decompressed_bytes)
+            blocks = iter(cut_into_blocks(file, BLOCK_BYTES))
+            while some := list(itertools.islice(blocks, LETOR_BYTES // BLOCK_BYTES)):
+                try:
+                    rows = parse_lines(some, options, available_threads())
+                except NoRowsError:
+                    continue
+                if first:
+                    is_dense = isinstance(rows.X, np.ndarray)
+                    options = replace(options, dense=is_dense, zero_based=rows.base == 0)
+                    first = False
+                yield _chunk(rows)
+            file.check_unchanged()
+
+
+def _chunk(rows: LetorRows) -> Chunk:
+    names = None if rows.comments is None else doc_ids(rows.comments)
+    qid = None
+    if rows.has_qid:
+        qid = text_array(rows.qid if isinstance(rows.qid, list) else list(map(str, rows.qid)))
+    return Chunk(rows.X, None, qid, doc_ids=None if names is None else text_array(names))

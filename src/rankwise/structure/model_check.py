@@ -1,9 +1,9 @@
 """Checks of a whole model: every object within an estimator, before any method is called.
 
 Objects of this library must follow the rules declared by their classes, see
-:mod:`rankwise.structure.rules`. For other objects, arrays must hold numbers or text, and sparse
-indices must be within the shape. Structures that compiled scikit-learn code reads without bounds
-checks are checked here: trees, histogram gradient boosting and support vector machines.
+:mod:`rankwise.structure.state_rules`. For other objects, arrays must hold numbers or text, and
+sparse indices must be within the shape. Structures that compiled scikit-learn code reads without
+bounds checks are checked here: trees, histogram gradient boosting and support vector machines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from rankwise.structure.rules import (
+from rankwise.structure.state_rules import (
     Array,
     ClassLabels,
     Scope,

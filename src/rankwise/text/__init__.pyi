@@ -1,7 +1,7 @@
 from .analyzer import Analyzer as Analyzer
-from .cf_letor import load_cf_letor as load_cf_letor
 from .collections import TextCollection as TextCollection
 from .collections import from_ir_datasets as from_ir_datasets
+from .collections import load_cf_letor as load_cf_letor
 from .collections import load_text as load_text
 from .collections import read_beir as read_beir
 from .collections import read_judgements as read_judgements

@@ -20,8 +20,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from rankwise.checks.ids import is_unicode
-from rankwise.datasets.column_names import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
+from rankwise.checks.exact_values import is_unicode
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.quotes import names_are_quoted, unquote
 from rankwise.datasets.readers.text_columns import read_cells
@@ -31,9 +30,9 @@ from rankwise.datasets.readers.textfiles import (
     find_inner_mark,
     read_text,
 )
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import is_missing
-from rankwise.runtime.vocabulary import setting
+from rankwise.datasets.table_columns import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
+from rankwise.runtime.frames import is_missing
+from rankwise.runtime.messages import callers_level, setting
 from rankwise.text.trec_text import read_trec_text
 
 QUERY_TEXTS = ("text", "query", "title")

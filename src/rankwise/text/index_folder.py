@@ -25,9 +25,9 @@ from rankwise.runtime.array_folder import (
     read_header,
     write_arrays,
 )
-from rankwise.runtime.callers import callers_level
-from rankwise.structure.rules import Array, Rule, Scope, StructureError, run, violation
-from rankwise.text.postings import Postings
+from rankwise.runtime.messages import callers_level
+from rankwise.structure.state_rules import Array, Rule, Scope, StructureError, run, violation
+from rankwise.text.models import Postings
 from rankwise.typing import Int64Array
 
 FORMAT = 4

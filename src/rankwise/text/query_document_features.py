@@ -29,8 +29,7 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_pairs import NAMES, pair_features
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.text.documents import convert_to_id, convert_to_queries
-from rankwise.text.models import check_count, check_number, idf, inverse_norm
-from rankwise.text.postings import Postings
+from rankwise.text.models import Postings, check_count, check_number, idf, inverse_norm
 from rankwise.text.text_index import TextIndex
 from rankwise.typing import Float64Array, Int64Array
 

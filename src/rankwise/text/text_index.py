@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.readers.trec import Run
-from rankwise.runtime.column_values import text_array
+from rankwise.runtime.frames import text_array
+from rankwise.runtime.messages import setting
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.runtime.vocabulary import setting
 from rankwise.text.analyzer import Analyzer, describe_analyzer, load_analyzer
 from rankwise.text.documents import (
     convert_to_id,
@@ -25,19 +25,17 @@ from rankwise.text.documents import (
 from rankwise.text.index_folder import StoredIndex, read_index, write_index
 from rankwise.text.models import (
     MODELS,
+    Postings,
     bm25f_weights,
     check_count,
     check_field_weights,
     finite_weights,
     idf,
-    score_queries,
-    settings_of,
-)
-from rankwise.text.postings import (
-    Postings,
     join_fields,
     number_terms,
+    score_queries,
     select_documents,
+    settings_of,
     terms_by_occurrence,
 )
 from rankwise.typing import Float64Array, Int64Array

@@ -17,11 +17,11 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.persistence import dump_bytes, load_bytes
-from rankwise.rankers.svm.rank_svm import RankSVM
+from rankwise.rankers.linear.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.state import restore_on_error
-from rankwise.structure.rules import require, violation
+from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.messages import callers_level
+from rankwise.structure.state_rules import require, violation
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import convert_to_queries
 from rankwise.text.index_folder import read_index, write_index

@@ -17,12 +17,18 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.checks.classes import list_declared_classes
-from rankwise.checks.frames import collect_frame, materialise, plain_frame, restore_labels
 from rankwise.checks.rows import check_rows
-from rankwise.checks.text_kinds import kind_of_text
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.column_values import convert_to_array, is_missing
-from rankwise.structure.rules import Dictionary, Instance, Number, Plain, Rule, require
+from rankwise.checks.text_categories import kind_of_text
+from rankwise.runtime.frames import (
+    collect_frame,
+    convert_to_array,
+    is_missing,
+    materialise,
+    plain_frame,
+    restore_labels,
+)
+from rankwise.runtime.messages import callers_level
+from rankwise.structure.state_rules import Dictionary, Instance, Number, Plain, Rule, require
 from rankwise.typing import Float64Array, FrameLike, Matrix, densify, is_sparse
 
 FROM_DTYPE = "from_dtype"

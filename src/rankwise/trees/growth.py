@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.kernels.tree_splits import UNSEEN
-from rankwise.rows.row_hash import scramble
-from rankwise.trees.binned_columns import BinnedColumns, bin_columns
-from rankwise.trees.criterion import Criterion, make_criterion
-from rankwise.trees.frontier import Frontier, NodeRows, Splits
-from rankwise.trees.sorted_columns import SortedColumns, sort_columns
+from rankwise.row_order import scramble
+from rankwise.trees.node_splits import Criterion, Frontier, NodeRows, Splits, make_criterion
+from rankwise.trees.split_search import BinnedColumns, SortedColumns, bin_columns, sort_columns
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array
 
@@ -96,7 +94,7 @@ def grow(
 
     ``codes`` (n_samples,) are class numbers ``0 ... n_classes - 1``. ``weight`` (n_samples,) counts
     as a number of repetitions; rows of weight 0 are ignored. For ``criterion``, see
-    :func:`rankwise.trees.criterion.make_criterion`; for the other arguments, :func:`prepare`.
+    :func:`rankwise.trees.node_splits.make_criterion`; for the other arguments, :func:`prepare`.
 
     For N rows, d columns and depth t: O(N d log N) to sort and O(N d t) to grow, or, with
     histograms of B bins, O(N d log N) to bin and O((N + n_nodes B) d t); the constant is much

@@ -18,9 +18,9 @@ import numpy as np
 import scipy.linalg
 from sklearn.tree import DecisionTreeRegressor
 
-from rankwise.checks.model_width import check_columns_read
+from rankwise.checks.rows import check_columns_read
 from rankwise.runtime.finite import foreign_range
-from rankwise.structure.rules import Array, Rule, check_children, floats, integers, require
+from rankwise.structure.state_rules import Array, Rule, check_children, floats, integers, require
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 LEAF = -1

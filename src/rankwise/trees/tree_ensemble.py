@@ -7,12 +7,16 @@ method ``encoded_rows(X)``.
 Rows are scored in the fastest of three ways: a walk from the root to a leaf of each tree, masks of
 open leaves, or NumPy for few rows. All add the leaves of a row in the order of the trees, so they
 return the same bits.
+
+Tree with node values, grown by this library or another one.
+
+Rows of a matrix in a given order, read block by block instead of copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -20,12 +24,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.model_width import check_columns_read
-from rankwise.kernels.ensemble_scores import add_nominal_trees, add_trees
-from rankwise.kernels.leaf_masks import add_open_leaves, number_leaves, read_columns
+from rankwise.checks.rows import check_columns_read
+from rankwise.kernels.ensemble_scores import (
+    add_nominal_trees,
+    add_open_leaves,
+    add_trees,
+    number_leaves,
+    read_columns,
+)
 from rankwise.runtime.jit import is_ready
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.structure.rules import (
+from rankwise.structure.state_rules import (
     Array,
     Number,
     Optional,
@@ -36,9 +45,32 @@ from rankwise.structure.rules import (
     integers,
     require,
 )
-from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.tree import Tree
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, is_sparse
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTree:
+    """A tree whose nodes have values; a row gets that of its leaf. Arrays are (n_nodes,)."""
+
+    feature: Int64Array  # -1 at leaves
+    # Rows with at most that value go left; inf separates missing values from all others.
+    threshold: Float64Array
+    left: Int64Array  # children; node 0 is the root
+    right: Int64Array
+    missing_left: NDArray[np.bool_]
+    values: Float64Array
+    # By node that splits a column without order: values that go left, and that go right. Any other
+    # one goes the way of missing values.
+    members: dict[int, tuple[Float64Array, Float64Array]] = field(default_factory=dict)
+    # weight of the training rows; None if the model does not keep it
+    cover: Float64Array | None = None
+    # nodes that take 0 for a missing value; None: no node does
+    zero_missing: NDArray[np.bool_] | None = None
+    # Decrease of the training loss by each split, in the units of its library; 0 at leaves. None if
+    # the model does not keep it.
+    gain: Float64Array | None = None
+
 
 # Numbers of rows, and of rows times trees, up to which NumPy is done before compiled code loads.
 FEW_ROWS, FEW_CELLS = 64, 20_000
@@ -623,3 +655,30 @@ def _counts(lengths: Int64Array) -> Int64Array:
     """0, 1, ... for each length, one after the other."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRows:
+    """Some rows of a matrix, in any order."""
+
+    X: Matrix  # ndarray or CSR, float32 or float64; NaN where missing
+    order: Int64Array | None = None  # row numbers; None: all rows in their original order
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0] if self.order is None else len(self.order)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.X.shape[1]
+
+    def block(self, rows: slice) -> FloatArray:
+        """Some of the rows, dense."""
+        return densify(self.X[rows if self.order is None else self.order[rows]])
+
+    def scores(self, trees: TreeEnsemble, n_threads: int | None = None) -> Float64Array:
+        """Scores of the rows under trees, see :meth:`TreeEnsemble.score`."""
+        scores = trees.score(self.X, n_threads)
+        return scores if self.order is None else scores[self.order]

@@ -59,7 +59,7 @@ class TreeReader:
         """One tree of a sum of trees, without classes.
 
         The ``tree_`` of its ``estimator`` has the arrays of
-        :class:`rankwise.trees.score_tree.ScoreTree` and those of a
+        :class:`rankwise.trees.tree_ensemble.ScoreTree` and those of a
         :class:`rankwise.trees.tree.Tree` that conditions are read from.
         """
         trees: TreeEnsemble = estimator.tree_ensemble()

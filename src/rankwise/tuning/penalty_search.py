@@ -1,4 +1,4 @@
-"""The search for a penalty: a number, a list, or the name of a selection method for a default grid.
+"""Penalties: their grids, and their choice on validation rows, folds or refitted paths.
 
 An estimator declares its :class:`Penalty` once. Its fit makes a :class:`PenaltySearch` from the
 parameter's value: the grid, the measure, the folds and the validation rows. A
@@ -9,6 +9,11 @@ measured.
 Selection methods ("ways"): "cv" (folds of queries), "val" (validation data), "loqo" (exact
 leave-one-query-out) and "lpo" (exact leave-pair-out). A list is searched on validation data if
 there are any, and otherwise by folds.
+
+The solvers minimise ``(y - f)' L (y - f) + |b|^2 / C``: a SUM over pairs. ``alpha = 1/C``. The
+papers' ``lam`` multiplies the norm against the MEAN over ordered pairs, ``(2/S) (y - f)' L (y - f)
++ lam |b|^2`` with ``S = sum_q c_q W_q^2`` (m^2 for one query of m rows), so ``C = 2 / (lam S)``. C
+therefore depends on the rows, and each training part of a cross-validation has its own C.
 """
 
 from __future__ import annotations
@@ -21,14 +26,50 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_check
 import numpy as np
 
 from rankwise.checks.parameter_constraints import Interval, StrOptions
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.default import refuse_constant
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.undefined_means import refuse_constant
-from rankwise.rows.fit_data import FitData
-from rankwise.tuning.held_out import mean_defined
-from rankwise.tuning.penalty import Penalties, Scale
-from rankwise.typing import Float64Array
+from rankwise.runtime.threads import thread_imap
+from rankwise.tuning.folds import cv_splits, mean_defined, mean_measure
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+Scale = Literal["C", "alpha", "lam", "mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class Penalties:
+    """A grid of penalties, (n_values,), in the scale of their parameter.
+
+    The scale "mean" is ``1/lam``: it multiplies the mean over pairs, and the squared norm has
+    factor 1.
+    """
+
+    values: Float64Array
+    scale: Scale
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def C(self, pairs: float, factor: float = 1.0) -> Float64Array:
+        """Multipliers of the sum over pairs, shape (n_values,).
+
+        ``pairs`` is ``S``, the weight of all ordered pairs of the training rows. ``factor``
+        multiplies ``lam`` first (m for coefficient regularisation).
+        """
+        if self.scale == "C":
+            return self.values
+        if self.scale == "alpha":
+            return inverse(self.values)
+        per_pair = 2.0 / (max(pairs, 1.0) * factor)
+        return per_pair * (self.values if self.scale == "mean" else inverse(self.values))
+
+
+def inverse(a: Float64Array) -> Float64Array:
+    """``1/a``, with ``1/0 = inf`` and ``1/inf = 0``."""
+    a = np.asarray(a, dtype=np.float64)
+    return np.divide(1.0, a, out=np.full(a.shape, np.inf), where=a > 0)
+
 
 Fit = TypeVar("Fit")
 FitOut = TypeVar("FitOut", covariant=True)
@@ -271,3 +312,63 @@ class PenaltySearch:
             values = np.array([parameters[name] for parameters in searched])
             results[name] = np.repeat(values, len(self.penalties))
         return results
+
+
+# Up to this number of rows, threads cost more time than they save.
+FEW_ROWS = 500
+
+
+class RefitPath(Generic[Fit]):
+    """Base of paths of iterative solvers.
+
+    A subclass defines ``_solve`` and ``_scores``, and overrides the others where the solutions have
+    more than scores, or where scores of training rows need no new kernel values.
+    """
+
+    rows: FitData
+
+    def solve(self) -> Fit:
+        """Solutions for every penalty, from all rows."""
+        return self._solve(np.arange(len(self.rows.y)))
+
+    def validate(self, measure: Measure, rows: FitData) -> tuple[Fit, Float64Array]:
+        """Solutions on all rows, measured on validation rows."""
+        fit = self.solve()
+        scores = self._scores(fit, rows.X)
+        return fit, self._measure(fit, measure, rows.y, scores, rows.groups)[None]
+
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[Fit, Float64Array]:
+        """Solutions on all rows, measured by cross-validation; each split is refitted."""
+        fit, rows = self.solve(), self.rows
+
+        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
+            train, test = split
+            part = self._solve(train)
+            scores = self._training_scores(part, test)
+            return self._measure(part, measure, rows.y[test], scores, rows.groups.take(test))
+
+        n_threads = None if self._on_threads and len(rows.y) > FEW_ROWS else 1
+        return fit, np.stack(list(thread_imap(held_out, cv_splits(cv, rows), n_threads)))
+
+    @property
+    def _on_threads(self) -> bool:
+        """Whether splits may be solved in parallel."""
+        return True
+
+    def _solve(self, rows: Int64Array) -> Fit:
+        """Solutions for every penalty, from some of the rows."""
+        raise NotImplementedError(f"{type(self).__name__} must define _solve.")
+
+    def _scores(self, fit: Fit, X: Matrix) -> Float64Array:
+        """Scores of new rows under every solution, shape (n_rows, n_values)."""
+        raise NotImplementedError(f"{type(self).__name__} must define _scores.")
+
+    def _training_scores(self, fit: Fit, rows: Int64Array) -> Float64Array:
+        """Scores of some of the training rows."""
+        return self._scores(fit, self.rows.X[rows])
+
+    def _measure(
+        self, fit: Fit, measure: Measure, y: Float64Array, scores: Float64Array, groups: QueryGroups
+    ) -> Float64Array:
+        """Mean of the measure for every solution, shape (n_values,)."""
+        return mean_measure(measure, y, scores, groups)

@@ -13,8 +13,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rankwise.datasets import fetch, known_datasets
-from rankwise.datasets.catalog.checksums import text_sha256
-from rankwise.runtime.folders import BUNDLED
+from rankwise.datasets.readers.textfiles import text_sha256
+from rankwise.runtime.files import BUNDLED
 
 TEXTS = {
     "a.txt": b"2 qid:1 1:0.5 # docid = x\n0 qid:1 1:1\n",
@@ -242,7 +242,7 @@ def test_a_download_onto_a_full_disk_names_the_file(toy, server, monkeypatch, co
 
 
 def test_checksums_are_remembered_until_the_file_changes(toy, monkeypatch):
-    module = importlib.import_module("rankwise.datasets.catalog.checksums")
+    module = importlib.import_module("rankwise.datasets.readers.textfiles")
     computed = []
     monkeypatch.setattr(
         module, "compute_text_sha256", lambda path: computed.append(path) or f"{len(computed)}"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from rankwise.datasets.catalog import ordinal, qsar
-from rankwise.datasets.ratings_task import task
+from rankwise.datasets import rating_task as task
+from rankwise.datasets.catalog import loaders as qsar
+from rankwise.datasets.catalog import ordinal
 
 
 def test_of_ordinal_tables(tmp_path):

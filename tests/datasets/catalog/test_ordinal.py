@@ -14,7 +14,7 @@ from rankwise.datasets import (
     load_cystic_fibrosis,
     load_ordinal,
 )
-from rankwise.datasets.catalog.ordinal_sets import ORDINAL_SETS
+from rankwise.datasets.catalog.ordinal import ORDINAL_SETS
 
 PUBLISHED = {
     "era": [92, 142, 181, 172, 158, 118, 88, 31, 18],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import fetch, load_qsar
-from rankwise.datasets.catalog.qsar import QSAR_SETS, read_qsar
+from rankwise.datasets.catalog.loaders import QSAR_SETS, read_qsar
 
 
 @pytest.mark.parametrize("name", QSAR_SETS)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from rankwise.datasets import make_ordinal_square, ordinal_square_ranks
-from rankwise.datasets.catalog.synthetic import SQUARE_NOISE, SQUARE_THRESHOLDS
+from rankwise.datasets.catalog.ordinal import SQUARE_NOISE, SQUARE_THRESHOLDS
 
 
 def ranks_by_definition(heights):

@@ -15,8 +15,8 @@ from rankwise.datasets import (
     lint,
     load_dataset,
 )
-from rankwise.datasets.linting.report import Finding
-from rankwise.datasets.linting.table_hash import hash_table
+from rankwise.datasets.linting import Finding
+from rankwise.row_order import hash_table
 
 
 def clean(rng, n_queries=8, size=5, n_features=6, first_query=0, **columns):

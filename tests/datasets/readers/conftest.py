@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rankwise.datasets import read_letor
-from rankwise.datasets.readers import svmlight as reader_module
+from rankwise.datasets.readers import letor as reader_module
 from tests.datasets.readers.cached_files import TEXT
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from rankwise.datasets import clear_cache, read_letor, verify_cache
 from rankwise.datasets.readers import cache as cache_module
-from rankwise.datasets.readers import svmlight as reader_module
+from rankwise.datasets.readers import letor as reader_module
 from rankwise.runtime.array_folder import HEADER
 from tests.datasets.readers.cached_files import (
     TEXT,

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from rankwise import RankingData, stream
-from rankwise.datasets import column_names as names
 from rankwise.datasets import read_qrels, read_run, read_table
+from rankwise.datasets import table_columns as names
 from rankwise.datasets.readers.file_formats import FormatName, file_format
 from rankwise.text import TextIndex, read_judgements
 from rankwise.text.documents import convert_to_queries

@@ -23,10 +23,10 @@ from rankwise.datasets import (
     read_run,
     read_table,
 )
-from rankwise.datasets.readers import decompression as _decompression
 from rankwise.datasets.readers import tables, textfiles
-from rankwise.datasets.readers.decompression import DamagedError, TooLargeError, decompress
-from rankwise.datasets.readers.result_files import read_scores
+from rankwise.datasets.readers import textfiles as _decompression
+from rankwise.datasets.readers.results import read_scores
+from rankwise.datasets.readers.textfiles import DamagedError, TooLargeError, decompress
 from rankwise.preferences import read_comparisons, read_orders
 from rankwise.text.documents import iterate_documents
 

@@ -8,7 +8,7 @@ import pytest
 from rankwise import stream
 from rankwise.datasets import read_letor, read_qrels, read_run, read_table
 from rankwise.preferences import read_orders
-from rankwise.streams.text_files import UnjudgedLetor
+from rankwise.streams.row_stream import UnjudgedLetor
 from rankwise.text import TextIndex
 
 MARK = "\ufeff".encode()

@@ -24,9 +24,9 @@ from rankwise.datasets import (
     read_table,
     write_qrels,
 )
-from rankwise.datasets.readers.arff import read_arff
+from rankwise.datasets.catalog.arff import read_arff
 from rankwise.datasets.readers.trec import Qrels
-from rankwise.streams.text_files import UnjudgedLetor
+from rankwise.streams.row_stream import UnjudgedLetor
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from rankwise import leaderboard, stream
 from rankwise.cli.main import app
 from rankwise.clicks import read_clicks, read_judgements
-from rankwise.clicks.credits import _read as read_credits
+from rankwise.clicks.interleaving import _read as read_credits
 from rankwise.datasets import (
     MissingWordsWarning,
     RankingData,

@@ -11,7 +11,7 @@ import pytest
 
 from rankwise.datasets import Qrels, RankingData, Run, read_qrels, read_run
 from rankwise.datasets.readers.file_formats import FormatName, file_format
-from rankwise.datasets.readers.result_files import read_scores
+from rankwise.datasets.readers.results import read_scores
 from rankwise.fusion import as_run
 from rankwise.text import read_judgements
 

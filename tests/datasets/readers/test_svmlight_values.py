@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankwise.checks.exact_numbers import token_changes
+from rankwise.checks.exact_values import token_changes
 from rankwise.datasets import read_letor
-from rankwise.runtime.folders import BUNDLED
+from rankwise.runtime.files import BUNDLED
 from tests.datasets.readers.letor_cases import (
     assert_as_scikit_learn,
     fitting,

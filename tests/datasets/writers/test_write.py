@@ -105,7 +105,7 @@ def test_file_of_letor_is_written_as_it_was(tmp_path, letor_file):
 
 
 def test_many_blocks(tmp_path, monkeypatch):
-    import rankwise.datasets.writers.write as module
+    import rankwise.datasets.letor_text as module
 
     data = load_dataset("lambdarank", part="test")
     write_letor(data, tmp_path / "one")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.labels import all_pairs_costs
-from rankwise.labels.cost_sensitive.pair_votes import class_votes
+from rankwise.labels.cost_sensitive.binary_questions import class_votes
 
 COSTS = st.lists(st.integers(0, 80).map(lambda n: n / 8), min_size=1, max_size=7)
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.linalg import hadamard
 
 from rankwise import CompressedSensing
-from rankwise.labels.multi_label.compressed_sensing import hadamard_part
-from rankwise.solvers.labels.sparse_recovery import cosamp, matching_pursuit
+from rankwise.labels.multi_label.label_codes import hadamard_part
+from rankwise.solvers.many_labels import cosamp, matching_pursuit
 
 
 def naive_cosamp(code, target, s, max_iter):

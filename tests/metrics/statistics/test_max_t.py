@@ -11,7 +11,7 @@ from benchmarks.error_rates import rates
 from scipy import stats
 
 from rankwise.metrics.significance import compare_to_baseline, compare_to_best, holm
-from rankwise.metrics.statistics.max_t import max_t, pair_differences
+from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
 from rankwise.metrics.statistics.stratified import correct_t, t_statistics
 from rankwise.runtime.threads import available_threads
 

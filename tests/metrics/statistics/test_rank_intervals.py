@@ -18,8 +18,8 @@ from rankwise.metrics.significance import (
     rank_intervals,
     run_error,
 )
-from rankwise.metrics.statistics.max_t import max_t, pair_differences
-from rankwise.metrics.statistics.runs import RunErrors
+from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
+from rankwise.metrics.statistics.stratified import RunErrors
 
 
 def test_ranks_lie_between_the_certainly_better_and_the_certainly_worse(rng):

@@ -15,9 +15,9 @@ from scipy.stats import spearmanr
 import rankwise
 from rankwise import QueryGroups
 from rankwise.metrics import parse
-from rankwise.rankers.adapters._rows import TrainingRows
-from rankwise.rankers.adapters._stored import StoredTreesError
-from rankwise.rows.row_hash import canonical_order
+from rankwise.rankers.adapters.booster_library import TrainingRows
+from rankwise.rankers.adapters.stored_checks import StoredTreesError
+from rankwise.row_order import canonical_order
 
 LIBRARIES = {
     "LightGBMRanker": "lightgbm",

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from rankwise import QueryGroups
-from rankwise.rankers.adapters._rows import deal_large_queries
-from rankwise.rows.row_hash import canonical_order
+from rankwise.rankers.adapters.booster_library import deal_large_queries
+from rankwise.row_order import canonical_order
 
 
 def test_order_depends_on_content_alone(rng):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise
-from rankwise.rankers.adapters._stored import (
+from rankwise.rankers.adapters.stored_checks import (
     StoredTreesError,
     check_catboost,
     check_lightgbm,

@@ -246,7 +246,7 @@ def test_library_alone_trains_the_same_trees_with_weights(judged):
     weight = np.random.default_rng(0).random(len(y)) + 0.5
     ranker = quick(rankwise.LightGBMRanker).fit(X, y, qid=qid, sample_weight=weight)
     groups = rankwise.QueryGroups.from_qid(qid, len(y))
-    from rankwise.rows.row_hash import canonical_order
+    from rankwise.row_order import canonical_order
 
     order, sizes = canonical_order(X, y, groups, weight)
     peer = lightgbm.LGBMRanker(n_estimators=25, force_col_wise=True, verbosity=-1)

@@ -7,7 +7,7 @@ import pytest
 
 from rankwise import AdaRank, evaluate
 from rankwise.metrics import parse
-from rankwise.solvers.boosting.measured_rows import LabelScale
+from rankwise.solvers.boosting.measure_search import LabelScale
 from tests.oracles import ragged_groups
 from tests.oracles_metrics import average_precision, err, ndcg
 

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from rankwise import CoordinateAscent, evaluate
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.rows.fit_data import FitData
-from rankwise.solvers.boosting.coordinate_search import CoordinateSearch
-from rankwise.solvers.boosting.measured_rows import MeasuredRows
+from rankwise.solvers.boosting.measure_search import CoordinateSearch, MeasuredRows
 from tests.oracles import ragged_groups
 from tests.oracles_metrics import ndcg
 

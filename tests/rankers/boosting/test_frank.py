@@ -7,10 +7,8 @@ import pytest
 
 import rankwise
 from rankwise import FRank, RankBoost
-from rankwise.groups import QueryGroups
-from rankwise.losses.layered_pairs import layer_pairs
-from rankwise.rows.fit_data import FitData
-from rankwise.solvers.boosting.fidelity_boosting import FidelityBoosting
+from rankwise.groups import FitData, QueryGroups
+from rankwise.solvers.boosting.pair_boosting import FidelityBoosting, layer_pairs
 from tests.oracles import ragged_groups
 from tests.rankers.boosting.test_rank_boost import pairs_of
 
@@ -163,7 +161,7 @@ def test_order_of_rows_and_threads_change_no_bit(judged, rng, monkeypatch):
     order = rng.permutation(len(y))
     shuffled = FRank(20).fit(X[order], y[order], qid=qid[order])
     assert (shuffled.predict(X) == expected.predict(X)).all()
-    monkeypatch.setattr("rankwise.solvers.boosting.fidelity_boosting.PAIRS_AT_ONCE", 50)
+    monkeypatch.setattr("rankwise.solvers.boosting.pair_boosting.PAIRS_AT_ONCE", 50)
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv("RANKWISE_NUM_THREADS", threads)

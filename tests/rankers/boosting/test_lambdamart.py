@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from rankwise import LambdaMART, LightGBMRanker, evaluate, load
-from rankwise.losses.measure_changes import gains_of
+from rankwise.losses.lambda_gradients import gains_of
 from rankwise.metrics import parse
 from tests.oracles import ragged_groups
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from rankwise import AutoRanker, LambdaMART, load, save
 from rankwise._registry import REGISTRY
-from rankwise.cli._arguments import make_ranker
 from rankwise.cli._named_entries import read_candidates
+from rankwise.cli._options import make_ranker
 from rankwise.cli.main import app
 from rankwise.explain import explain_scores
 from rankwise.export import (
@@ -27,7 +27,7 @@ from rankwise.export import (
     to_xgboost,
     verify,
 )
-from rankwise.rankers.boosting.lambdamart_share import TAKEN, check_shareable
+from rankwise.rankers.boosting.lambdamart import TAKEN, check_shareable
 
 from .test_lambdamart_share import assert_same, fitted, rows  # noqa: F401 (rows: a fixture)
 

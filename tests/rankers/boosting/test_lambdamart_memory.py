@@ -72,8 +72,8 @@ def test_sparse_rows_stay_sparse(rng):
 def test_sparse_rows_give_the_bits_of_dense_ones(
     options, most_stored, dtype, sparse_rows, monkeypatch
 ):
-    monkeypatch.setattr("rankwise.trees.boosted.sparse_rows.MOST_STORED", most_stored)
-    monkeypatch.setattr("rankwise.trees.boosted.binned_rows.CHUNK_CELLS", 500)
+    monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_STORED", most_stored)
+    monkeypatch.setattr("rankwise.trees.boosted.coded_rows.CHUNK_CELLS", 500)
     monkeypatch.setattr("rankwise.trees.tree_ensemble.CHUNK_CELLS", 500)
     X, y, qid = sparse_rows
     X = X.astype(dtype)

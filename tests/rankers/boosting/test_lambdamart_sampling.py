@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise import LambdaMART, LightGBMRanker, evaluate, load
-from rankwise.solvers.boosting.row_sampling import GradientSampling
+from rankwise.solvers.boosting.tree_boosting import GradientSampling
 from tests.oracles import ragged_groups
 
 GOSS = {"sampling": "goss", "top_rate": 0.3, "other_rate": 0.2, "learning_rate": 0.5}

@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from rankwise import LambdaMART
-from rankwise.rankers.boosting.lambdamart_share import check_shareable, fit_share
-from rankwise.trees.boosted.sparse_rows import MOST_STORED
+from rankwise.rankers.boosting.lambdamart import check_shareable, fit_share
+from rankwise.trees.boosted.coded_rows import MOST_STORED
 
 
 class Threads:

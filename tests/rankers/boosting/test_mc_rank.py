@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 import rankwise.persistence
 from rankwise import McRank, evaluate
 from rankwise.groups import QueryGroups
-from rankwise.rows.row_hash import canonical_order
+from rankwise.row_order import canonical_order
 from tests.oracles import ragged_groups
 
 FORMS = pytest.mark.parametrize("form", ["plain", "ordinal"])

@@ -9,11 +9,9 @@ import pytest
 import rankwise
 from rankwise import RankBoost, evaluate
 from rankwise.datasets import load_dataset
-from rankwise.groups import QueryGroups
-from rankwise.losses.layered_pairs import layer_pairs
-from rankwise.losses.pair_weights import pair_table
-from rankwise.rows.fit_data import FitData
-from rankwise.solvers.boosting.pair_boosting import PairBoosting
+from rankwise.groups import FitData, QueryGroups
+from rankwise.losses.score_loss import pair_table
+from rankwise.solvers.boosting.pair_boosting import PairBoosting, layer_pairs
 from rankwise.solvers.boosting.rounds import run_round
 from rankwise.solvers.boosting.stump_search import StumpSearch
 from tests.oracles import ragged_groups
@@ -204,7 +202,7 @@ def test_order_of_rows_threads_and_parts_change_no_bit(judged, rng, monkeypatch)
     shuffled = RankBoost(40).fit(X[order], y[order], qid=qid[order])
     assert (shuffled.loss_curve_ == expected.loss_curve_).all()
     assert (shuffled.predict(X) == expected.predict(X)).all()
-    monkeypatch.setattr("rankwise.losses.layered_pairs.ROWS_AT_ONCE", 20)
+    monkeypatch.setattr("rankwise.solvers.boosting.pair_boosting.ROWS_AT_ONCE", 20)
     by_threads = []
     for threads in ("1", "3"):
         monkeypatch.setenv("RANKWISE_NUM_THREADS", threads)

@@ -10,9 +10,9 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import ELMRank, PairwiseELM, QueryGroups
 from rankwise.features.random_nodes import NodeMap, draw_nodes
-from rankwise.losses.laplacian import QUERY_WEIGHTS
+from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.solvers.least_squares import stabilised
-from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID
+from rankwise.solvers.least_squares.stabilised import C_GRID, LAM_GRID
 from rankwise.tuning.folds import content_folds, deal_queries
 from tests.oracles import dense_laplacian, literal_elmrank_system, ragged_groups
 

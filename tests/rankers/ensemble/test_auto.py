@@ -12,10 +12,18 @@ from rankwise.datasets import load_dataset
 from rankwise.explain import explain_pair
 from rankwise.metrics import parse
 from rankwise.rankers.ensemble import auto
-from rankwise.rankers.ensemble.auto_budget import TimeBudget
-from rankwise.rankers.ensemble.auto_rows import TrialRows, scale_columns
-from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, is_clearly_better, spread
-from rankwise.rankers.ensemble.auto_trials import Trial, objective_of, settings
+from rankwise.rankers.ensemble.auto_search import (
+    CLOCKS,
+    HeldOut,
+    TimeBudget,
+    Trial,
+    TrialRows,
+    is_clearly_better,
+    objective_of,
+    scale_columns,
+    settings,
+    spread,
+)
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 3, "random_state": 0, "n_jobs": 1}
 

@@ -17,11 +17,11 @@ from rankwise import AutoRanker, RidgeRanker
 from rankwise.datasets import IgnoredColumnsWarning
 from rankwise.explain import explain_pair, explain_scores
 from rankwise.export import ExportError, to_onnx, verify
-from rankwise.features.category_indicators import append_indicators, frequent_categories
-from rankwise.rankers.ensemble import auto, auto_report, auto_trials
-from rankwise.rankers.ensemble.auto_budget import TimeBudget
-from rankwise.rankers.ensemble.auto_rows import fit_scaling
-from rankwise.rankers.ensemble.auto_trials import settings
+from rankwise.features.binning import append_indicators, frequent_categories
+from rankwise.rankers.ensemble import auto
+from rankwise.rankers.ensemble import auto as auto_report
+from rankwise.rankers.ensemble import auto_search as auto_trials
+from rankwise.rankers.ensemble.auto_search import TimeBudget, fit_scaling, settings
 
 SMALL = {"time_budget": None, "n_trials": 6, "cv": 2, "random_state": 0, "n_jobs": 1}
 N = 240

@@ -26,10 +26,9 @@ from rankwise import (
 )
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit
-from rankwise.features.products_map import ProductsMap
+from rankwise.features.score_expansions import ProductsMap
 from rankwise.metrics import make_scorer
-from rankwise.rankers.ensemble.held_out_scores import parts, query_numbers, score_held_out
-from rankwise.rankers.ensemble.members import name_members
+from rankwise.rankers.ensemble.members import name_members, parts, query_numbers, score_held_out
 
 MEMBERS = (LinearRegressionRanker(), RidgeRanker(alpha=100.0), PointwiseELM(20, random_state=0))
 BLENDS = [ScoreBlend, BordaBlend, ReciprocalRankBlend]

@@ -13,10 +13,9 @@ from sklearn.model_selection import GroupKFold
 
 import rankwise
 from rankwise import SVRank
-from rankwise.losses.pairwise_absolute import pairwise_absolute
+from rankwise.losses.absolute_loss import pairwise_absolute
 from rankwise.metrics import evaluate
-from rankwise.solvers.newton.inner_products import kernel_products
-from rankwise.solvers.newton.proximal_newton import ProximalNewton
+from rankwise.solvers.newton.proximal_newton import ProximalNewton, kernel_products
 
 GAMMA = 0.7
 

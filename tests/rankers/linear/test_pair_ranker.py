@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from rankwise import PairRanker, RankLR, RankSVM, load, save
-from rankwise.losses.pairwise_logistic import PairwiseLogistic
+from rankwise.losses.pair_loss import PairwiseLogistic
 from rankwise.solvers.newton.score_newton import ScoreNewton
 from tests.losses.test_pair_loss import Exponential
 

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from rankwise import RankLR
-from rankwise.features.products_map import ProductsMap
-from rankwise.losses.pairwise_logistic import PairwiseLogistic
-from rankwise.solvers.newton.pair_descent import PairDraw
+from rankwise.features.score_expansions import ProductsMap
+from rankwise.losses.pair_loss import PairwiseLogistic
+from rankwise.solvers.newton.pair_subsets import PairDraw
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="needs rankwise[neural]")
 from rankwise import AdaRank, BoltzRank, QueryGroups, RidgeRanker, load  # noqa: E402
 from rankwise.datasets import load_dataset  # noqa: E402
 from rankwise.metrics import parse  # noqa: E402
-from rankwise.rankers.neural import network  # noqa: E402
+from rankwise.rankers.neural import neural_ranker as network  # noqa: E402
 
 
 @pytest.fixture

@@ -12,18 +12,16 @@ from scipy.stats import chi2
 torch = pytest.importorskip("torch", reason="needs rankwise[neural]")
 
 from rankwise import BoltzRank, QueryGroups  # noqa: E402
-from rankwise.kernels.ranking_swaps import swap_places  # noqa: E402
+from rankwise.kernels.random_draws import swap_places  # noqa: E402
 from rankwise.metrics import parse  # noqa: E402
-from rankwise.rankers.neural import network  # noqa: E402
-from rankwise.rankers.neural.boltzmann import (  # noqa: E402
-    boltz_rank,
-    energies,
-    log_weights,
-)
-from rankwise.rankers.neural.ranking_sets import (  # noqa: E402
+from rankwise.rankers.neural import neural_ranker as network  # noqa: E402
+from rankwise.rankers.neural.boltzmann import (  # noqa: E402  # noqa: E402
     JudgedRanks,
     RankingSets,
+    boltz_rank,
+    energies,
     expect_judged_ranks,
+    log_weights,
     sample_rankings,
 )
 

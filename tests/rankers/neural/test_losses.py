@@ -12,7 +12,8 @@ torch = pytest.importorskip("torch", reason="needs rankwise[neural]")
 
 from rankwise.groups import QueryGroups  # noqa: E402
 from rankwise.metrics import parse  # noqa: E402
-from rankwise.rankers.neural import losses, segments  # noqa: E402
+from rankwise.rankers.neural import training as losses  # noqa: E402
+from rankwise.rankers.neural import training as segments  # noqa: E402
 
 LOSSES = {
     "rank_net": losses.rank_net,

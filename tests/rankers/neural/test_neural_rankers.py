@@ -112,7 +112,7 @@ def test_no_hidden_layer_is_a_linear_function(judged):
 @pytest.mark.parametrize("activation", ["relu", "sigmoid", "tanh"])
 def test_numpy_computes_what_torch_trains(activation, rng):
     torch = pytest.importorskip("torch", reason="needs rankwise[neural]")
-    from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
+    from rankwise.rankers.neural.neural_ranker import ACTIVATIONS, first_layers, outputs
 
     X = rng.normal(size=(7, 3)) * 30
     weights = first_layers([3, 5, 4, 1], np.random.RandomState(0))

@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import minimize
 
 from rankwise import PrunedRankSVM, RankSVM
-from rankwise.losses.listed_hinge import ListedHinge
-from rankwise.rows.grouped_rows import GroupedRows
-from rankwise.solvers.newton.pair_selectors import (
+from rankwise.groups import GroupedRows
+from rankwise.losses.pairwise_hinge import ListedHinge
+from rankwise.solvers.newton.pair_subsets import (
     SELECTORS,
     PairSelector,
     PrunedHinge,

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from rankwise import RankSVM
-from rankwise.losses.pair_weights import PAIR_WEIGHTS, label_codes, pair_table
 from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.losses.score_loss import PAIR_WEIGHTS, label_codes, pair_table
 from rankwise.solvers.newton.score_path import kernel_factor
 
 

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import judge
-from rankwise.datasets.readers.judgements import read_judgements
-from rankwise.datasets.readers.result_lists import as_run
+from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.metrics import evaluate, parse
 from rankwise.metrics._table import MEASURES
 from rankwise.selection import difference_bounds
-from rankwise.selection.judging.completions import Completions
+from rankwise.selection.judging.completions import Completions, pool_runs
 from rankwise.selection.judging.difference_bounds import is_completable
-from rankwise.selection.judging.judged_pool import pool_runs
 
 EXACT = ["P@2", "P", "R@2", "DCG@3", "RBP", "RBP(p=0.5)@2", "nDCG@3", "nDCG(gain=linear)@2",
          "P(ties=stable)@2", "nDCG(empty=0)@3", "P(ties=mean)@2", "nDCG(ties=mean)@2",

@@ -9,8 +9,12 @@ import pytest
 
 from rankwise.metrics import parse
 from rankwise.selection import difference_bounds, next_judgements
-from rankwise.selection.judging.certainty import PRIOR_JUDGEMENTS, expect_difference, share_widths
-from rankwise.selection.judging.completions import Completions
+from rankwise.selection.judging.completions import (
+    PRIOR_JUDGEMENTS,
+    Completions,
+    expect_difference,
+    share_widths,
+)
 from rankwise.selection.judging.difference_bounds import read_pool
 
 

@@ -9,8 +9,8 @@ from rankwise.datasets import Qrels, RankingData, Run, judge
 from rankwise.metrics import parse
 from rankwise.report import write_report
 from rankwise.selection import Leaderboard, difference_bounds, evaluate_systems
-from rankwise.selection.judging import order_check
-from rankwise.selection.judging.order_check import OrderCheck
+from rankwise.selection.judging import difference_bounds as order_check
+from rankwise.selection.judging.difference_bounds import OrderCheck
 
 
 def random_case(rng, n_systems=4, share=0.6):

@@ -13,7 +13,7 @@ from rankwise.datasets import Fold, Qrels, RankingData, Run
 from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.report import write_report
 from rankwise.selection import Leaderboard, compare, evaluate_systems
-from rankwise.selection.judging import order_check
+from rankwise.selection.judging import difference_bounds as order_check
 from tests.selection.helpers import Column, graded_data
 
 

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.solvers.boosting.margin_boosting import (
-    LARGEST_STEP,
-    MarginBoosting,
-    class_order,
-)
+from rankwise.solvers.boosting.margin_boosting import LARGEST_STEP, MarginBoosting, class_order
 from rankwise.solvers.boosting.perceptron_search import PerceptronSearch
 from rankwise.solvers.boosting.rounds import SLACK, run_round
 from rankwise.solvers.boosting.stump_search import StumpSearch
@@ -242,7 +238,7 @@ def test_perceptron_search_gains_what_it_says(pocket, rng):
 
 
 def test_line_search_is_exact(rng):
-    from rankwise.kernels.perceptron_search import search_line
+    from rankwise.kernels.weak_learners import search_line
 
     for n in (1, 2, 9, 40):
         s, d = rng.normal(size=n), rng.normal(size=n) * (rng.random(n) < 0.8)

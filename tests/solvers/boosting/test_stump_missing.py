@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
-from rankwise.solvers.boosting.stump_search import StumpSearch
+from rankwise.solvers.boosting.stump_search import StumpEnsemble, StumpSearch
 
 
 def brute_stumps(X, u):

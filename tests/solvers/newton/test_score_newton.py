@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.losses.pairwise_hinge import PairwiseHinge
-from rankwise.runtime.time_limit import TimeLimitError, limit_time
+from rankwise.runtime.progress import TimeLimitError, limit_time
 from rankwise.solvers.newton import score_newton
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from rankwise.features.kernel import Kernel
+from rankwise.features.kernels import Kernel
 from rankwise.solvers.svm import ordinal_smo
-from rankwise.solvers.svm.kernel_rows import kernel_rows
-from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
+from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, kernel_rows
 
 PERCEPTRON, RBF = Kernel("perceptron"), Kernel("rbf", gamma=0.3)
 PLENTY = 2**30

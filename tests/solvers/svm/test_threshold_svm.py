@@ -13,10 +13,13 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from rankwise.losses.threshold_hinge import ThresholdHinge
-from rankwise.solvers.svm.power_rows import PowerRows
-from rankwise.solvers.svm.threshold_descent import ThresholdDescent, solution_of
-from rankwise.solvers.svm.threshold_newton import ThresholdNewton
+from rankwise.solvers.svm.threshold_solver import (
+    PowerRows,
+    ThresholdDescent,
+    ThresholdHinge,
+    ThresholdNewton,
+    solution_of,
+)
 
 
 def powers(X, degree):

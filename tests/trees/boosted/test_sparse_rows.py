@@ -7,12 +7,12 @@ import pytest
 from scipy import sparse
 
 from rankwise.features.binning import find_bins
-from rankwise.trees.boosted import growing_tree, sparse_rows
-from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted import coded_rows as sparse_rows
+from rankwise.trees.boosted import growing_tree
+from rankwise.trees.boosted.coded_rows import BinnedRows, SparseBinnedRows, bin_rows
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.sparse_rows import SparseBinnedRows, bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
-from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.trees.tree_ensemble import OrderedRows
 
 N_CATEGORIES = np.array([4] + [0] * 10)
 RULES = [

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise.trees.boosted.coded_rows import bin_rows
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
-from rankwise.trees.ordered_rows import OrderedRows
-from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 from tests.oracles_boosted import TreeByHand
 
 RULES = [

@@ -11,14 +11,15 @@ from sklearn.pipeline import make_pipeline
 from rankwise import QueryScaler
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold
-from rankwise.features.products_map import ProductsMap
-from rankwise.rankers.ensemble.held_out_scores import (
+from rankwise.features.score_expansions import ProductsMap
+from rankwise.rankers.ensemble.members import (
     HeldOutScores,
+    fit_members,
+    member_scores,
     parts,
     query_numbers,
     score_held_out,
 )
-from rankwise.rankers.ensemble.members import fit_members, member_scores
 from rankwise.typing import Float64Array
 from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
 from rankwise_papers.lin2010_challenge.parts import measure_parts, measures

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.catalog.qsar import QSAR_SETS
+from rankwise.datasets.catalog.loaders import QSAR_SETS
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, ResultTable
 from rankwise_papers.elmrank_qsar import figures, tables
 from rankwise_papers.elmrank_qsar.compounds import Compounds, compounds

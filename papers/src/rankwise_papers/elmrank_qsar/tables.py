@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rankwise.datasets.catalog.qsar import QSAR_SETS
+from rankwise.datasets.catalog.loaders import QSAR_SETS
 from rankwise.experiments import Results, ResultTable, Value
 from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.solvers.least_squares.complex_path import ComplexPath, plan_folds
+from rankwise.solvers.least_squares.stabilised import ComplexPath, plan_folds
 from rankwise.typing import Float64Array, Int64Array
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise import AggregatePRank, PRank, RankingTree, VotedPRank, WidrowHoff
 from rankwise.datasets import make_ordinal_square, ordinal_square_ranks
-from rankwise.features.affine_powers import AffinePowers
+from rankwise.features.polynomial_terms import AffinePowers
 from rankwise.typing import Float64Array, Int64Array
 
 N_TRAIN, N_TEST = 50_000, 1000

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets import OrdinalData, load_ordinal
-from rankwise.datasets.catalog.ordinal_sets import ORDINAL_SETS
+from rankwise.datasets.catalog.ordinal import ORDINAL_SETS
 from rankwise.typing import Float64Array, Int64Array
 
 CHU = ("pyrimidines", "machinecpu", "bostonhousing", "diabetes", "triazines")

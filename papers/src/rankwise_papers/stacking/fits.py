@@ -15,18 +15,18 @@ from rankwise import QueryScaler, RankLR
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.experiments import Cell
-from rankwise.features.products_map import ProductsMap
+from rankwise.features.score_expansions import ProductsMap
+from rankwise.groups import FitData
 from rankwise.metrics import evaluate, parse
 from rankwise.prediction import scores_of
-from rankwise.rankers.ensemble.held_out_scores import (
+from rankwise.rankers.ensemble.members import (
     HeldOutScores,
     held_out_rows,
     parts,
     query_numbers,
     score_held_out,
 )
-from rankwise.rows.fit_data import FitData
-from rankwise.selection.tuning import prepare, tune
+from rankwise.selection.cells.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.stacking.plan import BLENDS, MEASURES, N_FOLDS, SEED, SELECT
 

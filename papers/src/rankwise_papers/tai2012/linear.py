@@ -143,8 +143,7 @@ def times(cell: Cell) -> dict[str, float]:
 def _axes(model: Any, X: Any, Y: Any) -> Any:
     """The axes alone, without the regression."""
     from rankwise.checks.label_data import check_indicator
-    from rankwise.solvers.labels.label_axes import centre_products, leading_axes
-    from rankwise.solvers.labels.label_statistics import products_of_labels
+    from rankwise.solvers.many_labels import centre_products, leading_axes, products_of_labels
 
     ones = check_indicator(Y, Y.shape[0])
     means = np.asarray(ones.sum(axis=0)).ravel() / Y.shape[0]

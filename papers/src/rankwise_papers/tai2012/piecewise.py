@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise import PLST, CompressedSensing, ModelTree
 from rankwise.experiments import Cell
-from rankwise.solvers.labels.sparse_recovery import cosamp
+from rankwise.solvers.many_labels import cosamp
 from rankwise.typing import densify
 from rankwise_papers.tai2012.parts import (
     dense_labels,

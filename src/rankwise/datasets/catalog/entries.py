@@ -3,6 +3,13 @@
 ``catalog.toml`` lists the address, terms, split and file checksums (sha256) of every set.
 :func:`fetch` looks in the folder ``RANKWISE_DATA``, then among the bundled sets, then in the cache
 folder (``RANKWISE_CACHE``). It downloads only from a mirror that you name.
+
+Known data that are not judged queries: ratings and tables used by experiments.
+
+``sources.toml`` lists the address, terms and file checksums (sha256) of every source.
+:func:`rankwise.datasets.fetch` finds the files in the same way as those of judged sets.
+
+Find and verify the files of a catalog entry, and download missing files.
 """
 
 from __future__ import annotations
@@ -13,7 +20,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
+
+from rankwise.runtime.files import cache_folder, data_folders
 
 CATALOG = Path(__file__).with_name("catalog.toml")
 
@@ -93,3 +102,145 @@ def _entry(name: str, raw: dict[str, Any]) -> DataSet:
     files = tuple(DataFile(**file) for file in raw["files"])
     made = {"folders": tuple(raw["folders"]), "folds": folds, "files": files}
     return DataSet(name=name, **{**raw, **made, "made_from": made_from})
+
+
+SOURCES = Path(__file__).with_name("sources.toml")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a source; its name has no suffix for compression."""
+
+    name: str
+    rows: int  # lines, including a header
+    sha256: str  # hash of the text with LF line ends
+    sha256_gz: str  # hash of the gzip file on mirrors
+    # Path in the publisher's archive; "" if the archive does not contain this text
+    official: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One entry of ``sources.toml``."""
+
+    name: str
+    title: str
+    kind: str  # "ratings", "descriptors", "ordinal", "judgements", "runs", "text" or "multi-label"
+    address: str  # page of the publisher
+    how_to_get: str
+    terms: str
+    cite: str
+    # Possible locations of the files under a data folder; the first is ours
+    folders: tuple[str, ...]
+    files: tuple[SourceFile, ...]
+
+
+@lru_cache(maxsize=1)
+def known_sources() -> Mapping[str, Source]:
+    """All known sources by name, read-only.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import known_sources
+    >>> known_sources()["jester"].kind
+    'ratings'
+    """
+    entries = tomllib.loads(SOURCES.read_text(encoding="utf-8"))
+    return MappingProxyType({name: _source(name, entry) for name, entry in entries.items()})
+
+
+def _source(name: str, raw: dict[str, Any]) -> Source:
+    files = tuple(SourceFile(**file) for file in raw.pop("files"))
+    return Source(name=name, folders=tuple(raw.pop("folders")), files=files, **raw)
+
+
+SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
+
+
+def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
+    """Find the files of a set, in the order of the catalog, and verify the known checksums.
+
+    Parameters
+    ----------
+    name : str
+        Name in :func:`known_datasets` or :func:`known_sources`.
+    mirror : str, optional
+        URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``).
+        Missing files are downloaded from it into the cache folder, where the loaders find them.
+        Check the entry's ``terms`` first.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is not on this machine and no mirror is given; the message says where to get it.
+    ValueError
+        If the name is unknown, or a file differs from the catalog.
+    OSError
+        If the mirror does not respond.
+    """
+    entry = known_datasets().get(name) or known_sources().get(name) or find_set(name)
+    paths = []
+    for file in entry.files:
+        path = _find(entry, file)
+        if path is None and (mirror is None or not file.sha256_gz):
+            _raise_missing(entry, file)
+        paths.append(path or _download(entry, file, str(mirror)))
+    return paths
+
+
+def _find(entry: DataSet | Source, file: DataFile | SourceFile) -> Path | None:
+    """First file at the possible locations, with a verified checksum if that is known."""
+    from rankwise.datasets.readers.textfiles import text_sha256
+
+    path = next((path for path in _candidates(entry, file) if path.is_file()), None)
+    if path is not None and file.sha256:
+        got = text_sha256(path)
+        if got != file.sha256:
+            raise ValueError(
+                f"{path} is not {file.name} of {entry.name}: sha256 of its text must be "
+                f"{file.sha256}, got {got}. {entry.how_to_get} Address: {entry.address}"
+            )
+    return path
+
+
+def _candidates(entry: DataSet | Source, file: DataFile | SourceFile) -> list[Path]:
+    return [
+        root / folder / f"{name}{suffix}"
+        for root in data_folders()
+        for folder in entry.folders
+        for name in (file.name, file.official)
+        if name
+        for suffix in SUFFIXES
+    ]
+
+
+def _download(entry: DataSet | Source, file: DataFile | SourceFile, mirror: str) -> Path:
+    import pooch
+
+    folder = entry.folders[0]
+    downloader: Any = pooch.HTTPDownloader(timeout=60)
+    path = cache_folder() / "data" / folder / f"{file.name}.gz"
+    try:
+        pooch.retrieve(
+            f"{mirror.rstrip('/')}/{folder}/{path.name}",
+            known_hash=f"sha256:{file.sha256_gz}",
+            fname=path.name,
+            path=path.parent,
+            downloader=downloader,
+        )
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk
+    return path
+
+
+def _raise_missing(entry: DataSet | Source, file: DataFile | SourceFile) -> NoReturn:
+    folder = entry.folders[0]
+    roots = ", ".join(str(root) for root in data_folders())
+    raise FileNotFoundError(
+        f"{file.name} of {entry.name} ({entry.title}) is not on this machine: looked for "
+        f"{folder}/{file.name} and the publisher's layout, plain or compressed, in {roots}. "
+        f"{entry.how_to_get} Then set RANKWISE_DATA to the folder that holds it. "
+        f"Address: {entry.address} Terms: {entry.terms}"
+    )

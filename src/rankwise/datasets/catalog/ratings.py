@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.datasets.catalog.locate import fetch
+from rankwise.datasets.catalog.entries import fetch
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.typing import Float64Array, Int64Array
 

@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 from rankwise._version import __version__
 from rankwise.datasets.readers.textfiles import PathLike, find_files
 from rankwise.runtime.array_folder import Arrays, Json, read_arrays, write_arrays
-from rankwise.runtime.folders import cache_folder
+from rankwise.runtime.files import cache_folder
 from rankwise.runtime.threads import thread_map
-from rankwise.structure.rules import StructureError
+from rankwise.structure.state_rules import StructureError
 
 SUFFIX = ".rankwise-cache"
 _FORMAT = 5

@@ -3,6 +3,10 @@
 If a cell is not a number, the cells of its column are counted. A column in which most cells are not
 numbers is text and not a feature. A few such cells in a column of numbers raise an error that names
 the first one.
+
+Columns of several files that form one table: what they hold, and whether they agree.
+
+Names of side files for group sizes and weights: the name of the text plus a suffix.
 """
 
 from __future__ import annotations
@@ -24,12 +28,9 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import DTypeLike
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, exact_float64
-from rankwise.checks.frames import check_unique
-from rankwise.checks.row_errors import RowError
-from rankwise.checks.text_kinds import SAMPLE_ROWS, kind_of_text
-from rankwise.datasets.readers.file_columns import FileColumns
-from rankwise.datasets.readers.letor_errors import INFINITE
+from rankwise.checks.exact_values import LARGEST_EXACT, RowError, exact_float64
+from rankwise.checks.text_categories import SAMPLE_ROWS, kind_of_text
+from rankwise.datasets.readers.letor_parse import INFINITE, NUMBER
 from rankwise.datasets.readers.quotes import (
     ENCLOSED,
     LongRecord,
@@ -40,20 +41,12 @@ from rankwise.datasets.readers.quotes import (
     names_are_quoted,
     split_names,
 )
-from rankwise.datasets.readers.side_names import (
-    SIZES,
-    check_named_columns,
-    name_sizes_in_errors,
-    number_separator,
-    side_file,
-)
 from rankwise.datasets.readers.textfiles import (
     TextFile,
     find_inner_mark,
     find_line_start,
     open_text,
 )
-from rankwise.datasets.role_values import label_fix
 from rankwise.datasets.table_columns import (
     Columns,
     IgnoredColumnsWarning,
@@ -61,10 +54,11 @@ from rankwise.datasets.table_columns import (
     Roles,
     TableRows,
     choose_features,
+    label_fix,
     list_names,
 )
-from rankwise.runtime.callers import callers_level
-from rankwise.runtime.vocabulary import setting
+from rankwise.runtime.frames import MOSTLY_NUMBERS, TIMES, check_unique
+from rankwise.runtime.messages import callers_level, setting
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _BLOCK_BYTES = 1 << 22
@@ -614,7 +608,7 @@ class _Cells:
 
 
 def _kind_of(parts: Sequence[_Cells]) -> str | None:
-    """What a column holds whose cells are in several files, see ``checks.frames.kind_of``."""
+    """What a column holds whose cells are in several files, see ``runtime.frames.kind_of``."""
     filled = sum(cells.filled for cells in parts)
     numbers = sum(cells.filled if cells.are_flags else cells.numbers for cells in parts)
     if numbers >= filled - numbers:
@@ -644,3 +638,197 @@ def _lines(file: TextFile) -> Iterator[bytes]:
         yield from lines
     if rest:
         yield rest
+
+
+# Kind of a column of a file that has no value, and may hold anything in another file.
+NO_VALUES = "no values"
+
+
+def arrow_kinds(schema: Any) -> dict[str, str | None]:
+    """Kinds of columns in a pyarrow schema, without the unnamed index that pandas writes.
+
+    A named index is kept, since it was added on purpose. :meth:`FileColumns.join` decides what a
+    column without values holds.
+    """
+    from pyarrow import types
+
+    metadata = schema.pandas_metadata or {}
+    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
+    fields = [
+        field
+        for field in schema
+        if not (field.name in index and field.name.startswith("__index_level_"))
+    ]
+    # Those without a name are left out.
+    check_unique([field.name for field in fields if field.name])
+    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    are_texts = (types.is_string, types.is_large_string, types.is_string_view)
+
+    def what(kind: Any) -> str | None:
+        if any(test(kind) for test in are_numbers):
+            return None
+        if any(test(kind) for test in are_texts):
+            return "text"
+        if types.is_null(kind):
+            return NO_VALUES
+        if types.is_dictionary(kind):
+            return "categories"
+        if types.is_duration(kind) or types.is_interval(kind):
+            return "durations"
+        if types.is_time(kind):
+            return "times of day"
+        return "dates" if types.is_temporal(kind) else str(kind)
+
+    return {field.name: what(field.type) for field in fields}
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """Columns of several files that form one table, see :meth:`join`."""
+
+    # Kind of each column of any file; a column without values has the kind of the others
+    kinds: dict[str, str | None]
+    first: dict[str, Path]  # the first file with each column
+    files: list[tuple[Path, Kinds]]
+
+    @classmethod
+    def join(cls, files: Sequence[tuple[Path, Kinds]]) -> FileColumns:
+        """Join the columns of files, in the order of their appearance.
+
+        A column that holds numbers in one file and anything else in another gets a kind that says
+        so, and is refused as a feature.
+        """
+        kinds: dict[str, str | None] = {}
+        first: dict[str, Path] = {}
+        for path, found in files:
+            for name, kind in found.items():
+                first.setdefault(name, path)
+                known = kinds.get(name, NO_VALUES)
+                kinds[name] = kind if known == NO_VALUES else _joint_kind(known, kind, path)
+        return cls(
+            {name: None if kind == NO_VALUES else kind for name, kind in kinds.items()},
+            first,
+            list(files),
+        )
+
+    def check(self, columns: Columns) -> None:
+        """Check that all files have the columns to read, and ids of one kind.
+
+        The error names the file and the columns.
+        """
+        for path, kinds in self.files:
+            missing = [name for name in columns.names() if name not in kinds]
+            if missing:
+                raise ValueError(
+                    f"{path}: columns {list_names(missing)} are missing, but "
+                    f"{self.first[missing[0]].name} has them. Write all files with the same "
+                    "columns."
+                )
+        for name in (columns.qid, columns.doc_id):
+            if name is None:
+                continue
+            with_numbers = {kinds[name] is None: path for path, kinds in reversed(self.files)}
+            if len(with_numbers) == 2:
+                raise ValueError(
+                    f"{with_numbers[False]}: the ids in column {name!r} are text, but numbers in "
+                    f"{with_numbers[True].name}. Write all files with ids of one type."
+                )
+
+
+def _joint_kind(known: str | None, kind: str | None, path: Path) -> str | None:
+    """Kind of a column that is ``known`` from earlier files and has a ``kind`` in ``path``."""
+    if kind in (known, NO_VALUES) or (known is not None and known.startswith(MOSTLY_NUMBERS)):
+        return known
+    if known is None:
+        return f"{MOSTLY_NUMBERS} {kind} in {path.name}"
+    if kind is None:
+        return f"{known}, but numbers in {path.name}"
+    return known if known in TIMES else kind
+
+
+SIZES = (".query", ".group")
+WEIGHT = ".weight"
+SIZES_FIX = (
+    "Files of group sizes go with rows without names of columns: SVMlight text (label index:value "
+    "…), or numbers with the label first. Leave out the first line, or add a column of queries."
+)
+COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
+
+
+def stem(path: Path) -> Path:
+    """Path without a suffix for compression."""
+    return path.with_suffix("") if path.suffix in COMPRESSED[1:] else path
+
+
+def side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
+    """First existing side file of ``path`` with one of the suffixes, compressed or not."""
+    return next(iter(side_files(path, suffixes)), None)
+
+
+def number_separator(first_line: bytes) -> str | None:
+    """Separator of LightGBM's tables without a header: a tab or a comma between numbers, or None.
+
+    All but the first number, which is the label, may be missing.
+    """
+    line = first_line.strip(b" \r\n")
+    for separator in (b"\t", b","):
+        words = line.split(separator)
+        rest = all(NUMBER.fullmatch(word) or word in (b"", b"NA", b"null") for word in words)
+        if len(words) > 1 and words[0] and rest:
+            return separator.decode()
+    return None
+
+
+def names_columns(first_line: bytes) -> bool:
+    """Whether a line begins with a word, as no row does, rather than with a label or a comment."""
+    word = re.split(rb"[\s,;|]", first_line.strip(), maxsplit=1)[0].strip(b'"')
+    return word[:1].isalpha() and NUMBER.fullmatch(word) is None
+
+
+def warn_of_unread(paths: Sequence[Path]) -> None:
+    """Warn if a table with named columns has a side file, which is then not read."""
+    for path in paths:
+        for file in side_files(path, (*SIZES, WEIGHT)):
+            is_weight = WEIGHT in file.suffixes
+            what = "weights" if is_weight else "sizes of queries"
+            column = "sample_weight" if is_weight else "qid"
+            warnings.warn(
+                f"the {what} in {file} are not read, because the columns of "
+                f"{path.name} have names. Write them into the table, as a column {column}, or "
+                "delete the file.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
+            return
+
+
+def check_named_columns(path: Path, first_line: bytes) -> None:
+    """Raise ValueError for LightGBM's delimited text without a header, with a file of sizes."""
+    sizes = side_file(path, SIZES)
+    if sizes is not None and number_separator(first_line) is not None:
+        raise ValueError(
+            "the first line holds numbers, not names of columns, and the queries stand in "
+            f"{sizes}. Read both with read_grouped({str(path)!r})."
+        )
+
+
+@contextmanager
+def name_sizes_in_errors(path: Path) -> Iterator[None]:
+    """Make an error about the columns of a table name the file of sizes beside it, if any."""
+    try:
+        yield
+    except ValueError as error:
+        if side_file(path, SIZES) is None:
+            raise
+        raise ValueError(f"{error} {SIZES_FIX}") from None
+
+
+def side_files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """All existing side files, in order of precedence."""
+    names = [
+        Path(f"{start}{suffix}{packed}")
+        for start in dict.fromkeys((path, stem(path)))
+        for suffix in suffixes
+        for packed in COMPRESSED
+    ]
+    return [name for name in names if name.is_file()]

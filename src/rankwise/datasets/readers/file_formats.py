@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from rankwise.datasets.column_names import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES, GRADE_NAMES
-from rankwise.datasets.readers.letor_errors import NUMBER
+from rankwise.datasets.readers.letor_parse import NUMBER
 from rankwise.datasets.readers.quotes import split_names
 from rankwise.datasets.readers.textfiles import (
     PathLike,
@@ -35,6 +34,7 @@ from rankwise.datasets.readers.textfiles import (
     find_line_start,
     open_text,
 )
+from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES, GRADE_NAMES
 
 QRELS_FIELDS = ("query", "iteration", "document", "relevance")
 RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")

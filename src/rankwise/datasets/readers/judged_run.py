@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.file_formats import FormatName, file_format
-from rankwise.datasets.readers.judgements import read_judgements
-from rankwise.datasets.readers.result_lists import as_run
-from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.datasets.readers.trec_ids import string_codes, trec_order
+from rankwise.datasets.readers.results import as_run, read_judgements
+from rankwise.datasets.readers.trec import Qrels, Run, string_codes, trec_order
 from rankwise.datasets.table_columns import is_frame
-from rankwise.runtime.vocabulary import setting
+from rankwise.runtime.messages import setting
 from rankwise.typing import Float64Array
 
 P = ParamSpec("P")

@@ -4,12 +4,22 @@ A small sample estimates the width and density of the rows. Dense rows are then 
 into the matrix. If the estimate is wrong (a wider row, indices not ascending), or the data are
 sparse, the entries are first collected as CSR. The estimate affects only the time, never the
 result.
+
+Parse blocks of SVMlight/LETOR lines to arrays: one serial kernel per block, blocks on threads.
+
+Every block is read twice. The first pass counts its rows, so that each block knows where its rows
+go; in the second pass, the block is in the page cache. Blocks are small enough for a core's cache.
+The file may change between the passes, so the parser is given the number of available rows.
+
+Error messages for malformed lines of SVMlight/LETOR text, with their positions.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NoReturn
@@ -18,17 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.checks.exact_numbers import LARGEST_EXACT, token_changes
+from rankwise.checks.exact_values import LARGEST_EXACT, token_changes
 from rankwise.datasets.letor_text import NotUtf8Error, split_text
-from rankwise.datasets.readers.letor_blocks import (
-    Layout,
-    Parsed,
-    count_rows,
-    dense_zeros,
-    file_names,
-    parse_blocks,
-)
-from rankwise.datasets.readers.letor_errors import NUMBER, iterate_rows, raise_at
 from rankwise.datasets.readers.textfiles import (
     ChangedError,
     LineBlock,
@@ -37,8 +38,9 @@ from rankwise.datasets.readers.textfiles import (
     find_line_start,
 )
 from rankwise.kernels import svmlight as kernel
-from rankwise.runtime.threads import available_threads
-from rankwise.typing import Float64Array, Matrix
+from rankwise.kernels.svmlight import DUPLICATE, LARGEST_INDEX, TOO_WIDE
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.typing import Float64Array, FloatArray, Matrix
 
 BLOCK_BYTES = 1 << 20
 DENSE_FROM = 0.25  # minimum share of written entries for dense rows
@@ -313,3 +315,310 @@ def _raise_in_row(parsed: Parsed, row: int, pattern: bytes, reason: str, skip: i
         places = [match.start(1) for match in re.finditer(pattern, line)]
         raise_at(block.file, byte + places[skip], reason)
     raise ChangedError(block.file.path)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Layout of the rows written while parsing; see ``plan`` in :func:`kernel.parse_block`."""
+
+    dense: bool
+    base: int
+    width: int
+    text_qid: bool = False
+    no_label: bool = False
+
+
+@dataclass(frozen=True)
+class BlockResult:
+    """Result of parsing one block."""
+
+    state: NDArray[np.int64]  # (kernel.N_STATE,)
+    text: bytes
+    values: FloatArray  # of entries, (n_entries,), as ``indices``; empty if rows are written dense
+    indices: NDArray[np.int32]
+    # Position (byte in the file) and reason of the first malformed token
+    error: tuple[int, str] | None
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """All blocks parsed in one layout; ``values`` is the matrix if dense, else the entries."""
+
+    blocks: Sequence[LineBlock]
+    results: list[BlockResult]
+    states: NDArray[np.int64]
+    y: Float64Array
+    qid: NDArray[np.int64]
+    weight: Float64Array
+    sizes: NDArray[np.int64]
+    values: FloatArray
+
+
+def count_rows(blocks: Sequence[LineBlock], n_threads: int) -> NDArray[np.int64]:
+    """Number of rows of each block: lines that are neither blank nor comments."""
+    scratch = _Scratch(_most_bytes(blocks), 0, np.float32)
+
+    def count(block: LineBlock) -> int:
+        return kernel.count_rows(scratch.buf, scratch.load(block))
+
+    return np.array(thread_map(count, blocks, n_threads), dtype=np.int64)
+
+
+def parse_blocks(
+    blocks: Sequence[LineBlock],
+    n_rows: NDArray[np.int64],
+    layout: Layout,
+    dtype: Any,
+    n_features: int | None,
+    n_threads: int,
+) -> Parsed:
+    """Parse the blocks; malformed lines are reported in the results, not raised.
+
+    ``n_features`` is used only in error messages. ChangedError: a block does not have ``n_rows``
+    rows. ValueError: a dense matrix does not fit into memory.
+    """
+    most_bytes = _most_bytes(blocks)
+    scratch = _Scratch(most_bytes, 0 if layout.dense else most_bytes // 2 + 1, dtype)
+    first_rows = np.concatenate([[0], np.cumsum(n_rows)]).astype(np.int64)
+    total = int(first_rows[-1])
+    y, qid, weight = np.empty(total), np.empty(total, dtype=np.int64), np.empty(total)
+    sizes = np.empty((total, 2), dtype=np.int64)
+    matrix = dense_zeros(blocks, total if layout.dense else 0, layout.width, dtype).reshape(-1)
+
+    def parse(number: int) -> BlockResult:
+        block = blocks[number]
+        n_bytes = scratch.load(block)
+        plan = np.array(
+            [
+                0,
+                n_bytes,
+                first_rows[number],
+                layout.base,
+                layout.width,
+                layout.dense,
+                layout.text_qid,
+                first_rows[number + 1],
+                layout.no_label,
+            ],
+            dtype=np.int64,
+        )
+        state = np.zeros(kernel.N_STATE, dtype=np.int64)
+        values = matrix if layout.dense else scratch.values
+        kernel.parse_block(
+            scratch.buf,
+            plan,
+            y,
+            qid,
+            weight,
+            sizes,
+            values,
+            scratch.indices,
+            scratch.text,
+            scratch.hard,
+            state,
+        )
+        status, at = int(state[kernel.STATUS]), int(state[kernel.AT])
+        if status == kernel.TOO_MANY_ROWS or (
+            status == kernel.OK and state[kernel.ROWS] != n_rows[number]
+        ):
+            raise ChangedError(block.file.path)
+        errors = _settle(scratch, state, values, y)
+        errors += _find_hidden_line(scratch.buf[:n_bytes].tobytes())
+        if status in (kernel.BAD_TOKEN, kernel.DUPLICATE) or (
+            status == kernel.TOO_WIDE and not layout.dense
+        ):
+            line = scratch.buf[at:n_bytes].tobytes()
+            errors.append((at, bad_token(line, status, n_features)))
+        n_entries = 0 if layout.dense else int(state[kernel.ENTRIES])
+        return BlockResult(
+            state,
+            scratch.text[: state[kernel.TEXT]].tobytes(),
+            scratch.values[:n_entries].copy(),
+            scratch.indices[:n_entries].copy(),
+            min(((block.start + byte, reason) for byte, reason in errors), default=None),
+        )
+
+    results = thread_map(parse, range(len(blocks)), n_threads)
+    states = np.array([result.state for result in results]).reshape(-1, kernel.N_STATE)
+    if layout.dense:
+        values = matrix.reshape(total, layout.width)
+    else:
+        values = np.concatenate([matrix, *(result.values for result in results)])
+    return Parsed(blocks, results, states, y, qid, weight, sizes, values)
+
+
+def _find_hidden_line(text: bytes) -> list[tuple[int, str]]:
+    """Position of the first carriage return in a comment, whose line would be lost, and a reason.
+
+    Elsewhere, a line that is ended by a carriage return alone is malformed.
+    """
+    # Counting takes half as long as parsing; most files have no carriage return.
+    if b"\r" not in text or text.count(b"\r") == text.count(b"\r\n"):
+        return []
+    start = 0
+    for line in text.split(b"\n"):
+        body = line.rstrip()
+        comment = body.find(b"#")
+        place = body.find(b"\r", comment) if comment >= 0 else -1
+        if place >= 0:
+            reason = "a carriage return in a comment hides what follows; end lines by a line feed"
+            return [(start + place, reason)]
+        start += len(line) + 1
+    return []
+
+
+def dense_zeros(blocks: Sequence[LineBlock], n_rows: int, width: int, dtype: Any) -> FloatArray:
+    """Matrix of zeros; raises ValueError with the file names if it does not fit into memory."""
+    try:
+        return np.zeros((n_rows, width), dtype=dtype)
+    except (MemoryError, ValueError):  # ValueError: too large to address
+        n_bytes = n_rows * width * np.dtype(dtype).itemsize
+        raise ValueError(
+            f"{file_names(blocks)}: {n_rows:,} rows of {width:,} columns as a dense matrix need "
+            f"{n_bytes / 2**30:,.1f} GiB. Read with dense=False."
+        ) from None
+
+
+def file_names(blocks: Sequence[LineBlock]) -> str:
+    """Names of the files of the blocks, each once."""
+    return ", ".join(dict.fromkeys(str(block.file.path) for block in blocks))
+
+
+def _most_bytes(blocks: Sequence[LineBlock]) -> int:
+    return max((block.stop - block.start for block in blocks), default=0)
+
+
+class _Scratch(threading.local):
+    """Buffers of one thread that fit any block."""
+
+    def __init__(self, n_bytes: int, n_entries: int, dtype: Any) -> None:
+        self.buf = np.empty(n_bytes + 1 + kernel.SPARE_BYTES, dtype=np.uint8)
+        self.text = np.empty(n_bytes, dtype=np.uint8)
+        self.hard = np.empty((n_bytes // 2 + 1, 3), dtype=np.int64)
+        self.values = np.empty(n_entries, dtype=dtype)
+        self.indices = np.empty(n_entries, dtype=np.int32)
+
+    def load(self, block: LineBlock) -> int:
+        """Load a block, ended by a newline, and return its number of bytes."""
+        n = block.stop - block.start
+        block.file.read_into(self.buf[:n], block.start)
+        if self.buf[n - 1] != 10:
+            self.buf[n] = 10
+            n += 1
+        self.buf[n : n + kernel.SPARE_BYTES] = 0
+        return n
+
+
+def _settle(
+    scratch: _Scratch, state: NDArray[np.int64], values: FloatArray, y: Float64Array
+) -> list[tuple[int, str]]:
+    """Convert the tokens that the kernel left; return position and reason of the first bad one.
+
+    Writes into ``values`` and ``y``.
+    """
+    with np.errstate(over="ignore"):  # overflow of float32 becomes infinite, and is reported
+        for slot, start, stop in scratch.hard[: state[kernel.HARD]].tolist():
+            token = scratch.buf[start:stop].tobytes()
+            if not NUMBER.fullmatch(token):
+                return [(start, bad_number(token, is_label=slot < 0))]
+            target, at = (y, -1 - slot) if slot < 0 else (values, slot)
+            target[at] = float(token)
+            if np.isinf(target[at]) and not INFINITE.fullmatch(token):
+                return [(start, too_large(token, target.dtype))]
+    return []
+
+
+# Numbers of ``float`` without underscores and non-ASCII digits. Possessive: time is linear.
+NUMBER = re.compile(
+    rb"[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|inf(?:inity)?|nan)", re.IGNORECASE
+)
+INFINITE = re.compile(rb"[+-]?inf(?:inity)?", re.IGNORECASE)
+_TOKEN = re.compile(rb"[^\s#]*")
+
+
+def bad_number(token: bytes, *, is_label: bool) -> str:
+    """Reason why a label or a value cannot be read."""
+    if is_label:
+        return f"the label must be a number, got {_show(token)}"
+    if not token:
+        return "a number must follow the colon, without a space"
+    return f"the value must be a number, got {_show(token)}"
+
+
+def too_large(token: bytes, dtype: Any) -> str:
+    """Message for a decimal number that exceeds ``dtype``."""
+    fits_float64 = math.isfinite(float(token))
+    fix = "read with dtype=np.float64" if fits_float64 else "write inf if infinity is meant"
+    return f"{_show(token)} is too large for {dtype}; {fix}"
+
+
+def bad_token(line: bytes, status: int, n_features: int | None) -> str:
+    """Reason why parsing stopped at the beginning of ``line``."""
+    found = _TOKEN.match(line)
+    token = found.group() if found else b""
+    index = token.partition(b":")[0]
+    shown = index.lstrip(b"0").decode("utf-8", "replace") or "0"
+    if token.startswith(b"qid:"):
+        return (
+            "a query id must follow qid:"
+            if token == b"qid:"
+            else (f"qid must come once, right after the label, got {_show(token)}")
+        )
+    if token.startswith(b"cost:"):
+        return f"cost: must come once, with a finite number >= 0, got {_show(token)}"
+    if token.startswith(b"sid:"):
+        return f"{_show(token)} sets the slack of a row in SVMlight, which is not read; remove it"
+    if b":" not in token or not index.isdigit():
+        return f"expected index:value with a whole index >= 0, got {_show(token)}"
+    if status == DUPLICATE:
+        return f"index {_cut(shown)} occurs twice in this row"
+    if status == TOO_WIDE and shown == "0":
+        return "index 0 in a file whose indices start at 1 (zero_based=False)"
+    if status == TOO_WIDE:
+        return f"index {_cut(shown)} is too large for n_features={n_features}"
+    return f"index {_cut(shown)} is larger than {LARGEST_INDEX}"
+
+
+def raise_at(file: TextFile, position: int, reason: str) -> NoReturn:
+    """Raise ValueError with file, line, column (both from 1, in bytes) and reason."""
+    line, line_start, at, step = 1, file.start, file.start, 1 << 20
+    while at < position:
+        part = file.read(at, min(at + step, position))
+        if b"\n" in part:
+            line += part.count(b"\n")
+            line_start = at + part.rfind(b"\n") + 1
+        at += len(part)
+    rest = file.read(position, position + step)
+    hint = ""
+    if b"\n" not in rest and position + len(rest) >= file.stop:
+        hint = " The file ends in this line without a newline: is it cut off?"
+    raise ValueError(
+        f"{file.path}, line {line}, column {position - line_start + 1}: {reason}.{hint}"
+    )
+
+
+def find_line(file: TextFile, row: int) -> tuple[int | None, int]:
+    """Number of the line of a row, None beyond the last one; and the number of rows up to it."""
+    n_rows = 0
+    for number, _, _ in iterate_rows(file, file.start, file.stop):
+        if n_rows == row:
+            return number, n_rows
+        n_rows += 1
+    return None, n_rows
+
+
+def iterate_rows(file: TextFile, start: int, stop: int) -> Iterator[tuple[int, int, bytes]]:
+    """Number, first byte and text of each line of a part that is a row; lines count from 1."""
+    byte = start
+    for number, line in enumerate(file.read(start, stop).split(b"\n"), start=1):
+        if line.partition(b"#")[0].strip():
+            yield number, byte, line
+        byte += len(line) + 1
+
+
+def _show(token: bytes) -> str:
+    return repr(_cut(token.decode("utf-8", "backslashreplace")))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."

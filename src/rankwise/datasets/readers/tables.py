@@ -18,28 +18,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from rankwise.checks.text_kinds import SAMPLE_ROWS
+from rankwise.checks.text_categories import SAMPLE_ROWS
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited import (
     DELIMITERS,
     DelimitedFile,
+    FileColumns,
+    arrow_kinds,
     name_file_in_errors,
+    name_sizes_in_errors,
     read_delimited,
+    warn_of_unread,
 )
-from rankwise.datasets.readers.file_columns import FileColumns, arrow_kinds
-from rankwise.datasets.readers.side_names import name_sizes_in_errors, warn_of_unread
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
     PathLike,
     check_limit,
     find_files,
 )
-from rankwise.datasets.table_columns import (
-    Columns,
-    Roles,
-    TableRows,
-)
-from rankwise.runtime.vocabulary import setting
+from rankwise.datasets.table_columns import Columns, Roles, TableRows
+from rankwise.runtime.messages import setting
 
 PARQUET = (".parquet", ".pq")
 TABLES = (*PARQUET, *DELIMITERS)

@@ -16,14 +16,12 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from rankwise.checks.exact_numbers import token_changes
-from rankwise.checks.ids import warn_of_missing_words
-from rankwise.checks.row_errors import RowError
+from rankwise.checks.exact_values import RowError, token_changes, warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.quotes import check_not_enclosed, unquote
 from rankwise.datasets.readers.textfiles import TextFile, find_inner_mark
-from rankwise.runtime.column_values import text_array
-from rankwise.runtime.output import open_to_write
+from rankwise.runtime.files import open_to_write
+from rankwise.runtime.frames import text_array
 from rankwise.typing import Float64Array, Int64Array
 
 # Its functions are created on import, so type checkers do not see them.

@@ -1,4 +1,11 @@
-"""Compare the scores of an exported file with those of its model."""
+"""Compare the scores of an exported file with those of its model.
+
+Result of a comparison of an exported file with its model.
+
+Rows on which an export can go wrong: at thresholds, at zero, missing and unknown.
+
+Where the path of a row in a file leaves the path in the model.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from rankwise.checks.frames import materialise
-from rankwise.checks.named_columns import frame_for
-from rankwise.export.feature_names import feature_names
-from rankwise.export.maps import ExportError, Trees
-from rankwise.export.own_model import own_model
-from rankwise.export.parity.certificate import ParityCertificate, RowDifference
-from rankwise.export.parity.engine_trees import EngineTree, sum_trees
-from rankwise.export.parity.exported_file import ExportedFile
-from rankwise.export.parity.paths import describe_difference
-from rankwise.export.parity.probes import probe_rows
-from rankwise.export.parity.read_file import read_exported
-from rankwise.export.parity.runtimes import library_scores
-from rankwise.export.tree_part import trees_of
+from rankwise.export.chains import own_model
+from rankwise.export.maps import ExportError, Trees, feature_names
+from rankwise.export.parity.interpreters import AS_ZERO, EngineTree, ExportedFile, sum_trees
+from rankwise.export.parity.read_file import library_scores, read_exported
+from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
-from rankwise.rankers.imported.read_booster import library_of
+from rankwise.rankers.adapters.read_booster import library_of
+from rankwise.runtime.frames import frame_for, materialise
 from rankwise.typing import ArrayLike, Float64Array, is_sparse
 
 
@@ -264,3 +264,232 @@ def count_orders(
         elif not np.array_equal(np.argsort(-s, kind="stable"), np.argsort(-f, kind="stable")):
             rounded += 1
     return changed, rounded
+
+
+@dataclass(frozen=True)
+class RowDifference:
+    """A row that the file scores differently."""
+
+    row: int  # position in X; -1 for rows tried besides
+    model_score: float
+    file_score: float
+    cause: str  # where the paths part; empty if that is not known
+
+
+@dataclass(frozen=True)
+class ParityCertificate:
+    """Comparison of the scores of an exported file with those of the model.
+
+    Attributes
+    ----------
+    format : str
+        Format of the file.
+    reader : str
+        Program that scored the file, with its version; or "interpreter", the arithmetic of the
+        program rebuilt by rankwise.
+    n_rows, n_queries : int
+        Rows of X and their queries.
+    n_probes : int
+        Rows tried besides: values at thresholds and beside them, zeros of both signs, missing
+        values and unknown categories.
+    largest_difference : float
+        Largest absolute difference of a score, on all rows.
+    tolerance : float
+        Difference that the sums of the format can cause by rounding.
+    n_changed : int
+        Queries in which two rows whose scores differ by more than twice the tolerance do not keep
+        their order.
+    n_rounded : int
+        Queries in which only rows with nearer scores change places.
+    n_different : int
+        Rows, of X and besides, whose scores differ by more than the tolerance.
+    first : RowDifference or None
+        The first of them.
+    not_tried : tuple of str
+        Values that were not tried, with the reason.
+    n_moved : int
+        Rows of X that the model scores otherwise if their values are rounded to float32, as the
+        program does. The file is compared with the scores after rounding.
+    moved : str
+        A value of the first of them, before and after.
+    """
+
+    format: str
+    reader: str
+    n_rows: int
+    n_queries: int
+    n_probes: int
+    largest_difference: float
+    tolerance: float
+    n_changed: int
+    n_rounded: int
+    n_different: int
+    first: RowDifference | None
+    not_tried: tuple[str, ...] = ()
+    n_moved: int = 0
+    moved: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no order changes and no row takes another path."""
+        return self.n_changed == 0 and self.n_different == 0
+
+    def __str__(self) -> str:
+        verdict = "the file ranks as the model" if self.holds else "THE FILE DIFFERS"
+        lines = [
+            f"{self.format}, read by {self.reader}: {verdict}",
+            f"  rows                  {self.n_rows:,} in {self.n_queries:,} queries, and "
+            f"{self.n_probes:,} at thresholds",
+            f"  largest difference    {self.largest_difference:.3g} (rounding: up to "
+            f"{self.tolerance:.3g})",
+            f"  rows that differ      {self.n_different:,}",
+            f"  queries reordered     {self.n_changed:,}, and {self.n_rounded:,} among scores "
+            "nearer than rounding",
+        ]
+        if self.first is not None:
+            where = "a row tried besides" if self.first.row < 0 else f"row {self.first.row}"
+            lines.append(
+                f"  first difference      {where}: model {self.first.model_score:.9g}, file "
+                f"{self.first.file_score:.9g}"
+            )
+            cause = self.first.cause or "not known: no path in the trees of the file tells it"
+            lines.append(f"  cause                 {cause}")
+        if self.n_moved:
+            lines.append(
+                f"  moved by float32      {self.n_moved:,} rows score otherwise there: the program "
+                f"reads float32 numbers, in which {self.moved}"
+            )
+        lines += [f"  not tried             {reason}" for reason in self.not_tried]
+        return "\n".join(lines)
+
+
+_FEWEST, _MOST = 500, 20_000
+_MOST_PROBED = np.float32(1e38)
+
+
+def probe_rows(
+    trees: Trees, X: Float64Array, rng: Any, exported: ExportedFile, *, with_missing: bool
+) -> Float64Array:
+    """Rows of float32 values at the thresholds of each column and at their neighbours.
+
+    Returns float64 (n_probes, n_features). The values of ``X`` fill the columns too. The program
+    that reads the file may not tell some values apart. With ``with_missing``, a tenth of the values
+    is missing.
+    """
+    columns = [_values(trees, column, X[:, column], exported) for column in range(X.shape[1])]
+    n_probes = int(np.clip(max(map(len, columns), default=0), _FEWEST, _MOST))
+    out = np.empty((n_probes, X.shape[1]))
+    for column, values in enumerate(columns):
+        repeats = -(-n_probes // len(values))
+        out[:, column] = np.concatenate([rng.permutation(values) for _ in range(repeats)])[
+            :n_probes
+        ]
+    if with_missing:
+        out[rng.random_sample(out.shape) < 0.1] = np.nan
+    return out
+
+
+def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFile) -> Float64Array:
+    """Values to try in a column."""
+    cuts, categories = [], set()
+    for tree in trees.trees:
+        at = np.flatnonzero(tree.feature == column)
+        nominal = [node for node in at.tolist() if node in tree.members]
+        cuts.append(tree.threshold[np.setdiff1d(at, nominal)])
+        for node in nominal:
+            for side in tree.members[node]:
+                categories.update(side.tolist())
+    given = given[np.isfinite(given)][:200]
+    if categories:
+        unknown = max(categories) + 1.0
+        return np.array([*categories, unknown, unknown + 100.0, *given[:50]])
+    thresholds = np.unique(np.concatenate([np.zeros(0), *cuts]))
+    near = thresholds[np.abs(thresholds) < _MOST_PROBED].astype(np.float32)
+    below, above = (np.nextafter(near, np.float32(way)) for way in (-np.inf, np.inf))
+    largest = np.finfo(np.float32).max
+    ends = np.array([0.0, -0.0, 1.0, -1.0, largest, -largest], dtype=np.float32)
+    values = np.concatenate([near, below, above, ends, given.astype(np.float32)])
+    values = values.astype(np.float64)
+    values = values[(np.abs(values) > exported.smallest) | (values == 0)]
+    return values[~_lies_beside_slack(values, thresholds)] if exported.has_slack else values
+
+
+def _lies_beside_slack(values: Float64Array, thresholds: Float64Array) -> Any:
+    """Values between a threshold and the nearest sum with Solr's slack, which it cannot reach."""
+    sums = (subtract_slack(thresholds) + SOLR_SLACK).astype(np.float64)
+    low = np.minimum(floor_float32(thresholds), sums)
+    high = np.maximum(floor_float32(thresholds), sums)
+    apart = low < high
+    inside = (values[:, None] > low[apart]) & (values[:, None] <= high[apart])
+    return inside.any(axis=1)
+
+
+_LARGEST_FLOAT32 = np.finfo(np.float32).max
+
+
+def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...], row: Any) -> str:
+    """Node at which a row (n_features,) goes another way in the file; empty if that is not known.
+
+    The trees of the file are in the order of the model's; a constant may be a tree of its own.
+    """
+    if trees is None or not file_trees:
+        return ""
+    # A constant is the first tree in some formats, and the last one in others.
+    before = int(len(file_trees) > len(trees.trees) and file_trees[0].feature[0] < 0)
+    for number, tree in enumerate(trees.trees[: len(file_trees) - before]):
+        model, other = EngineTree.of(tree), file_trees[number + before]
+        said = _compare(model, other, row)
+        if said:
+            return f"tree {number}: {said}"
+    return ""
+
+
+def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
+    a = b = 0
+    while model.feature[a] >= 0 and other.feature[b] >= 0:
+        column = int(model.feature[a])
+        parts_missing = np.isinf(model.threshold[a])
+        if parts_missing and np.abs(other.threshold[b]) < _LARGEST_FLOAT32:
+            # Formats without missing values leave out nodes that part them from all others.
+            if np.isnan(row[column]):
+                return (
+                    f"column {column} is missing, which the model tests; the file reads missing "
+                    "values as 0."
+                )
+            a = int(model.left[a] if _goes_left(model, a, row) else model.right[a])
+            continue
+        if other.feature[b] != column:
+            return f"the file tests column {other.feature[b]} where the model tests {column}."
+        left_in_model, left_in_file = _goes_left(model, a, row), _goes_left(other, b, row)
+        # Formats with one side for missing categories let the sides change places.
+        is_swapped = b in other.sets and a in model.sets and model.missing[a] != other.missing[b]
+        is_swapped |= bool(parts_missing and other.threshold[b] < 0 < model.threshold[a])
+        if is_swapped:
+            left_in_file = not left_in_file
+        if left_in_model != left_in_file:
+            return (
+                f"column {column} has the value {float(row[column])!r}: "
+                f"{_describe_test('model', model, a, left_in_model)}; "
+                f"{_describe_test('file', other, b, left_in_file)}."
+            )
+        a = int(model.left[a] if left_in_model else model.right[a])
+        b = int(other.left[b] if left_in_model != is_swapped else other.right[b])
+    if (model.feature[a] < 0) != (other.feature[b] < 0):
+        return "the file has another number of splits on the path."
+    value, found = float(model.values[a]), float(other.values[b])
+    if not np.isclose(value, found, rtol=1e-6, atol=0.0):
+        return f"the leaf is {value!r} in the model and {found!r} in the file."
+    return ""
+
+
+def _goes_left(tree: EngineTree, node: int, row: Any) -> bool:
+    return bool(tree.goes_left(np.array([node]), row[tree.feature[[node]]])[0])
+
+
+def _describe_test(what: str, tree: EngineTree, node: int, is_left: bool) -> str:
+    side = "left" if is_left else "right"
+    if node in tree.sets:
+        return f"the {what} sends it {side} by its set of categories"
+    test = "<" if tree.is_strict else "<="
+    reads = " and missing values as 0" if tree.missing[node] == AS_ZERO else ""
+    return f"the {what} tests {test} {float(tree.threshold[node])!r}{reads}, so it goes {side}"

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.classes import OrderedLabels, order_labels
 from rankwise.checks.cost_tables import ClassCosts, CostTable, cost_table
 from rankwise.checks.rows import check_fit, check_rows
-from rankwise.metrics.ordinal.cost import mean_cost
+from rankwise.metrics.measures.confusion_matrix import mean_cost
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, ClassLabels, Rule, Word
+from rankwise.structure.state_rules import TRAINED_ON, ClassLabels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 SCORE_NAME = "-cost"

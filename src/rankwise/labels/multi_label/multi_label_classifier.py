@@ -20,10 +20,10 @@ from rankwise.checks.label_data import (
     ones_of_mask,
 )
 from rankwise.checks.rows import check_rows, check_weight
-from rankwise.metrics.labels.label_sets import Hamming, count_ones
+from rankwise.metrics.measures.label_measures import Hamming, count_ones
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, ClassLabels, Rule, Word
+from rankwise.structure.state_rules import TRAINED_ON, ClassLabels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, SparseMatrix
 
 # Largest number of label scores held in memory by predict: 128 MB.

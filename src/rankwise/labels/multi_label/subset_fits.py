@@ -20,9 +20,14 @@ from rankwise.checks.label_data import LabelData, check_label_fit, check_truth
 from rankwise.checks.rows import check_rows
 from rankwise.labels.multi_label.label_space import LabelSpace, check_sizes
 from rankwise.labels.multi_label.plst import EXACT_UP_TO, PLST
-from rankwise.solvers.labels.label_axes import centre_products, leading_axes
-from rankwise.solvers.labels.label_statistics import LabelStatistics, label_statistics
-from rankwise.solvers.least_squares.shared_ridge import build_centred_path, shift_from_centre
+from rankwise.solvers.many_labels import (
+    LabelStatistics,
+    build_centred_path,
+    centre_products,
+    label_statistics,
+    leading_axes,
+    shift_from_centre,
+)
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 

@@ -10,20 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.metrics.statistics.effects import cohens_d
-from rankwise.metrics.statistics.intervals import bootstrap_intervals, widen_near_bounds
-from rankwise.metrics.statistics.max_t import max_t, pair_differences
-from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
-from rankwise.metrics.statistics.paired import METHODS, check_choice, paired_test
-from rankwise.metrics.statistics.randomisation import sign_flip_p_values
-from rankwise.metrics.statistics.rank_intervals import (
+from rankwise.metrics.statistics.all_pairs import (
     compact_letters,
+    max_t,
     order_by_tests,
+    pair_differences,
     rank_intervals,
 )
-from rankwise.metrics.statistics.runs import RunErrors, add_errors
+from rankwise.metrics.statistics.intervals import bootstrap_intervals, widen_near_bounds
+from rankwise.metrics.statistics.paired import (
+    METHODS,
+    benjamini_hochberg,
+    bonferroni,
+    check_choice,
+    cohens_d,
+    holm,
+    paired_test,
+    sign_flip_p_values,
+)
 from rankwise.metrics.statistics.stratified import (
+    RunErrors,
     StratifiedMeans,
+    add_errors,
     adjust_means,
     check_columns,
     check_level,

@@ -37,7 +37,7 @@ from rankwise.metrics.statistics.stratified import (
     t_intervals,
     t_quantile,
 )
-from rankwise.runtime.callers import callers_level
+from rankwise.runtime.messages import callers_level
 from rankwise.typing import ArrayLike, Float64Array
 
 # Means of the same values in another order count as ties.

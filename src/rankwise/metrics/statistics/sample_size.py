@@ -12,8 +12,7 @@ import numpy as np
 from scipy.special import chdtr, ndtr, ndtri
 from scipy.stats import chi2, nct, t
 
-from rankwise.checks.frames import numbers_of, wrap_frame
-from rankwise.metrics.statistics.max_t import max_t, pair_differences
+from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
 from rankwise.metrics.statistics.stratified import (
     FEW_QUERIES,
     MOST_SKEWED,
@@ -24,7 +23,8 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
     stratum_codes,
 )
-from rankwise.runtime.callers import callers_level
+from rankwise.runtime.frames import numbers_of, wrap_frame
+from rankwise.runtime.messages import callers_level
 from rankwise.typing import ArrayLike, Float64Array
 
 _MOST_QUERIES = 10_000_000

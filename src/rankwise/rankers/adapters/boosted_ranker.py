@@ -10,7 +10,8 @@ under its own convention. Trees are stored as the library's own text and checked
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +19,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.frames import materialise
 from rankwise.checks.parameter_constraints import (
     N_JOBS,
     NOT_NEGATIVE,
@@ -26,23 +26,23 @@ from rankwise.checks.parameter_constraints import (
     StrOptions,
     minimum,
 )
-from rankwise.checks.positions import check_positions
-from rankwise.checks.rows import check_fit, check_validation
-from rankwise.groups import QueryGroups
+from rankwise.checks.rows import check_fit, check_positions, check_validation
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.rankers.adapters._params import constraint_list, refuse_unknown
-from rankwise.rankers.adapters._rows import (
+from rankwise.rankers.adapters.booster_library import (
+    BoosterInput,
+    BoosterLibrary,
     TrainingLabels,
     TrainingRows,
+    ValidationMonitor,
     check_weight_range,
     library_matrix,
 )
-from rankwise.rankers.adapters.booster_library import BoosterInput, BoosterLibrary
-from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
-from rankwise.rows.fit_data import FitData
 from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.frames import materialise
+from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.threads import available_threads
-from rankwise.structure.rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
+from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.stored_boosters import StoredTrees
 from rankwise.trees.tree_ensemble import TreeEnsemble
@@ -478,3 +478,85 @@ class PositionFit(FiniteResults):
         validation = (X_val, y_val, qid_val)
         ranker: Any = self
         return ranker._fit(X, y, qid, sample_weight, validation, init_model, position)
+
+
+_DIRECTIONS = (-1, 0, 1)
+
+
+def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise for the first key of ``params`` that the library does not know.
+
+    ``owner`` is the class name of the adapter, ``given`` holds the keys of ``params``, and
+    ``known`` all names that the library accepts. The message suggests the most similar known name.
+    """
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known, f"See {library}'s list of parameters.")
+            raise ValueError(
+                f"params must hold parameters of {library}, got {name!r} for {owner}. {hint}"
+            )
+
+
+def library_names(names: Sequence[str], forbidden: re.Pattern[str]) -> list[str]:
+    """Distinct column names, with ``_`` for characters that a library forbids."""
+    taken: set[str] = set()
+    out = []
+    for column, name in enumerate(names):
+        word = forbidden.sub("_", str(name)) or f"Column_{column}"
+        if word in taken:
+            word = f"{word}_{column}"
+        while word in taken:
+            word += "_"
+        taken.add(word)
+        out.append(word)
+    return out
+
+
+def constraint_list(
+    constraints: Any, n_features: int, names: Sequence[str] | None, nominal: Collection[int]
+) -> list[int] | None:
+    """Direction of every column, -1, 0 or 1; None if there are no constraints.
+
+    ``constraints`` is the parameter ``monotone_constraints``: a mapping from names or numbers of
+    columns to directions, or an array (n_features,). ``names`` are those of the columns, if X has
+    names. The columns in ``nominal`` are categorical: they have no order, so a constraint on them
+    is an error.
+    """
+    if constraints is None:
+        return None
+    directions = [0] * n_features
+    if isinstance(constraints, Mapping):
+        for key, direction in constraints.items():
+            directions[_column(key, n_features, names)] = direction
+    else:
+        directions = np.asarray(constraints).tolist()
+        if not isinstance(directions, list) or len(directions) != n_features:
+            raise ValueError(
+                f"monotone_constraints must have n_features={n_features} entries, got "
+                f"{constraints!r}. Pass one of -1, 0 and 1 per column, or a dict of columns."
+            )
+    for column, direction in enumerate(directions):
+        if direction not in _DIRECTIONS:
+            raise ValueError(
+                f"monotone_constraints must be -1, 0 or 1, got {direction!r} for column {column}. "
+                "1: the score never decreases as the feature grows; -1: it never increases."
+            )
+        if direction and column in nominal:
+            raise ValueError(
+                f"monotone_constraints must be 0 for column {column}, which has unordered "
+                "categories. Pass an ordered categorical, or remove the constraint."
+            )
+    return [int(direction) for direction in directions]
+
+
+def _column(key: Any, n_features: int, names: Sequence[str] | None) -> int:
+    if isinstance(key, str):
+        if names is not None and key in names:
+            return list(names).index(key)
+        hint = did_you_mean(key, names or (), "Name columns of X, or number them.")
+        raise ValueError(f"monotone_constraints must name columns of X, got {key!r}. {hint}")
+    if not isinstance(key, int | np.integer) or not 0 <= key < n_features:
+        raise ValueError(
+            f"monotone_constraints must number columns from 0 to {n_features - 1}, got {key!r}."
+        )
+    return int(key)

@@ -18,14 +18,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, Interval, StrOptions
-from rankwise.rankers.adapters._params import library_names
-from rankwise.rankers.adapters._rows import check_query_weights
-from rankwise.rankers.adapters._stored import CATBOOST_MAX_DEPTH, check_catboost
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
-from rankwise.rankers.adapters.booster_library import BoosterInput
-from rankwise.rankers.adapters.validation_monitor import ValidationMonitor
-from rankwise.rows.fit_data import FitData
-from rankwise.runtime.temporary_files import temporary_folder
+from rankwise.groups import FitData
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, library_names
+from rankwise.rankers.adapters.booster_library import (
+    BoosterInput,
+    ValidationMonitor,
+    check_query_weights,
+)
+from rankwise.rankers.adapters.stored_checks import CATBOOST_MAX_DEPTH, check_catboost
+from rankwise.runtime.files import temporary_folder
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import MISSING_CODE, catboost_trees
 from rankwise.typing import Int64Array, Matrix, is_sparse

@@ -16,17 +16,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
-from rankwise.rankers.adapters._params import library_names
-from rankwise.rankers.adapters._rows import (
+from rankwise.groups import FitData
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit, library_names
+from rankwise.rankers.adapters.booster_library import (
     LARGEST_LABEL_COUNT,
+    BoosterInput,
     TrainingRows,
     deal_large_queries,
 )
-from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit
-from rankwise.rankers.adapters.booster_library import BoosterInput
-from rankwise.rows.fit_data import FitData
-from rankwise.runtime.callers import callers_level
+from rankwise.rankers.adapters.stored_checks import LIGHTGBM_OBJECTIVES, check_lightgbm
+from rankwise.runtime.messages import callers_level
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import lightgbm_trees
 from rankwise.typing import Float64Array, Int64Array

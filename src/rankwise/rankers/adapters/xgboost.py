@@ -17,12 +17,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
-from rankwise.rankers.adapters._params import library_names
-from rankwise.rankers.adapters._rows import TrainingRows, check_query_weights
-from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit
-from rankwise.rankers.adapters.booster_library import BoosterInput
-from rankwise.rows.fit_data import FitData
+from rankwise.groups import FitData
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit, library_names
+from rankwise.rankers.adapters.booster_library import (
+    BoosterInput,
+    TrainingRows,
+    check_query_weights,
+)
+from rankwise.rankers.adapters.stored_checks import XGBOOST_OBJECTIVES, check_xgboost
 from rankwise.runtime.finite import foreign_range
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import xgboost_trees

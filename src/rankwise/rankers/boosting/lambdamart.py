@@ -1,53 +1,117 @@
-"""LambdaMART: boosted trees that follow the gradients of a measure [1]_.
+"""LambdaMART [1]_: boosted trees that follow the gradients of a measure, on one machine or several.
 
 References
 ----------
 .. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
+
+LambdaMART on several machines, each of which holds whole queries; all grow the same trees.
+
+Sums of integer histograms are exact, so the trees equal those of a single machine. Rows are
+exchanged once, to agree on the bins; afterwards only sums are exchanged.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from rankwise.checks.positions import check_positions
-from rankwise.checks.rows import check_fit, check_validation
-from rankwise.features.binning import MAX_BINS, check_category_numbers
+from rankwise.checks.parameter_constraints import (
+    FRACTION,
+    N_JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Interval,
+    StrOptions,
+    minimum,
+)
+from rankwise.checks.rows import check_fit, check_positions, check_validation
+from rankwise.features.binning import MAX_BINS, Binning, check_category_numbers, find_bins
 from rankwise.groups import QueryGroups
-from rankwise.losses.boosted_objectives import Objective, follows_measure, make_loss
-from rankwise.losses.function_gradients import GradientFunction
-from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
-from rankwise.losses.laplacian import QueryWeight
-from rankwise.losses.measure_changes import check_objective
-from rankwise.losses.position_bias import PositionBias
+from rankwise.losses.boosted_objectives import (
+    GradientFunction,
+    Objective,
+    follows_measure,
+    make_loss,
+)
+from rankwise.losses.gradient_loss import GradientLoss, JudgedRows, PositionBias
+from rankwise.losses.lambda_gradients import check_objective
+from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import parse
+from rankwise.metrics.default import refuse_constant
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.undefined_means import refuse_constant
-from rankwise.rankers.boosting.earlier_trees import EarlierTrees
-from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
-from rankwise.rankers.boosting.tree_scores import TreeScores
-from rankwise.rows.merged_rows import distinct_rows_of_queries
+from rankwise.metrics.measures.ndcg import DCG, NDCG
+from rankwise.rankers.boosting.tree_scores import EarlierTrees, TreeScores
+from rankwise.row_order import distinct_rows_of_queries
 from rankwise.runtime.threads import threads_asked
-from rankwise.solvers.boosting.dropout import Dropout
-from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
-from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
-from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats, forget, integers
-from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
+from rankwise.solvers.boosting.tree_boosting import (
+    Dropout,
+    GradientSampling,
+    QuerySampling,
+    Start,
+    TreeBoosting,
+    Validation,
+)
+from rankwise.structure.state_rules import Number, Plain, Rule, Sometimes, floats, forget, integers
+from rankwise.trees.boosted.coded_rows import Shares, bin_rows, encode_rows, sample_step
 from rankwise.trees.boosted.growth_rules import (
     Growth,
     GrowthRules,
     automatic_leaves,
     automatic_penalty,
+    interaction_groups,
+    monotone_signs,
 )
-from rankwise.trees.boosted.sparse_rows import bin_rows
 from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
-from rankwise.trees.ordered_rows import OrderedRows
-from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 from rankwise.typing import ArrayLike, FrameLike, canonicalise
+
+PROBABILITY = Interval(Real, 0, 1, closed="both")
+
+PARAMETERS: dict[str, Any] = {
+    "n_estimators": [minimum(1)],
+    "learning_rate": [POSITIVE],
+    "max_leaf_nodes": [minimum(2), StrOptions({"auto"})],
+    "measure": [str],
+    "objective": [StrOptions(set(get_args(Objective))), callable],
+    "max_depth": [minimum(1), None],
+    "truncation_level": [minimum(1), None],
+    "decay": [Interval(Real, 0, 1, closed="neither"), None],
+    "min_samples_leaf": [minimum(1)],
+    "min_hessian_leaf": [NOT_NEGATIVE],
+    "reg_lambda": [NOT_NEGATIVE, StrOptions({"auto"})],
+    "reg_alpha": [NOT_NEGATIVE],
+    "min_split_gain": [NOT_NEGATIVE],
+    "growth": [StrOptions(set(get_args(Growth)))],
+    "max_bins": [Interval(Integral, 2, 255, closed="both")],
+    "normalize": ["boolean"],
+    "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+    "position_bias_regularization": [NOT_NEGATIVE],
+    "sampling": [StrOptions({"queries", "goss"})],
+    "subsample": [FRACTION],
+    "top_rate": [FRACTION],
+    "other_rate": [FRACTION],
+    "drop_rate": [PROBABILITY],
+    "skip_drop": [PROBABILITY],
+    "colsample_bytree": [FRACTION],
+    "colsample_bylevel": [FRACTION],
+    "colsample_bynode": [FRACTION],
+    "extra_trees": ["boolean"],
+    "monotonic_cst": ["array-like", dict, None],
+    "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
+    "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
+    "early_stopping_rounds": [minimum(1), None],
+    "validation_measure": [str, None],
+    "importance_type": [StrOptions({"gain", "split"})],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+    "n_jobs": N_JOBS,
+}
 
 
 class LambdaMART(TreeScores):
@@ -523,3 +587,93 @@ class LambdaMART(TreeScores):
             self.validation_scores_ = np.array(validation.staged.values)
             self.best_iteration_ = validation.staged.best
         return self
+
+
+# Parameters that may differ from their default values.
+TAKEN = frozenset({
+    "n_estimators", "learning_rate", "max_leaf_nodes", "measure", "max_depth", "truncation_level",
+    "min_samples_leaf",
+    "min_hessian_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "growth", "max_bins",
+    "normalize", "query_weight", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+    "extra_trees", "monotonic_cst", "interaction_cst", "early_stopping_rounds",
+    "validation_measure", "importance_type", "random_state", "n_jobs", "skip_drop", "top_rate",
+    "other_rate", "position_bias_regularization",
+})  # fmt: skip
+
+
+def check_shareable(ranker: LambdaMART) -> None:
+    """Raise ValueError if a parameter needs all rows on one machine."""
+    ranker._validate_params()
+    defaults = type(ranker)().get_params()
+    for name, value in ranker.get_params().items():
+        if name not in TAKEN and value != defaults[name]:
+            raise ValueError(
+                f"{name} must be {defaults[name]!r} for LambdaMART on a cluster, got {value!r}. "
+                "Use the default, or fit on one machine."
+            )
+    measure = parse(ranker.measure)
+    if isinstance(measure, NDCG | DCG) and measure.gain == "linear":
+        raise ValueError(
+            f"measure must have exponential gains or a table of gains for LambdaMART on a cluster, "
+            f"got {ranker.measure!r}. Use 'nDCG@10', or fit on one machine."
+        )
+
+
+def fit_share(
+    ranker: LambdaMART,
+    rows: tuple[Any, Any, Any],
+    names: list[str] | None,
+    validation: tuple[Any, Any, Any],
+    seed: int,
+    shares: Shares,
+) -> LambdaMART:
+    """Train on a share of the rows, jointly with the machines that hold the other shares.
+
+    ``ranker`` is fitted, see :func:`check_shareable`. ``rows`` are X, y and qid of this share:
+    whole queries, with grades from 0 to 30. ``names`` are those of the columns. ``validation`` is
+    X_val, y_val and qid_val, identical for all machines.
+
+    The fitted ranker is bit-identical on all machines. It is also bit-identical to a fit of all
+    rows on one machine if there are at most 200,000 distinct rows. With more rows, every share
+    contributes to the sample from which bins are computed.
+    """
+    X, y, qid = rows
+    ranker.columns_ = ColumnTable({}, {})
+    data = check_fit(ranker, X, y, qid, allow_nan=True, names=names, part=True)
+    held_out = check_validation(ranker, data, *validation, allow_nan=True)
+    ranker._set_score_name(data.y)
+    trees, n_threads = TreeEnsemble.of([]), threads_asked(ranker.n_jobs)
+    measure = parse(ranker.validation_measure or ranker.measure)
+    monitor = None if held_out is None else Validation.of(held_out, measure, trees)
+
+    X = canonicalise(data.X)
+    order, indptr, weight = distinct_rows_of_queries(
+        X, data.y, data.groups, data.sample_weight, n_threads=n_threads
+    )
+    share = OrderedRows(X, order)
+    judged = JudgedRows(data.y[order], indptr, weight, ranker.query_weight)
+    loss = ranker._loss(judged, parse(ranker.measure), seed, n_threads)
+    counts = shares.sum(np.array([share.n_rows, loss.n_queries_with_pairs]))
+    n_rows, n_queries = counts.tolist()
+    weighted = bool(shares.sum(np.array([weight is not None], dtype=np.int64))[0])
+    weight = judged.weights() if weighted else None
+
+    sample = slice(None, None, sample_step(n_rows))
+    binning = shares.agree(
+        (share.block(sample), None if weight is None else weight[sample]),
+        lambda samples: _cuts(samples, ranker.max_bins),
+    )
+    binned = encode_rows(share, binning, n_threads, shares=shares)
+    has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
+    boosting = ranker._boosting(seed)
+    start = Start.of(trees, share, n_threads, boosting.dropout)
+    del X, data, judged, share
+    grower = TreeGrower(binned, ranker._growth_rules(n_rows, n_queries), n_threads, weight, shares)
+    return ranker._publish(*boosting.fit(loss, grower, start, monitor), has_missing, monitor)
+
+
+def _cuts(samples: Sequence[tuple[Any, Any]], max_bins: int) -> Binning:
+    """Bins computed from the samples of all shares."""
+    weights = [weight for _, weight in samples if weight is not None]
+    weight = np.concatenate(weights) if weights else None
+    return find_bins(np.concatenate([X for X, _ in samples]), max_bins, weight)

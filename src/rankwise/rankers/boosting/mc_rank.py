@@ -30,12 +30,11 @@ from rankwise.checks.parameter_constraints import (
 )
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.binning import find_bins
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.rows.fit_data import FitData
-from rankwise.rows.row_hash import canonical_order
-from rankwise.solvers.boosting.staged_measure import StagedMeasure
-from rankwise.structure.rules import (
+from rankwise.row_order import canonical_order
+from rankwise.solvers.boosting.rounds import StagedMeasure
+from rankwise.structure.state_rules import (
     Fitted,
     Many,
     Number,

@@ -1,8 +1,9 @@
-"""Rankers whose score is the sum of the leaf values of trees."""
+"""Rankers whose score is the sum of the leaf values of trees; how a warm start continues them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.runtime.threads import threads_asked
-from rankwise.structure.rules import Instance, Number, Rule, booleans, require
-from rankwise.trees.column_table import CategoricalInput
+from rankwise.solvers.boosting.rounds import check_warm_start
+from rankwise.structure.state_rules import Instance, Number, Rule, booleans, require
+from rankwise.trees.column_table import CategoricalInput, ColumnTable
 from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array, FrameLike
 
@@ -77,3 +79,43 @@ class TreeScores(CategoricalInput, Ranker):
         require(not self.trees_.zero_missing.any(), "trees_.zero_missing", "be False", "True")
         self.columns_.check_width(self.n_features_in_)
         self.trees_.check_categories(self.columns_.n_categories(self.n_features_in_))
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierTrees:
+    """Trees of an earlier fit; none by default."""
+
+    trees: TreeEnsemble = field(default_factory=lambda: TreeEnsemble.of([]))
+    n_rounds: int = 0  # rounds of these trees; the draws of a round depend on its number
+    # (n_features,); (1,) if there was no earlier fit.
+    has_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, dtype=bool))
+    biases: dict[int, float] = field(default_factory=dict)  # bias of each position in training
+    n_features: int | None = None  # None: there was no earlier fit
+    columns: ColumnTable | None = None  # categories, to whose codes the trees refer
+
+    @classmethod
+    def of(cls, ranker: TreeScores) -> EarlierTrees:
+        """Trees of a ranker, none if it is not fitted."""
+        fitted = vars(ranker)
+        if "trees_" not in fitted:
+            return cls()
+        biases = {}
+        if "positions_" in fitted:
+            positions = fitted["positions_"].tolist()
+            biases = dict(zip(positions, fitted["position_bias_"].tolist(), strict=True))
+        n_rounds = fitted.get("n_rounds_", ranker.n_estimators_)  # models of 0.2.0 lack it
+        return cls(
+            ranker.trees_, n_rounds, ranker.has_missing_, biases, ranker.n_features_in_,
+            ranker.columns_,
+        )  # fmt: skip
+
+    def continue_codes(self, columns: ColumnTable) -> ColumnTable:
+        """The columns of new rows, with the codes that the trees refer to."""
+        return (
+            columns if self.columns is None else columns.continue_codes(self.columns, "warm_start")
+        )
+
+    def check(self, n_features: int, n_rounds: int) -> None:
+        """Raise if the trees have other features or took more rounds; warn if they took as many."""
+        if self.n_features is not None:
+            check_warm_start(self.n_features, n_features, self.n_rounds, n_rounds)

@@ -1,4 +1,4 @@
-"""AutoRanker: several families of rankers within a time budget, blended with equal weights.
+"""AutoRanker: several families of rankers within a time budget; what it tells of its trials.
 
 Composition: columns of X, scaled columns and random nodes x losses of LambdaMART, RankSVM and least
 squares x their solvers; a mean of scores divided by their spread on held-out queries.
@@ -6,7 +6,10 @@ squares x their solvers; a mean of scores divided by their spread on held-out qu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -16,41 +19,52 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.frames import drop_times
 from rankwise.checks.parameter_constraints import POSITIVE, Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_validation
-from rankwise.features.category_indicators import frequent_categories
-from rankwise.groups import QueryGroups
-from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.metrics import parse
+from rankwise.features.binning import frequent_categories
+from rankwise.groups import FitData, QueryGroups
+from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
+from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+from rankwise.metrics.statistics.stratified import t_intervals
 from rankwise.rankers.boosting.lambdamart import LambdaMART
-from rankwise.rankers.ensemble import auto_report
-from rankwise.rankers.ensemble.auto_budget import TimeBudget
-from rankwise.rankers.ensemble.auto_rows import (
+from rankwise.rankers.ensemble.auto_search import (
+    CLOCKS,
+    FAMILIES,
+    LEVEL,
+    N_TRIALS,
+    HeldOut,
+    Member,
+    TimeBudget,
+    Trial,
     TrialRows,
     add_indicators,
+    bags,
+    best_trials,
+    blend_families,
     fit_scaling,
     fold_rows,
     leave_out_times,
     limit_categories,
     scale_columns,
+    settings,
 )
-from rankwise.rankers.ensemble.auto_search import (
-    CLOCKS,
-    HeldOut,
-    Member,
-    best_trials,
-    blend_families,
+from rankwise.rankers.ensemble.members import DEFAULT_FOLDS, parts
+from rankwise.row_order import canonical_order, merge_rows
+from rankwise.runtime.frames import drop_times
+from rankwise.runtime.messages import callers_level
+from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
+from rankwise.structure import state_rules as rules
+from rankwise.structure.state_rules import (
+    Many,
+    Number,
+    Plain,
+    Rule,
+    Sometimes,
+    Word,
+    floats,
+    require,
 )
-from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
-from rankwise.rankers.ensemble.held_out_scores import DEFAULT_FOLDS, parts
-from rankwise.rows.fit_data import FitData
-from rankwise.rows.merged_rows import merge_rows
-from rankwise.rows.row_hash import canonical_order
-from rankwise.runtime.time_limit import TimeLimitError
-from rankwise.structure import rules
-from rankwise.structure.rules import Many, Number, Plain, Rule, Sometimes, Word, floats, require
 from rankwise.trees.column_table import CategoricalInput, ColumnTable
 from rankwise.typing import (
     ArrayLike,
@@ -332,7 +346,7 @@ class AutoRanker(CategoricalInput, Ranker):
         skipped = getattr(self, "skipped_", [])
         measure = self.measure or getattr(self, "score_name_", None)
         known = self.history_, skipped, self.families_, self.values_, measure, self.seconds_
-        return auto_report.report_text(*known)
+        return report_text(*known)
 
     def _check_structure(self) -> None:
         require(self.models_, "models_", "have an item", "none")
@@ -419,21 +433,21 @@ class AutoRanker(CategoricalInput, Ranker):
         """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
         members: list[Member] = []
         self.skipped_: list[dict[str, Any]] = []
-        error: ValueError | str = auto_report.TOO_SHORT
+        error: ValueError | str = TOO_SHORT
         for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
-            auto_report.announce(trial, number, self.n_trials, members, budget.left(), self.verbose)
+            announce(trial, number, self.n_trials, members, budget.left(), self.verbose)
             fitting = budget.shorten(trial, held, members)
             if fitting is None:
-                self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
+                self.skipped_.append(describe_skipped(trial, TOO_SHORT))
                 continue
             try:
                 limit = budget.most_seconds(trial, members)
                 members.append(held.fit(fitting, budget.clock, limit))
             except TimeLimitError:
-                self.skipped_.append(auto_report.describe_skipped(trial, auto_report.TOO_SHORT))
+                self.skipped_.append(describe_skipped(trial, TOO_SHORT))
             except ValueError as raised:  # for instance on a fold without pairs to order
                 error = raised
-                self.skipped_.append(auto_report.describe_skipped(trial, str(raised)))
+                self.skipped_.append(describe_skipped(trial, str(raised)))
         if not members:
             raise ValueError(
                 f"AutoRanker cannot fit any ranker on parts of n_samples={len(data.y)} rows, with "
@@ -460,7 +474,153 @@ class AutoRanker(CategoricalInput, Ranker):
         kept = {members[number].trial.family for number in blend.weights}
         self.families_ = [family for family in FAMILIES if family in kept]
         self.history_ = [
-            auto_report.describe_member(member, held, number in blend.weights)
+            describe_member(member, held, number in blend.weights)
             for number, member in enumerate(members)
         ]
-        auto_report.warn_of_failed(self.skipped_, self.history_)
+        warn_of_failed(self.skipped_, self.history_)
+
+
+Row = dict[str, Any]
+TOO_SHORT = "time_budget is too short"
+
+
+def announce(
+    trial: Trial,
+    number: int,
+    n_trials: int | None,
+    members: Sequence[Member],
+    seconds_left: float | None,
+    verbose: bool,
+) -> None:
+    """Tell that a trial starts after other ones: whoever listens, and stderr if ``verbose``."""
+    total = N_TRIALS if n_trials is None else min(n_trials, N_TRIALS)
+    best = max((member.value for member in members), default=None)
+    announce_trial(TrialStart(trial.name, number, total, best, seconds_left))
+    if verbose:
+        known = [f"trial {number} of {total} ({trial.name})"]
+        known += [] if best is None else [f"best {best:.4f}"]
+        known += [] if seconds_left is None else [f"{seconds_left:.0f} s left"]
+        sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
+        sys.stderr.flush()
+
+
+def describe_member(member: Member, held: HeldOut, kept: bool) -> Row:
+    """Record of a trial, with the 95 % interval of its value over queries (NaN: one query)."""
+    params = member.trial.estimator.get_params(deep=False)
+    low, high = t_intervals(held.values(member.scores)[:, None])[0].tolist()
+    return {
+        "trial": member.trial.name,
+        "family": member.trial.family,
+        "params": {name: value for name, value in params.items() if _is_plain(value)},
+        "value": member.value,
+        "low": low,
+        "high": high,
+        "seconds": member.seconds,
+        "kept": kept,
+        "cut": member.is_cut,
+    }
+
+
+def describe_skipped(trial: Trial, reason: str) -> Row:
+    """Record of a trial without a value."""
+    return {"trial": trial.name, "family": trial.family, "reason": reason}
+
+
+def warn_of_failed(skipped: Sequence[Row], history: Sequence[Row]) -> None:
+    """Warn of families that raised an error in every trial that was started."""
+    tried = {row["family"] for row in history}
+    reasons = {row["family"]: row["reason"] for row in skipped if row["reason"] != TOO_SHORT}
+    for family, reason in reasons.items():
+        if family not in tried:
+            warnings.warn(
+                f"AutoRanker leaves out the family {family!r}, because all its trials failed. The "
+                f"last error: {reason}",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
+
+
+def report_text(
+    history: Sequence[Row],
+    skipped: Sequence[Row],
+    families: Sequence[str],
+    values: Mapping[str, float],
+    measure: str | None,
+    seconds: float,
+) -> str:
+    """Table of the trials, the reasons of those without a value, and two sentences of choice.
+
+    ``families`` are those that are kept, and ``values`` those of the families and of the blend,
+    larger is better. ``measure`` is None if unknown, as of models that do not hold it. ``seconds``
+    is the time of the fit.
+    """
+    measured = None if measure is None else parse(measure)
+    if measured is not None and not measured.greater_is_better:
+        # Values are negated measures; people know the measure as it is.
+        history = [row | {"value": -row["value"]} for row in history]
+        values = {name: -value for name, value in values.items()}
+    width = max(len("trial"), *(len(row["trial"]) for row in [*history, *skipped]))
+    lines = [f"{'trial':<{width}}   held out   seconds"]
+    for row in history:
+        marks = {"kept": row["kept"], "cut short": row.get("cut", False)}
+        mark = ", ".join(name for name, holds in marks.items() if holds)
+        lines.append(
+            f"{row['trial']:<{width}} {row['value']:>10.4f} {row['seconds']:>9.2f}   {mark}"
+        )
+    lines.append(f"{'blend':<{width}} {values['blend']:>10.4f}   of {', '.join(families)}")
+    lines += [f"{row['trial']:<{width}} not tried: {row['reason']}" for row in skipped]
+    lines += _note_on_time(history, skipped, seconds)
+    lines.append(_explained(history, skipped, values["blend"], measured))
+    return "\n".join([line.rstrip() for line in lines])
+
+
+def _note_on_time(history: Sequence[Row], skipped: Sequence[Row], seconds: float) -> list[str]:
+    """A line if trials were not started while most of the time passed outside of all trials."""
+    outside = seconds - sum(row["seconds"] for row in history)
+    if outside < 0.5 * seconds or not any(row["reason"] == TOO_SHORT for row in skipped):
+        return []
+    return [
+        f"note: {outside:.1f} of {seconds:.1f} s passed outside of the trials. The first fit "
+        "compiles kernels; fit again, or raise time_budget."
+    ]
+
+
+def _explained(
+    history: Sequence[Row], skipped: Sequence[Row], blend: float, measure: Measure | None
+) -> str:
+    """The choice in two sentences."""
+    is_larger_better = measure is None or measure.greater_is_better
+    best = (max if is_larger_better else min)(history, key=lambda row: row["value"])
+    value = f"{blend:.4f}" if measure is None else f"{_short_name(measure)} = {blend:.4f}"
+    if len(history) == 1:
+        late = sum(row["reason"] == TOO_SHORT for row in skipped)
+        failed = len(skipped) - late
+        others = [f"time_budget was too short for {_count_others(late)}"] if late else []
+        others += [f"{_count_others(failed)} failed"] if failed else []
+        second = " and ".join(others) or "No other trial was asked for"
+        return f"Only {best['trial']} was tried, with {value} on held-out queries. {second}."
+    kept = sum(row["kept"] for row in history)
+    left = [row["trial"] for row in history if not row["kept"]]
+    test = f"(one-sided paired t test by query, {LEVEL:.0%})"
+    first = (
+        f"The scores of {kept} of {len(history)} trials are blended, with {value} on held-out "
+        f"queries; the best trial alone, {best['trial']}, has {best['value']:.4f}."
+    )
+    if not left:
+        return f"{first} None was left out, because no blend without one was clearly better {test}."
+    return (
+        f"{first} Left out: {', '.join(left)}, because scores without were clearly better {test}."
+    )
+
+
+def _count_others(number: int) -> str:
+    return f"{number} other{'s' if number > 1 else ''}"
+
+
+def _short_name(measure: Measure) -> str:
+    """Name and cut-off of a measure, without its convention."""
+    return re.sub(r"\(.*\)", "", str(measure))
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)

@@ -1,24 +1,281 @@
-"""Held-out scores of the trials of :class:`AutoRanker`, and the selection of trials."""
+"""Search of :class:`AutoRanker`: trials, their rows, held-out scores, selection and time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
-from rankwise.groups import QueryGroups
+from rankwise.datasets.table_columns import warn_of_ignored
+from rankwise.features.binning import MAX_BINS, append_indicators, frequent_categories
+from rankwise.groups import FitData, QueryGroups
+from rankwise.losses.lambda_gradients import OPTIMISED, check_objective
+from rankwise.losses.score_loss import QueryWeight
+from rankwise.metrics import parse
+from rankwise.metrics.default import refuse_constant
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.statistics.paired import paired_test
-from rankwise.metrics.undefined_means import refuse_constant
-from rankwise.rankers.ensemble.auto_rows import TrialRows
-from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial
-from rankwise.runtime.time_limit import limit_time
-from rankwise.typing import Float64Array
+from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.rankers.elm import PairwiseELM
+from rankwise.rankers.ensemble.members import parts
+from rankwise.rankers.linear.rank_svm import RankSVM
+from rankwise.rankers.linear.ridge import RidgeRanker
+from rankwise.runtime.frames import drop_times
+from rankwise.runtime.messages import callers_level
+from rankwise.runtime.progress import limit_time
+from rankwise.trees.column_table import ColumnTable
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, densify, is_sparse
+
+Family = Literal["linear", "nodes", "trees"]
+FAMILIES: tuple[Family, ...] = ("linear", "nodes", "trees")
+
+N_NODE_BAGS, N_TREE_BAGS = 4, 8
+# Settings of the trees, starting with the one that suits most data. All are given in full, so that
+# other defaults of LambdaMART would not change the trials.
+_UNPENALISED: dict[str, Any] = {"reg_lambda": 0.0, "subsample": 1.0}
+_TREE_SETTINGS: tuple[dict[str, Any], ...] = (
+    {"max_leaf_nodes": 15, "min_samples_leaf": 20},
+    {"max_leaf_nodes": 31, "min_samples_leaf": 100, "colsample_bytree": 0.5},
+    {"max_leaf_nodes": 7, "min_samples_leaf": 20},
+    {"max_leaf_nodes": 31, "min_samples_leaf": 20, "subsample": 0.7, "colsample_bytree": 0.7},
+    {"max_leaf_nodes": 63, "min_samples_leaf": 200, "colsample_bytree": 0.5},
+)
+N_TRIALS = 5 + len(_TREE_SETTINGS) + N_NODE_BAGS + N_TREE_BAGS
+# Seconds of an eigendecomposition of a matrix of n rows, by n^3, and of a weight of a random node.
+_SECONDS_A_CUBE, _SECONDS_A_WEIGHT = 3e-10, 1e-7
+# Seconds of a node's value for a row, of a product of two, and of a solution with n nodes, by n^3.
+_SECONDS_A_VALUE, _SECONDS_A_PRODUCT, _SECONDS_A_SOLUTION = 2e-8, 3e-11, 5e-11
+_BAGGED = {"subsample": 0.7, "colsample_bytree": 0.7}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Setting of a family."""
+
+    name: str
+    family: Family
+    estimator: Any  # unfitted ranker whose ``fit`` accepts validation rows
+
+    def least_seconds(self, shapes: Iterable[tuple[int, int]]) -> float:
+        """Seconds that a trial takes at least, by the shapes of the rows of each part.
+
+        Ridge decomposes a matrix of the smaller side, which takes hours for many rows of many
+        columns. Every node has a weight for each column, a value for each row, and a place in the
+        matrix of products of all nodes. All other trials are linear in the values of the rows: 0.
+        """
+        if isinstance(self.estimator, RidgeRanker):
+            return _SECONDS_A_CUBE * float(sum(min(shape) ** 3 for shape in shapes))
+        if isinstance(self.estimator, PairwiseELM):
+            n_nodes, sizes = self.estimator.n_nodes, list(shapes)
+            weights = n_nodes * float(sum(n_columns for _, n_columns in sizes))
+            values = n_nodes * float(sum(n_rows for n_rows, _ in sizes))
+            cubes = float(sum(min(n_rows, n_nodes) ** 3 for n_rows, _ in sizes))
+            of_values = (_SECONDS_A_VALUE + _SECONDS_A_PRODUCT * n_nodes) * values
+            return _SECONDS_A_WEIGHT * weights + of_values + _SECONDS_A_SOLUTION * cubes
+        return 0.0
+
+    def again(self, name: str, **params: Any) -> Trial:
+        """Copy of the trial with other parameters."""
+        changed = self.estimator.get_params(deep=False) | params
+        return Trial(name, self.family, type(self.estimator)(**changed))
+
+
+def settings(
+    measure: str,
+    is_graded: bool,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    watched: str | None = None,
+    query_weight: QueryWeight | None = None,
+) -> Iterator[Trial]:
+    """Settings of all families, cheap ones first.
+
+    ``measure`` is the tuning metric for penalties, and the objective of the trees if possible.
+    ``watched`` is the measure of early stopping; None: the objective of the trees. ``is_graded``
+    says whether labels are grades, ``seed`` is that of the trials, and ``n_jobs`` counts threads of
+    the trees. ``query_weight=None`` takes "pair" and "document" in turn, and "pair" for trees.
+    """
+    weightings = ("pair", "document") if query_weight is None else (query_weight,)
+    yield Trial("ridge", "linear", RidgeRanker("val", measure=measure))
+    for weight in weightings:
+        svm = RankSVM("val", query_weight=weight, measure=measure)
+        yield Trial(f"rank_svm {weight}", "linear", svm)
+    for weight in weightings:
+        nodes = PairwiseELM(C="val", query_weight=weight, measure=measure, random_state=seed)
+        yield Trial(f"pairwise_elm {weight}", "nodes", nodes)
+    objective = objective_of(measure, is_graded)
+    for number, setting in enumerate(_TREE_SETTINGS, 1):
+        trees = LambdaMART(
+            500,
+            learning_rate=0.05,
+            measure=objective,
+            early_stopping_rounds=50,
+            random_state=seed,
+            n_jobs=n_jobs,
+            validation_measure=watched,
+            query_weight=query_weight or "pair",
+            **_UNPENALISED | setting,
+        )
+        yield Trial(f"lambdamart {number}", "trees", trees)
+
+
+def bags(best: Sequence[Trial], seed: int) -> Iterator[Trial]:
+    """Additional draws of the best setting of each random family, in turn.
+
+    ``best`` holds the best trial of each family. ``seed`` is that of the settings; bags have the
+    seeds that follow.
+    """
+    for number in range(1, max(N_NODE_BAGS, N_TREE_BAGS) + 1):
+        for trial in best:
+            if trial.family == "nodes" and number <= N_NODE_BAGS:
+                yield trial.again(f"{trial.name} bag {number}", random_state=seed + number)
+            if trial.family == "trees" and number <= N_TREE_BAGS:
+                again = trial.again(f"{trial.name} bag {number}", random_state=seed + number)
+                yield again.again(again.name, **_BAGGED)
+
+
+def objective_of(measure: str, is_graded: bool) -> str:
+    """The measure if trees can optimise it, otherwise nDCG (of all rows for real labels)."""
+    if isinstance(parse(measure), OPTIMISED):
+        check_objective(parse(measure), "AutoRanker")
+        return measure
+    return "nDCG@10" if is_graded else "nDCG"
+
+
+_TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
+
+
+@dataclass(frozen=True, eq=False)
+class TrialRows:
+    """Rows as input of the families."""
+
+    X: Matrix  # unscaled columns, for the trees
+    scaled: Matrix  # scaled columns, for linear rankers and nodes
+    y: Float64Array
+    qid: Int64Array
+    weight: Float64Array | None = None  # (n_samples,), of each row in fits; None: all 1
+
+    def take(self, rows: Int64Array) -> TrialRows:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return TrialRows(self.X[rows], self.scaled[rows], self.y[rows], self.qid[rows], weight)
+
+    def with_indicators(self, categories: Mapping[int, Float64Array]) -> TrialRows:
+        """The rows with columns of the categories after the scaled ones."""
+        return replace(self, scaled=add_indicators(self.scaled, self.X, categories))
+
+    def of(self, family: Family) -> Matrix:
+        """Columns that a family is fitted on."""
+        return self.X if family == "trees" else self.scaled
+
+    @property
+    def groups(self) -> QueryGroups:
+        """Query groups of the rows."""
+        return QueryGroups.from_qid(self.qid, len(self.y))
+
+
+def leave_out_times(X: FrameLike) -> FrameLike:
+    """X without columns of dates, durations and times of day, with a warning that names them."""
+    X, kinds = drop_times(X)
+    if kinds and not len(getattr(X, "columns", [0])):
+        raise ValueError(
+            "X must have a column of numbers or categories, got only columns that hold no numbers: "
+            f"{', '.join(kinds)}. {_TIMES_FIX}"
+        )
+    warn_of_ignored(kinds, _TIMES_FIX)
+    return X
+
+
+def limit_categories(
+    columns: ColumnTable, data: FitData, names: Sequence[str] | None
+) -> tuple[ColumnTable, FitData]:
+    """Keep the 255 heaviest categories of each nominal column; the others count as missing.
+
+    ``data`` has codes for categories. The returned table holds the categories that are kept, and
+    the returned rows have its codes.
+    """
+    many = [j for j, known in columns.nominal.items() if len(known) > MAX_BINS]
+    if not many:
+        return columns, data
+    X, nominal = densify(data.X).copy(), dict(columns.nominal)
+    for j, codes in frequent_categories(X, many, data.sample_weight, MAX_BINS).items():
+        place = np.minimum(np.searchsorted(codes, X[:, j]), len(codes) - 1)
+        X[:, j] = np.where(codes[place] == X[:, j], place, np.nan)
+        nominal[j] = columns.nominal[j][codes.astype(np.int64)]
+    named = [repr(names[j]) if names is not None else str(j) for j in many]
+    warnings.warn(
+        f"AutoRanker reads the {MAX_BINS} heaviest categories of a column, and all others as "
+        f"missing: {', '.join(named)}. Merge rare categories, or leave out columns of ids.",
+        UserWarning,
+        stacklevel=callers_level(),
+    )
+    return ColumnTable(nominal, columns.ordered), replace(data, X=X)
+
+
+def fold_rows(n_folds: int, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+    """(rows to fit, rows to score) of folds of queries, or of rows if there are fewer queries."""
+    n_rows = len(data.y)
+    if data.groups.n_queries < n_folds:
+        # A single row cannot be ordered, so every fold of rows has two or more.
+        n_folds = min(n_folds, n_rows // 2)
+    if n_folds > 1 or n_rows < 2:
+        return parts(max(n_folds, 2), None, data, data.groups.codes())
+    warnings.warn(
+        f"AutoRanker holds no rows out, because X has only {n_rows} distinct rows: its trials are "
+        "compared on the rows that they were fitted on. Pass more rows, or X_val.",
+        UserWarning,
+        stacklevel=callers_level(),
+    )
+    every = np.arange(n_rows)
+    return [(every, every)]
+
+
+def add_indicators(scaled: Matrix, X: Matrix, categories: Mapping[int, Float64Array]) -> Matrix:
+    """Scaled columns, followed by those of the categories; X holds the codes."""
+    if not categories:
+        return scaled
+    height = float(np.sqrt(3.0 / X.shape[1]))
+    return append_indicators(densify(scaled), densify(X), categories, height)
+
+
+def scale_columns(X: Matrix, center: Float64Array, scale: Float64Array) -> Matrix:
+    """(X - center) * scale, or 0 if a value is missing; sparse rows are not centred."""
+    if is_sparse(X):
+        scaled = X.multiply(scale).tocsr().astype(np.float64)
+        scaled.data = np.nan_to_num(scaled.data)
+        return scaled
+    return np.nan_to_num((X - center) * scale)
+
+
+def fit_scaling(X: Matrix) -> tuple[Float64Array, Float64Array]:
+    """Center and scale of every column; the scale is 0 if a column does not vary.
+
+    Dense columns are scaled to mean 0, and to a spread at which sums of d columns with weights in
+    [-1, 1] have variance 1, so nodes are neither linear nor saturated. Sparse columns are scaled to
+    the largest value 1.
+    """
+    d = X.shape[1]
+    if is_sparse(X):
+        largest = np.zeros(d)
+        np.maximum.at(largest, X.indices, np.nan_to_num(np.abs(X.data)).astype(np.float64))
+        return np.zeros(d), np.divide(1.0, largest, out=np.zeros(d), where=largest > 0)
+    defined = np.isfinite(X)
+    count = np.maximum(defined.sum(axis=0), 1)
+    filled = np.where(defined, X, 0.0)
+    center = filled.sum(axis=0, dtype=np.float64) / count
+    squares = (np.where(defined, X - center, 0.0) ** 2).sum(axis=0) / count
+    sd = np.sqrt(squares)
+    varies = sd > 1e-12 * np.maximum(np.abs(center), 1e-300)
+    return center, np.divide(np.sqrt(3.0 / d), sd, out=np.zeros(d), where=varies)
+
 
 LEVEL = 0.01
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -195,3 +452,74 @@ def spread(scores: Float64Array, groups: QueryGroups) -> float:
     means = np.bincount(codes, lowest, groups.n_queries) / sizes
     squares = np.bincount(codes, (lowest - means[codes]) ** 2, groups.n_queries) / sizes
     return float(np.sqrt(squares.mean()))
+
+
+_FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
+# Share of the time left that a trial of another family than trees may take.
+_SMOOTH_SHARE = 0.25
+_FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget is
+
+
+class TimeBudget:
+    """Seconds of a search, which begin with the budget; None: no limit."""
+
+    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
+        self.seconds, self.clock, self._start = seconds, clock, clock()
+        self._trees_are_late = False
+
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return self.clock() - self._start
+
+    def left(self) -> float | None:
+        """Seconds that are left, 0 or more; None: no limit."""
+        return None if self.seconds is None else max(self.seconds - self.spent(), 0.0)
+
+    def shorten(self, trial: Trial, held: HeldOut, members: Sequence[Member]) -> Trial | None:
+        """The trial, with as many trees as the time allows; None if the time is too short."""
+        left = self.left()
+        if left is None:
+            return trial
+        if trial.family == "trees" and members:
+            return self._shorten_trees(trial, held, members, left)
+        needed = trial.least_seconds(rows.scaled.shape for rows, _ in held.parts)
+        if not members:
+            return trial if needed <= max(left, _FIRST_SECONDS) else None
+        known = [member.seconds for member in members if member.trial.family == trial.family]
+        return trial if max([needed, *known]) < left else None
+
+    def most_seconds(self, trial: Trial, members: Sequence[Member]) -> float | None:
+        """Seconds after which a trial has to end, if its solver can; None: no limit."""
+        left = self.left()
+        if left is None or trial.family == "trees":
+            return None
+        return max(_SMOOTH_SHARE * left, 0.0 if members else _FIRST_SECONDS)
+
+    def _shorten_trees(
+        self, trial: Trial, held: HeldOut, members: Sequence[Member], left: float
+    ) -> Trial | None:
+        known = [member.seconds_a_tree for member in members if member.trial.family == "trees"]
+        # Without trees so far, a second probe would take time and find less of it left.
+        if left <= 0 or (not known and self._trees_are_late):
+            return None
+        seconds, share = max(known, default=0.0), 1.0
+        if not known:
+            seconds, share = self.probe(trial, held), _FIRST_SHARE
+        most = int(share * (self.left() or 0.0) / max(seconds, 1e-9))
+        if most < _FEWEST_TREES:
+            self._trees_are_late = True
+            return None
+        return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
+
+    def probe(self, trial: Trial, held: HeldOut) -> float:
+        """Seconds per tree, summed over the parts; 0 if trees cannot be fitted to any part."""
+        probe = trial.again(trial.name, n_estimators=_PROBED_TREES).estimator
+        for rows, _ in held.parts:
+            # Twice, because the first fit compiles; a part without pairs to order raises.
+            with suppress(ValueError):
+                probe.fit(rows.X[:1000], rows.y[:1000], qid=rows.qid[:1000])
+            with suppress(ValueError):
+                start = self.clock()
+                probe.fit(rows.X, rows.y, qid=rows.qid)
+                return (self.clock() - start) / _PROBED_TREES * len(held.parts)
+        return 0.0

@@ -1,18 +1,32 @@
-"""Rankers of an ensemble: names, creation from registry keys, fits and scores."""
+"""Rankers of an ensemble: names, fits, nested parameters, and held-out scores."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import BY_CLASS_NAME, REGISTRY, find_ranker
-from rankwise.prediction import scores_of
-from rankwise.runtime.routing import check_ranker, fit_with
-from rankwise.typing import Float64Array, Matrix
+from rankwise.checks.rows import check_fit, check_rows, check_validation
+from rankwise.features.query_scaling import QueryScaler
+from rankwise.groups import FitData, QueryGroups
+from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+from rankwise.metrics.measure import Measure
+from rankwise.prediction import check_ranker, fit_with, scores_of
+from rankwise.row_order import canonical_order
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
+from rankwise.tuning.folds import content_folds, mean_defined, measure_per_query, row_splits
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
 
 def name_members(rankers: Any) -> list[tuple[str, Any]]:
@@ -129,3 +143,258 @@ def fit_members(
 def member_scores(models: Mapping[str, Any], X: Matrix, qid: Any) -> Float64Array:
     """Scores of every fitted member, shape (n_samples, n_members)."""
     return np.column_stack([scores_of(model, X, qid) for model in models.values()])
+
+
+# A linear, a smooth and a stepwise ranker, none of which needs an extra.
+DEFAULT_RANKERS = ("rank_svm", "pairwise_elm", "rank_boost")
+
+
+class MembersMixin(FiniteResults, BaseEstimator):
+    """Mixin of rankers whose scores are computed from scores of other rankers in the same query.
+
+    A subclass has the parameters ``estimators``, ``measure`` and ``random_state``, sets ``models_``
+    and ``scaler_`` in ``fit``, and defines ``_combine``.
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "models_": Many(Dictionary(Word(), Fitted("n_features_in_"))),
+        "scaler_": Optional(Fitted("n_members")),
+    }
+
+    # sample_weight is not accepted, because most members do not support it.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimators": [list, tuple],
+        "measure": [str, None],
+        "random_state": ["random_state"],
+    }
+    estimators: Any
+    measure: str | None
+    random_state: Any
+    models_: list[dict[str, Any]]
+    scaler_: QueryScaler | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with ``deep`` also every ranker by name and its parameters as ``name__…``."""
+        params = super().get_params(deep=deep)
+        if not deep:
+            return params
+        for name, ranker in name_members(self.estimators):
+            if hasattr(ranker, "get_params"):
+                nested = ranker.get_params(deep=True)
+                params |= {name: ranker, **{f"{name}__{key}": nested[key] for key in nested}}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; a value for the name of a ranker replaces this ranker."""
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        named = name_members(self.estimators)
+        new = {name: params.pop(name) for name, _ in named if name in params}
+        if new:
+            self.estimators = [(name, new.get(name, ranker)) for name, ranker in named]
+        return super().set_params(**params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        members = [get_tags(estimator).input_tags for estimator in self._examples()]
+        tags.input_tags.sparse = all(member.sparse for member in members)
+        tags.input_tags.allow_nan = all(member.allow_nan for member in members)
+        return tags
+
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
+        """Score of every row; a higher score ranks higher within its query.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, within which ranker scores are scaled. None: scores are scaled with
+            the statistics of all rows of ``fit``, so the score of a row does not depend on other
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        check_is_fitted(self)
+        tags = self.__sklearn_tags__().input_tags
+        X = check_rows(self, X, accept_sparse=tags.sparse, allow_nan=tags.allow_nan)
+        groups = None if qid is None else QueryGroups.from_qid(qid, X.shape[0])
+        return self._combine(self._member_columns(X, groups), groups)
+
+    def _check_structure(self) -> None:
+        require(self.models_, "models_", "have an item", "none")
+        names, scaler = list(self.models_[0]), self.scaler_
+        for number, members in enumerate(self.models_):
+            require(list(members) == names and names, f"models_[{number}]",
+                    f"have the rankers {names}", list(members))  # fmt: skip
+        if scaler is not None:
+            require(type(scaler) is QueryScaler, "scaler_", "be a QueryScaler", scaler)
+            width: Any = vars(scaler)["n_features_in_"]
+            require(width == len(names), "scaler_.n_features_in_", f"be {len(names)}", width)
+
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+        return self.predict(X, qid=qid)
+
+    def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        """Scores computed from the scaled scores of the members."""
+        raise TypeError(f"{type(self).__name__} must define _combine.")
+
+    def _member_columns(self, X: Matrix, groups: QueryGroups | None) -> Float64Array:
+        """Scaled scores of the members, averaged if there are several models of each."""
+        ids = None if groups is None else groups.row_ids()
+        found = [self._scale(member_scores(m, X, ids), groups) for m in self.models_]
+        return np.mean(found, axis=0)
+
+    def _scale(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        return scores if self.scaler_ is None else self.scaler_.transform(scores, qid=groups)
+
+    def _check_rows(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        qid: ArrayLike | QueryGroups | None,
+        validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
+    ) -> tuple[FitData, dict[str, Any] | None]:
+        """Checked rows, and validation data under the argument names of ``fit``."""
+        self._validate_params()
+        check_members(self.estimators, list(super().get_params(deep=False)))
+        tags = self.__sklearn_tags__().input_tags
+        rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
+        data = check_fit(self, X, y, qid, None, pairs=False, **rules)
+        rows = check_validation(self, data, *validation, **rules)
+        if rows is None:
+            return data, None
+        ids = None if validation[2] is None else rows.groups.row_ids()
+        return data, {"X_val": rows.X, "y_val": rows.y, "qid_val": ids}
+
+    def _members(self, data: FitData, has_validation: bool) -> dict[str, Any]:
+        """Unfitted rankers by name."""
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        measure = self._measure(data)
+        return {
+            name: make_member(ranker, measure, seed, has_validation=has_validation)
+            for name, ranker in name_members(self.estimators)
+        }
+
+    def _measure(self, data: FitData) -> str:
+        return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
+
+    def _examples(self) -> Iterator[Any]:
+        """Unfitted rankers, without those whose extra is not installed."""
+        for _, ranker in name_members(self.estimators):
+            with suppress(ImportError):
+                yield make_member(ranker, GRADED, 0)
+
+
+_SEED = 0  # fixed, so that parts are the same for every random_state
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutScores:
+    """Training data of the final ranker."""
+
+    scores: Float64Array  # (n_rows, n_members), held-out scores of the members
+    y: Float64Array
+    qid: Int64Array  # query numbers; rows of a query have the same number only within one part
+    models: list[dict[str, Any]]  # models that computed the scores, one dict for each part
+
+    @property
+    def groups(self) -> QueryGroups:
+        """Query groups of the rows."""
+        return QueryGroups.from_qid(self.qid, len(self.y))
+
+    def values(self, measure: Measure) -> Float64Array:
+        """Mean measure of the scores of each member, shape (n_members,); larger is better."""
+        means = mean_defined(measure_per_query(measure, self.y, self.scores, self.groups))
+        return means if measure.greater_is_better else -means
+
+    def best(self, n_best: int, measure: Measure) -> HeldOutScores:
+        """Held-out scores of the ``n_best`` best members only, in the order of the members."""
+        order = np.argsort(-np.nan_to_num(self.values(measure), nan=-np.inf), kind="stable")
+        kept = np.sort(order[:n_best])
+        names = list(self.models[0])
+        models = [{names[k]: fold_models[names[k]] for k in kept} for fold_models in self.models]
+        return HeldOutScores(self.scores[:, kept], self.y, self.qid, models)
+
+
+def query_numbers(data: FitData) -> Int64Array:
+    """Query number of every row, which depends only on the content of the queries."""
+    order, sizes = canonical_order(data.X, data.y, data.groups)
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.repeat(np.arange(len(sizes)), sizes)
+    return numbers
+
+
+def parts(
+    cv: Any, share: float | None, data: FitData, numbers: Int64Array
+) -> list[tuple[Int64Array, Int64Array]]:
+    """Pairs of (rows to fit, rows to score): folds of queries, or a single split by ``share``.
+
+    The parts depend on the content of the queries, and not on their order or ids. If there are
+    fewer queries than folds, or a single query for a share, rows are split instead.
+    """
+    n_queries = int(numbers.max()) + 1
+    if share is not None:
+        n_held = min(max(1, round((1.0 - share) * n_queries)), n_queries - 1)
+        if n_held < 1:
+            n_parts = max(2, round(1.0 / (1.0 - share)))
+            held_rows = [content_folds(data.X, data.y, n_parts)[0]]
+        else:
+            held = np.random.RandomState(_SEED).permutation(n_queries)[:n_held]
+            held_rows = [np.flatnonzero(np.isin(numbers, held))]
+    elif cv is None or isinstance(cv, Integral):
+        n_folds = int(cv or DEFAULT_FOLDS)
+        if n_queries < n_folds:
+            held_rows = content_folds(data.X, data.y, n_folds)
+        else:
+            fold = np.empty(n_queries, dtype=np.int64)
+            fold[np.random.RandomState(_SEED).permutation(n_queries)] = (
+                np.arange(n_queries) % n_folds
+            )
+            held_rows = [np.flatnonzero(fold[numbers] == number) for number in range(n_folds)]
+    else:
+        splits = row_splits(cv, data)
+        if not splits or not all(len(train) and len(test) for train, test in splits):
+            raise ValueError(f"cv={cv!r} must give splits with training rows and test rows.")
+        return splits
+    every = np.arange(len(data.y))
+    return [(np.setdiff1d(every, rows), rows) for rows in held_rows]
+
+
+def score_held_out(
+    members: Mapping[str, Any],
+    data: FitData,
+    splits: list[tuple[Int64Array, Int64Array]],
+    numbers: Int64Array,
+    has_qid: bool,
+    validation: Mapping[str, Any] | None,
+) -> HeldOutScores:
+    """Fit the members on each part, and score the rows that are left out."""
+    scores, models = [], []
+    for train, test in splits:
+        models.append(
+            fit_members(
+                members, data.X[train], data.y[train], numbers[train] if has_qid else None,
+                validation,
+            )
+        )  # fmt: skip
+        ids = numbers[test] if has_qid else None
+        scores.append(member_scores(models[-1], data.X[test], ids))
+    rows, queries = held_out_rows(splits, numbers)
+    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models)
+
+
+def held_out_rows(
+    splits: list[tuple[Int64Array, Int64Array]], numbers: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Left-out row numbers, sorted by part, and their query numbers.
+
+    Rows of a query in two parts count as two queries, because different models score them.
+    """
+    rows = np.concatenate([test for _, test in splits])
+    part = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
+    return rows, part * (int(numbers.max()) + 1) + numbers[rows]

@@ -13,30 +13,24 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rankwise.base import Ranker
-from rankwise.checks.parameter_constraints import (
-    HasMethods,
-    Interval,
-    Options,
-    StrOptions,
-    minimum,
-)
-from rankwise.features.products_map import ProductsMap
+from rankwise.checks.parameter_constraints import HasMethods, Interval, Options, StrOptions, minimum
 from rankwise.features.query_scaling import QueryScaler
-from rankwise.groups import QueryGroups
+from rankwise.features.score_expansions import ProductsMap
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.prediction import scores_of
-from rankwise.rankers.ensemble.held_out_scores import (
+from rankwise.prediction import fit_with, scores_of
+from rankwise.rankers.ensemble.members import (
+    DEFAULT_RANKERS,
     HeldOutScores,
+    MembersMixin,
+    fit_members,
+    make_member,
     parts,
     query_numbers,
     score_held_out,
 )
-from rankwise.rankers.ensemble.members import fit_members, make_member
-from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
-from rankwise.rankers.linear.rank_lr import RankLR
-from rankwise.rows.fit_data import FitData
-from rankwise.runtime.routing import fit_with
-from rankwise.structure.rules import Fitted, Optional, Rule, require
+from rankwise.rankers.linear.pair_ranker import RankLR
+from rankwise.structure.state_rules import Fitted, Optional, Rule, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 

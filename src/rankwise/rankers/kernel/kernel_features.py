@@ -1,4 +1,4 @@
-"""Feature map of a kernel: the columns of X, landmarks, or training rows.
+"""Feature maps of kernels, exact or from landmarks, and their least-squares equation.
 
 A linear kernel is solved on the columns of X. Other kernels are solved on an N x N matrix or on the
 columns of a Nystroem map. These are three designs of the same problem.
@@ -9,51 +9,62 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.column_ranges import far_means
-from rankwise.checks.dominant_columns import SQUARES, ColumnLimit, kernel_limit
-from rankwise.checks.max_bytes import MAX_BYTES_CONSTRAINT
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
-from rankwise.features.kernel import Kernel, check_symmetric
-from rankwise.features.kernel_columns import KernelColumns
+from rankwise.checks.column_sizes import SQUARES, ColumnLimit, far_means, kernel_limit
+from rankwise.checks.parameter_constraints import (
+    MAX_BYTES_CONSTRAINT,
+    POSITIVE,
+    StrOptions,
+    minimum,
+)
+from rankwise.equation import Equation
 from rankwise.features.kernels import (
     KERNEL_NAMES,
     MEDIAN_ROWS,
     NAMED_WIDTHS,
+    Kernel,
+    KernelColumns,
     check_kernel_params,
+    check_symmetric,
     find_searched_gamma,
     gamma_candidates,
     resolve_kernel_of_fit,
     warn_of_ignored_gamma,
 )
-from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
-from rankwise.features.nystroem_map import NystroemMap, nystroem_map
-from rankwise.rankers.closed_form import SELECTION_CONSTRAINTS
+from rankwise.features.nystroem import (
+    NystroemMap,
+    draw_landmarks,
+    n_candidates,
+    nystroem_map,
+    salt_of,
+)
+from rankwise.groups import FitData
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.closed_form import (
+    SELECTION_CONSTRAINTS,
+    build_closed_form,
+    least_squares_path,
+)
 from rankwise.rankers.streamed import StreamedFeatures
-from rankwise.rows.fit_data import FitData
-from rankwise.rows.row_hash import LeastRows
+from rankwise.row_order import LeastRows
 from rankwise.solvers.least_squares.design import (
+    AnyDesign,
+    KernelColumnsDesign,
+    KernelDesign,
     LandmarkDesign,
     LinearDesign,
     ShiftedColumns,
 )
-from rankwise.solvers.least_squares.expansion import (
-    LEAVE_OUT_MATRICES,
-    MATRICES,
-    Penalise,
-)
+from rankwise.solvers.least_squares.expansion import LEAVE_OUT_MATRICES, MATRICES, Penalise
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.solvers.least_squares.kernel_design import (
-    AnyDesign,
-    KernelColumnsDesign,
-    KernelDesign,
-)
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
+from rankwise.tuning.penalty_search import Penalty
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
@@ -256,3 +267,24 @@ class KernelFeatures(StreamedFeatures):
             kernel.definite == "conditional" and self.takes_shift
         )
         return KernelDesign(kernel, X, K, definite, kept)
+
+
+def kernel_least_squares(
+    ranker: LandmarkParameters, loss: SquaredLoss, penalty: Penalty, **options: Any
+) -> Equation:
+    """Equation of a kernel ranker with this loss, and options of :class:`KernelFeatures`."""
+    features = KernelFeatures.with_landmarks(
+        ranker,
+        leaves_out=leaves_out(ranker, penalty),
+        takes_shift=loss.takes_shift,
+        intercept=loss.intercept,
+        **options,
+    )
+    make_path = partial(least_squares_path, max_bytes=ranker.max_bytes)
+    return build_closed_form(features, loss, penalty, make_path=make_path)
+
+
+def leaves_out(ranker: object, penalty: Penalty) -> bool:
+    """Whether the penalty of the ranker is chosen by leaving rows out exactly."""
+    value = getattr(ranker, penalty.name)
+    return isinstance(value, str) and value in ("loqo", "lpo")

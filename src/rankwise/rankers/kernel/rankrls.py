@@ -1,7 +1,11 @@
-"""Regularised least squares over the pairs of each query, with a kernel.
+"""Kernel least squares: RankRLS and MPRank on pairs, LSSVRanker on the grades.
 
 Composition: kernel x squared loss over pairs x one factorisation (dual, primal, landmarks or
 conjugate gradients).
+
+Composition: kernel x squared loss over all pairs x one factorisation of the centred kernel.
+
+Composition: kernel x pointwise squared loss with intercept x one factorisation.
 """
 
 from __future__ import annotations
@@ -13,17 +17,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
-from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
+from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation
-from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
-from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
+from rankwise.losses.squared_loss import GRAPHS, SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA
-from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
-from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
-from rankwise.rankers.partial_fit import PartialFit
-from rankwise.solvers.least_squares.pcg import (
+from rankwise.rankers.closed_form import ALPHA, C_OF_MEAN, C_OF_SUM, PartialFit
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, kernel_least_squares
+from rankwise.solvers.least_squares.expansion import (
     ConjugateGradientsPath,
     PreconditionedConjugateGradients,
 )
@@ -187,3 +188,257 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         features: Any = equation.features
         make_path = partial(ConjugateGradientsPath, landmarks=features.landmarks, solver=solver)
         return replace(equation, make_path=make_path)
+
+
+class MPRank(PartialFit, BasisExpansionRanker):
+    """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
+
+    Minimises ``|f|_K^2 + (C/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2``: a
+    mean over ordered pairs, where ``|f|_K`` is the norm in the space of the kernel. c_q is 1, 1 /
+    W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's weights, and
+    ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of LSRRank with
+    ``lam = 1/C``.
+
+    Parameters
+    ----------
+    kernel : str or callable, default='linear'
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or a
+        function ``K(X, Z)`` that returns an array of shape (n_x, n_z), see
+        :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
+        both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
+        rows.
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
+        for powers of two around the median width, is searched together with the penalty. "scale"
+        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+    C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
+        Factor of the MEAN over ordered pairs of a query, C > 0; the squared norm of the scores has
+        factor 1, as in [1]. In other rankers of this library C multiplies a sum. Equals ``1/lam``
+        of LSRRank. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
+        queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
+        search 10^-2, 10^-1.5, ..., 10^8.
+    kernel_params : dict, optional
+        Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
+        "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
+    approximation : {"nystroem", None}, default=None
+        "nystroem" approximates the kernel from ``n_landmarks`` rows drawn from X; time is then
+        linear in the number of rows.
+    n_landmarks : int, default=1000
+        Number of landmarks.
+    query_weight : {"pair", "document", "query"}, default="pair"
+        Unit of equal weight: every pair, every document, or every query counts the same.
+    max_bytes : int, default=2**33
+        Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
+        "loqo" and "lpo".
+    measure : str, default="nDCG@10"
+        Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
+        misordered).
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
+    random_state : int, RandomState or None, default=None
+        Seed for drawing the landmarks.
+
+    Attributes
+    ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
+    C_ : float
+        The given or chosen C.
+    dual_coef_ : ndarray of shape (n_samples,)
+        Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+    X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+        Training rows of the expansion.
+    coef_ : ndarray of shape (n_features_in_,)
+        Replaces the two attributes above if the kernel is linear.
+    nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
+        Replace them if ``approximation="nystroem"``.
+    intercept_ : float
+        Always 0.
+    kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
+    path_ : dict with "C" of shape (n_C,) and "coef"
+        Penalties and the coefficients of their models.
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
+    score_name_ : str
+        Name of the measure that ``score`` returns.
+
+    Notes
+    -----
+    The minimiser equals that of :class:`LSRRank` with ``lam = 1/C``. N rows need O(N^3) time and 48
+    N^2 bytes. Time is O(N d^2) for a linear kernel on d columns, and O(N n^2) with n landmarks.
+
+    References
+    ----------
+    .. [1] Cortes, Mohri & Rastogi, "Magnitude-preserving ranking algorithms", ICML 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import MPRank
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
+    >>> ranker = MPRank(C=10.0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
+    >>> ranker.rank(X, qid=[1, 1, 2, 2])
+    array([2, 1, 2, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **APPROXIMATION_CONSTRAINTS,
+        "C": C_OF_MEAN.constraint,
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        *,
+        kernel_params: dict[str, Any] | None = None,
+        approximation: Literal["nystroem"] | None = None,
+        n_landmarks: int = 1000,
+        query_weight: QueryWeight = "pair",
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "nDCG@10",
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.query_weight = query_weight
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.random_state = random_state
+
+    def _equation(self) -> Equation:
+        return kernel_least_squares(self, SquaredLoss("all", self.query_weight), C_OF_MEAN)
+
+
+class LSSVRanker(PartialFit, BasisExpansionRanker):
+    """Least-squares support vector regression as a ranker (LS-SVM).
+
+    Minimises ``sum_i w_i (y_i - b - f_i)^2 + |f|_K^2 / C``: a sum over rows, with an unpenalised
+    intercept b and the norm ``|f|_K`` of the kernel's space. For one query of m rows, the scores
+    equal those of LSRRank with ``lam = 2 / (C m)`` up to the constant b.
+
+    Parameters
+    ----------
+    kernel : str or callable, default='rbf'
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or a
+        function ``K(X, Z)`` that returns an array of shape (n_x, n_z), see
+        :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
+        both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
+        rows.
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
+        for powers of two around the median width, is searched together with the penalty. "scale"
+        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+    C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
+        Factor of the SUM of squared errors, C > 0; the squared norm of the scores has factor 1. A
+        grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv",
+        "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val" search 2^-30,
+        2^-28, ..., 2^20.
+    kernel_params : dict, optional
+        Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
+        "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
+    approximation : {"nystroem", None}, default=None
+        "nystroem" approximates the kernel from ``n_landmarks`` rows drawn from X; time is then
+        linear in the number of rows.
+    n_landmarks : int, default=1000
+        Number of landmarks.
+    max_bytes : int, default=2**33
+        Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
+        "loqo" and "lpo".
+    measure : str, default="nDCG@10"
+        Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
+        misordered).
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
+    random_state : int, RandomState or None, default=None
+        Seed for drawing the landmarks.
+
+    Attributes
+    ----------
+    expansion_ : object
+        Basis and weights of the scores, with a method ``scores(X)``.
+    C_ : float
+        The given or chosen C.
+    dual_coef_ : ndarray of shape (n_samples,)
+        Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+    X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+        Training rows of the expansion.
+    coef_ : ndarray of shape (n_features_in_,)
+        Replaces the two attributes above if the kernel is linear.
+    nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
+        Replace them if ``approximation="nystroem"``.
+    intercept_ : float
+        The unpenalised intercept b.
+    kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
+    path_ : dict with "C" of shape (n_C,) and "coef"
+        Penalties and the coefficients of their models.
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
+    score_name_ : str
+        Name of the measure that ``score`` returns.
+
+    Notes
+    -----
+    N rows need O(N^3) time and 48 N^2 bytes. Queries are used by the search only.
+
+    References
+    ----------
+    .. [1] Suykens & Vandewalle, "Least squares support vector machine classifiers", Neural
+       Processing Letters 9 (1999).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import LSSVRanker
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
+    >>> ranker = LSSVRanker(C=10.0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
+    >>> ranker.rank(X, qid=[1, 1, 2, 2])
+    array([2, 1, 2, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **APPROXIMATION_CONSTRAINTS,
+        "C": C_OF_SUM.constraint,
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        *,
+        kernel_params: dict[str, Any] | None = None,
+        approximation: Literal["nystroem"] | None = None,
+        n_landmarks: int = 1000,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "nDCG@10",
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.random_state = random_state
+
+    def _equation(self) -> Equation:
+        return kernel_least_squares(self, SquaredLoss("pointwise", intercept=True), C_OF_SUM)

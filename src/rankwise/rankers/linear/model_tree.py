@@ -17,8 +17,8 @@ from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, Interval, minimum
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.groups import QueryGroups
-from rankwise.rows.merged_rows import merge_rows
-from rankwise.structure.rules import Instance, Number, Rule
+from rankwise.row_order import merge_rows
+from rankwise.structure.state_rules import Instance, Number, Rule
 from rankwise.trees.column_table import dense_within_memory
 from rankwise.trees.linear_models import LEAF, ModelNodes, grow_models
 from rankwise.typing import ArrayLike, Float64Array, FrameLike

@@ -25,20 +25,20 @@ from rankwise.checks.parameter_constraints import (
 from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
-from rankwise.rankers.boosting.ada_rank import AdaRank
-from rankwise.rankers.neural.network import (
+from rankwise.rankers.boosting.measure_ranker import AdaRank
+from rankwise.rankers.neural.neural_ranker import (
     ACTIVATIONS,
+    NeuralRanker,
     first_layers,
     first_pair_layers,
     outputs,
     pair_outputs,
 )
-from rankwise.rankers.neural.neural_ranker import NeuralRanker
-from rankwise.structure.rules import Number, Rule, integers
+from rankwise.structure.state_rules import Number, Rule, integers
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
 if TYPE_CHECKING:
-    from rankwise.rankers.neural.trainer import Batch, Objective
+    from rankwise.rankers.neural.training import Batch, Objective
 
 _N_POINTWISE = 4  # arrays of the pointwise network, before those of the pairwise network
 
@@ -326,9 +326,12 @@ class BoltzRank(NeuralRanker):
         return super()._prepare(X[:, self.selected_features_])
 
     def _objective(self, graded: bool, rng: np.random.RandomState) -> Objective:
-        from rankwise.rankers.neural._torch import torch
-        from rankwise.rankers.neural.boltzmann import boltz_rank
-        from rankwise.rankers.neural.ranking_sets import expect_judged_ranks, sample_rankings
+        from rankwise.rankers.neural.boltzmann import (
+            boltz_rank,
+            expect_judged_ranks,
+            sample_rankings,
+        )
+        from rankwise.rankers.neural.training import torch
 
         measure, activation = parse(self.objective), getattr(torch, self.activation)
         n_judged = 0

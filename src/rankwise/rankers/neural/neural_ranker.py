@@ -1,9 +1,14 @@
-"""Base of the neural rankers: parameters, row order, validation and scores without torch."""
+"""Base of the neural rankers, without torch: parameters, row order, layers and scores.
+
+``h_0 = x``, ``h_k = act(h_{k-1} W_k + b_k)``, and the last layer has one node and no activation.
+The same function works on NumPy arrays and torch tensors; this module needs only NumPy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,16 +18,15 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.dominant_columns import SATURATED_NETWORK
+from rankwise.checks.column_sizes import SATURATED_NETWORK
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
-from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
-from rankwise.rows.row_hash import canonical_order
-from rankwise.solvers.boosting.measured_rows import LabelScale
-from rankwise.solvers.boosting.staged_measure import StagedMeasure
-from rankwise.structure.rules import (
+from rankwise.row_order import canonical_order
+from rankwise.solvers.boosting.measure_search import LabelScale
+from rankwise.solvers.boosting.rounds import StagedMeasure
+from rankwise.structure.state_rules import (
     Array,
     Many,
     Number,
@@ -36,10 +40,24 @@ from rankwise.structure.rules import (
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, densify
 
 if TYPE_CHECKING:
-    from rankwise.rankers.neural.trainer import Batch, Objective
+    from rankwise.rankers.neural.training import Batch, Objective
+
 
 Loss = Callable[[Any, Any, Int64Array], Any]  # from scores, labels, indptr to one value per query
 _CHUNK = 4096  # rows at a time
+
+
+def relu(values: Float64Array) -> Float64Array:
+    """Positive part of the values."""
+    return np.maximum(values, 0.0)
+
+
+def sigmoid(values: Float64Array) -> Float64Array:
+    """``1 / (1 + exp(-v))``, without overflow."""
+    return 0.5 * (1.0 + np.tanh(0.5 * values))
+
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"relu": relu, "sigmoid": sigmoid, "tanh": np.tanh}
 
 
 class NeuralRanker(Ranker):
@@ -145,7 +163,7 @@ class NeuralRanker(Ranker):
         validation = check_validation(self, data, X_val, y_val, qid_val)
         measure = parse(self.measure)
         self._check_parameters()
-        from rankwise.rankers.neural import trainer  # imports torch
+        from rankwise.rankers.neural import training as trainer  # imports torch
 
         self._set_score_name(data.y)
         rng = check_random_state(self.random_state)
@@ -210,7 +228,7 @@ class NeuralRanker(Ranker):
 
     def _objective(self, graded: bool, rng: np.random.RandomState) -> Objective:
         """Loss of every query of a batch under the given weights."""
-        from rankwise.rankers.neural._torch import torch
+        from rankwise.rankers.neural.training import torch
 
         loss, activation = self._loss(graded), getattr(torch, self.activation)
 
@@ -263,3 +281,56 @@ class NeuralRanker(Ranker):
 
 def _dense(X: Matrix) -> Float64Array:
     return densify(X).astype(np.float64)
+
+
+_VALUES_PER_BLOCK = 2**22
+
+
+def first_layers(sizes: Sequence[int], rng: np.random.RandomState) -> list[Float64Array]:
+    """Initial weights, uniform within ``+-sqrt(6 / (n_in + n_out))``; intercepts are 0.
+
+    ``sizes`` are the numbers of nodes of the layers, from the inputs to the outputs. The list
+    holds weights (n_in, n_out) and intercepts (n_out,) of each layer in turn. The limit is equation
+    16 of Glorot & Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", AISTATS 2010.
+    """
+    weights = []
+    for n_in, n_out in pairwise(sizes):
+        bound = np.sqrt(6.0 / (n_in + n_out))
+        weights += [rng.uniform(-bound, bound, (n_in, n_out)), np.zeros(n_out)]
+    return weights
+
+
+def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Any:
+    """Output for every row, shape (n_samples,); costs O(n_samples) times the number of weights."""
+    hidden = X
+    for layer in range(0, len(weights) - 2, 2):
+        hidden = activation(hidden @ weights[layer] + weights[layer + 1])
+    return (hidden @ weights[-2] + weights[-1])[:, 0]
+
+
+def first_pair_layers(
+    n_inputs: int, n_nodes: int, rng: np.random.RandomState
+) -> list[Float64Array]:
+    """Initial weights of a pairwise network with one hidden layer, see :func:`first_layers`.
+
+    Returns weights of the row itself and of the other row, each (n_inputs, n_nodes); intercepts
+    (n_nodes,); output weights (n_nodes, 1).
+    """
+    both, intercepts, output, _ = first_layers([2 * n_inputs, n_nodes, 1], rng)
+    return [both[:n_inputs], both[n_inputs:], intercepts, output]
+
+
+def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Iterator[Any]:
+    """Sum over the other rows j of ``w . act(A x_i + B x_j + b)``, in blocks of rows i.
+
+    m rows cost O(m^2 n_nodes).
+    """
+    own, other, intercepts, output = weights
+    at_own, at_other = X @ own + intercepts, X @ other
+    step = max(1, _VALUES_PER_BLOCK // (len(X) * len(intercepts)))
+    for first in range(0, len(X), step):
+        rows = slice(first, first + step)
+        pairs = activation(at_own[rows, None, :] + at_other[None, :, :]).sum(1)
+        itself = activation(at_own[rows] + at_other[rows])
+        yield ((pairs - itself) @ output)[:, 0]

@@ -1,4 +1,4 @@
-"""Bounds of the differences between systems over all judgements that are still missing."""
+"""Bounds of differences between systems over all missing judgements, and which to judge next."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwise.datasets.readers.judged_run import judge
-from rankwise.datasets.readers.judgements import read_judgements
-from rankwise.datasets.readers.result_lists import as_run
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
-from rankwise.selection.judging.certainty import expect_difference
-from rankwise.selection.judging.completions import Completions
-from rankwise.selection.judging.judged_pool import JudgedPool, pool_runs
+from rankwise.selection.cells.candidates import GivenScores
+from rankwise.selection.cells.result_store import DONE, FoldResult
+from rankwise.selection.judging.completions import (
+    Completions,
+    JudgedPool,
+    expect_difference,
+    pool_rows,
+    pool_runs,
+    share_widths,
+)
+from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
@@ -237,3 +246,274 @@ def enclose_difference(
 
 def _mean(completions: Completions) -> float:
     return float(np.nan_to_num(completions.differences()).sum()) / completions.n_counted
+
+
+class NextJudgement(NamedTuple):
+    """A document to judge.
+
+    Attributes
+    ----------
+    qid, doc_id : str
+    gain : float
+        Amount by which the judgement narrows the bounds of the unsettled differences, summed over
+        the pairs of systems.
+    """
+
+    qid: str
+    doc_id: str
+    gain: float
+
+
+def next_judgements(
+    systems: Mapping[str, Any],
+    qrels: Qrels | Any,
+    measure: str | Measure = "nDCG@10",
+    *,
+    n: int = 20,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    preset: str | None = None,
+    all_queries: bool = False,
+) -> list[NextJudgement]:
+    """Documents whose judgements help most to settle the order of systems.
+
+    Parameters
+    ----------
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
+    qrels : Qrels, path, frame, mapping, RankingData or list of these
+        Judgements so far. Queries without any are left out: judge a document of each first.
+    measure : str or Measure
+        See :func:`difference_bounds`.
+    n : int >= 1
+        Number of documents.
+    pairs : sequence of pairs of str, optional
+        Pairs of systems to settle; None: neighbours in the order by the mean.
+    preset : str, optional
+        Convention for parameters that the measure leaves open, e.g. "trec_eval".
+    all_queries : bool
+        Also count judged queries that are in no run.
+
+    Returns
+    -------
+    list of NextJudgement
+        At most ``n`` documents, largest gain first; none if all pairs are settled.
+
+    Raises
+    ------
+    ValueError
+        If ``n`` or a pair is wrong, or the measure has no completions.
+
+    Notes
+    -----
+    The width of the bounds of a query's difference is shared among its unjudged documents in
+    proportion to their advantage, the difference of the weights of their ranks in both systems.
+    Documents that both systems rank alike get nothing as long as there are others. Judge a batch,
+    add it to ``qrels`` and call again, until :func:`difference_bounds` says that the pairs are
+    settled, or certain enough.
+    ``python -m benchmarks.study_judging`` shows how many judgements that saves.
+
+    References
+    ----------
+    .. [1] Carterette, Allan and Sitaraman 2006, Minimal test collections for retrieval evaluation.
+
+    Examples
+    --------
+    >>> systems = {"a": {"q": {"d1": 3.0, "d2": 2.0, "d3": 1.0}},
+    ...            "b": {"q": {"d4": 3.0, "d2": 2.0, "d1": 1.0}}}
+    >>> [(next.doc_id, round(next.gain, 2)) for next in
+    ...  next_judgements(systems, {"q": {"d1": 1, "d3": 0}}, "DCG@3")]
+    [('d4', 1.0)]
+    """
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+        raise ValueError(f"n must be an integer >= 1, got {n!r}.")
+    measure = parse(measure, preset)
+    check_completable(measure)
+    pool = read_pool(systems, qrels, all_queries=all_queries)
+    if pairs is None:
+        pairs = [
+            (b.first, b.second) for b in enclose_neighbours([pool], measure) if not b.is_settled
+        ]
+    else:
+        named = check_pairs(pairs, pool)
+        pairs = [p for p in named if not enclose_difference(pool, measure, *p).is_settled]
+    gains = np.zeros(len(pool.query))
+    for pair in pairs:
+        gains += judging_gains(pool, measure, *pair)
+    chosen = largest_gains(gains, int(n))
+    return [
+        NextJudgement(str(pool.qids[pool.query[d]]), str(pool.doc_ids[d]), float(gains[d]))
+        for d in chosen
+    ]
+
+
+def largest_gains(gains: Float64Array, n: int) -> list[int]:
+    """Documents of the ``n`` largest gains above 0, in descending order."""
+    order = np.argsort(-gains, kind="stable")[:n]
+    return [int(document) for document in order if gains[document] > 0]
+
+
+def judging_gains(pool: JudgedPool, measure: Measure, first: str, second: str) -> Float64Array:
+    """Amount by which a judgement of every document narrows the bounds of one pair.
+
+    Returns
+    -------
+    ndarray of shape (n_documents,)
+    """
+    completions = Completions(pool, measure, first, second)
+    low, high = completions.extremes()
+    gains = np.abs(share_widths(completions, low, high))
+    # Documents that both rank alike still change the ideal; they matter once all others are judged.
+    n_open = np.bincount(pool.query, completions.is_open, minlength=pool.n_queries)
+    width = (high - low) / completions.n_counted
+    alike = np.where(np.bincount(pool.query, gains, minlength=pool.n_queries) == 0, width, 0.0)
+    return gains + completions.is_open * (alike / np.maximum(n_open, 1))[pool.query]
+
+
+# Documents of all runs together beyond which measures without a cut-off are not checked.
+_MOST_DOCUMENTS = 2_000_000
+_PAIRS_NAMED = 5
+
+
+class OrderCheck:
+    """Collects judged runs and says where unjudged documents could change their order.
+
+    Parameters
+    ----------
+    measures : mapping of str to Measure
+        Measures by the names that notes use; those without completions are not checked.
+    qrels : Qrels
+        Judgements of all runs.
+    """
+
+    def __init__(self, measures: Mapping[str, Measure], qrels: Qrels) -> None:
+        self._measures = {name: m for name, m in measures.items() if is_completable(m)}
+        self._qrels = qrels
+        self._runs: dict[str, JudgedRun] = {}
+        self._unchecked: list[str] = []
+
+    def add(self, name: str, run: JudgedRun) -> None:
+        """Keep the documents of a run that the measures read."""
+        self._runs[name] = _first_ranks(run, self._depth())
+        if sum(map(len, self._runs.values())) > _MOST_DOCUMENTS and self._depth() is None:
+            self._unchecked = [n for n, m in self._measures.items() if _cutoff(m) is None]
+            self._measures = {n: m for n, m in self._measures.items() if n not in self._unchecked}
+            self._runs = {n: _first_ranks(run, self._depth()) for n, run in self._runs.items()}
+
+    def notes(self) -> dict[str, list[str]]:
+        """Notes by system."""
+        found: dict[str, list[str]] = {name: [] for name in self._runs}
+        if len(self._runs) < 2 or all(run.judged.all() for run in self._runs.values()):
+            return found
+        if self._measures:
+            found |= _note_unsettled([pool_runs(self._runs, self._qrels)], self._measures)
+        if self._unchecked:
+            note = _say_unchecked(self._unchecked)
+            found = {system: [*notes, note] for system, notes in found.items()}
+        return found
+
+    def _depth(self) -> int | None:
+        """Number of ranks that the measures read; None: all."""
+        cutoffs = [_cutoff(measure) for measure in self._measures.values()]
+        known = [cutoff for cutoff in cutoffs if cutoff is not None]
+        return None if len(known) < len(cutoffs) else max(known, default=1)
+
+
+def add_order_notes(
+    cells: Sequence[FoldResult],
+    tests: Mapping[str, RankingData],
+    measures: Mapping[str, Measure],
+    given: Mapping[str, GivenScores],
+) -> list[FoldResult]:
+    """Add notes on systems whose order unjudged rows could change.
+
+    Parameters
+    ----------
+    cells : sequence of FoldResult
+        Every system on every fold; systems with an unfinished fold are not checked.
+    tests : mapping of str to RankingData
+        Test part of every fold.
+    measures : mapping of str to Measure
+        Measures by the names that notes use; those without completions are not checked.
+    given : mapping of str to GivenScores
+        Systems whose scores may miss rows, which cells do not hold.
+    """
+    unfinished = {cell.ranker for cell in cells if cell.status != DONE}
+    scores: dict[str, dict[str, Float64Array]] = {fold: {} for fold in tests}
+    for cell in cells:
+        if cell.ranker in unfinished:
+            continue
+        known = cell.scores
+        if known is None and cell.ranker in given:
+            known = given[cell.ranker].of(tests[cell.fold]).scores
+        if known is not None:
+            scores[cell.fold][cell.ranker] = known
+    checked = {name: m for name, m in measures.items() if is_completable(m)}
+    n_documents = sum(len(tests[fold]) * len(found) for fold, found in scores.items())
+    if n_documents > _MOST_DOCUMENTS:
+        checked = {name: m for name, m in checked.items() if _cutoff(m) is not None}
+    systems = set.intersection(*(set(found) for found in scores.values()))
+    notes: dict[str, list[str]] = {name: [] for name in systems}
+    if len(systems) > 1 and checked:
+        highest = max(1.0, *(float(test.grades.max(initial=0.0)) for test in tests.values()))
+        pools = [pool_rows(tests[fold], found, highest) for fold, found in scores.items()]
+        notes |= _note_unsettled(pools, checked)
+    unchecked = [name for name, m in measures.items() if is_completable(m) and name not in checked]
+    if unchecked and len(systems) > 1:
+        notes = {name: [*said, _say_unchecked(unchecked)] for name, said in notes.items()}
+    return [replace(cell, notes=[*cell.notes, *notes.get(cell.ranker, [])]) for cell in cells]
+
+
+def _note_unsettled(
+    pools: Sequence[JudgedPool], measures: Mapping[str, Measure]
+) -> dict[str, list[str]]:
+    """Notes by system, for the mean over the pools of the folds."""
+    found: dict[str, list[str]] = {name: [] for name in pools[0].rows}
+    for name, measure in measures.items():
+        bounds = [b for b in enclose_neighbours(pools, measure) if not b.is_settled]
+        note = _describe(name, bounds)
+        for system in dict.fromkeys(s for b in bounds for s in (b.first, b.second)):
+            found[system].append(note)
+    return found
+
+
+def _say_unchecked(names: Sequence[str]) -> str:
+    return (
+        f"{', '.join(names)}: not checked whether unjudged documents could change the order, since "
+        "the runs are long. Add a cut-off, as in AP@100."
+    )
+
+
+def _describe(name: str, bounds: list[DifferenceBounds]) -> str:
+    pairs = [
+        f"{b.first} and {b.second} ({_format_signed(b.difference)}, between "
+        f"{_format_signed(b.low)} and {_format_signed(b.high)})"
+        for b in bounds[:_PAIRS_NAMED]
+    ]
+    more = f" and of {len(bounds) - _PAIRS_NAMED} more pairs" if len(bounds) > _PAIRS_NAMED else ""
+    return (
+        f"{name}: unjudged documents, which count as not relevant, could change the order of "
+        f"{', of '.join(pairs)}{more}"
+    )
+
+
+def _format_signed(value: float) -> str:
+    return f"{round(value, 4) + 0.0:+.4f}"  # no -0.0000
+
+
+def _cutoff(measure: Measure) -> int | None:
+    return getattr(measure, "cutoff", None)
+
+
+def _first_ranks(run: JudgedRun, depth: int | None) -> JudgedRun:
+    """Retrieved documents of the first ranks, and those that tie with the last of them."""
+    kept = run.retrieved.copy()
+    if depth is not None and kept.any():
+        rows = np.flatnonzero(kept)
+        is_first = np.append(True, run.qid[rows][1:] != run.qid[rows][:-1])
+        starts, query = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+        last = np.minimum(starts + depth, np.append(starts[1:], len(rows))) - 1
+        kept[rows] = run.scores[rows] >= run.scores[rows][last][query]
+    return JudgedRun(
+        run.y[kept], run.scores[kept], run.qid[kept], run.doc_ids[kept], run.judged[kept],
+        run.retrieved[kept], None if run.pooled is None else run.pooled[kept],
+    )  # fmt: skip

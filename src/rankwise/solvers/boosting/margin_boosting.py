@@ -1,4 +1,6 @@
-"""Boosting of ordinal margins: base learners, their exact steps, exact thresholds (ORBoost [1]_).
+"""Boosting of ordinal margins (ORBoost): loss, exact thresholds, exact steps.
+
+Boosting of ordinal margins: base learners, their exact steps, exact thresholds (ORBoost [1]_).
 
 Every round weighs the rows by the derivative of the loss at the best thresholds. It takes the base
 learner h in {-1, 1} that agrees most with the weights and adds ``log(agree / disagree) / 2`` times
@@ -6,25 +8,85 @@ h to the score. ``agree`` and ``disagree`` are the sums of the loss terms whose 
 shrink. Then the thresholds are solved again. The loss falls in every round. A constant base learner
 agrees as much as it disagrees, because the thresholds are at their optimum.
 
+Exponential loss of ordinal margins, with the optimal thresholds for the scores.
+
+Row n of class y_n (0 to K - 1), weight w_n and score H_n has the margin ``rho_nk = H_n - theta_k``
+at the thresholds below its class and ``theta_k - H_n`` at those above. The loss [2]_ is
+``sum_n w_n sum_k exp(-rho_nk)`` over all thresholds k ("all") or over the two next to the class
+("lr", left and right). The loss and its optimal thresholds depend on the scores only through
+``sum w exp(H)`` and ``sum w exp(-H)`` over each class.
+
 References
 ----------
 .. [1] Lin & Li, "Large-margin thresholded ensembles for ordinal regression: theory and practice",
+   Algorithmic Learning Theory (2006).
+.. [2] Lin & Li, "Large-margin thresholded ensembles for ordinal regression: theory and practice",
    Algorithmic Learning Theory (2006).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.margin_boosting import advance_rows, read_sums, unit_scale, write_weights
-from rankwise.losses.ordinal_exponential import BestThresholds, best_thresholds
+from rankwise.kernels.boosting_rounds import (
+    advance_rows,
+    read_sums,
+    solve_thresholds,
+    unit_scale,
+    write_weights,
+)
 from rankwise.runtime.threads import thread_map
 from rankwise.solvers.boosting.rounds import SLACK, RowWeights, State
 from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class BestThresholds:
+    """Thresholds that minimise the loss, with the loss and its slopes.
+
+    The derivative of the loss for a step h in {-1, 1} of a row of class y is
+    ``-h w (up[y] exp(-H) - down[y] exp(H))``. The two terms are the row's loss at the thresholds
+    below and above its class.
+    """
+
+    # (n_classes - 1,), ascending: -inf if no row is below the threshold, inf if no row is above it
+    thresholds: Float64Array
+    loss: float
+    up: Float64Array  # (n_classes,), as ``down``
+    down: Float64Array
+
+    def finite(self, bound: float) -> Float64Array:
+        """Thresholds, with infinite ones set beyond ``bound``, which no score exceeds."""
+        return np.clip(self.thresholds, -1.0 - bound, 1.0 + bound)
+
+
+def best_thresholds(sums: Float64Array, form: str) -> BestThresholds:
+    """Minimise the loss over the thresholds, in O(n_classes).
+
+    ``sums`` (2, n_classes) holds ``sum w exp(H)`` and ``sum w exp(-H)`` over the rows of each
+    class. For the form "all", ``theta_k = log(sum_{y <= k} w exp(H) / sum_{y > k} w exp(-H)) / 2``.
+    For "lr", the two sums cover only the classes k and k + 1, and thresholds that are out of order
+    are pooled by adding their sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.solvers.boosting.margin_boosting import best_thresholds
+    >>> counts = np.array([1.0, 2.0, 4.0])  # three classes, all scores 0
+    >>> best = best_thresholds(np.stack([counts, counts]), "all")
+    >>> np.exp(2 * best.thresholds).round(4)  # 1 below and 6 above, 3 below and 4 above
+    array([0.1667, 0.75  ])
+    """
+    n_classes = sums.shape[1]
+    thresholds, up, down = np.empty(n_classes - 1), np.empty(n_classes), np.empty(n_classes)
+    loss = solve_thresholds(sums, form == "lr", thresholds, up, down)
+    return BestThresholds(thresholds, loss, up, down)
+
 
 ROWS_AT_ONCE = 131_072
 # That of a base learner without mistakes, 14.2.

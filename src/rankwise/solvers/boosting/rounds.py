@@ -1,26 +1,32 @@
-"""The loop of every boosting algorithm: rounds, early stopping and warm starts.
+"""The loop of every boosting algorithm, its ensembles, and measures stage by stage.
+
+The loop of every boosting algorithm: rounds, early stopping and warm starts.
 
 An algorithm holds the state of its loss on the training rows. In each round it computes row
 weights. A search finds the base learner that agrees most with them, and the algorithm adds this
 learner with its step.
+
+Base learners and their steps, round by round.
+
+A measure on validation rows after every stage of an ensemble.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.groups import FitData, QueryGroups
+from rankwise.metrics.default import refuse_constant
 from rankwise.metrics.measure import Measure
-from rankwise.rows.fit_data import FitData
-from rankwise.runtime.callers import callers_level
-from rankwise.solvers.boosting.ensemble import Ensemble, SignEnsemble
-from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.runtime.messages import callers_level
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 # Share of the loss that is rounding: gains that differ by it are equal, and a base learner that
@@ -30,7 +36,73 @@ SLACK = 2.0**-40
 # last digit: smaller ones could let it rise.
 LEAST_GAIN = 2.0**-24
 
+
+class Ensemble(ABC):
+    """Base learners in the order they were found; the score is the sum of their changes.
+
+    Subclasses are frozen dataclasses, and ``_by_round`` names the fields that hold one entry per
+    round.
+    """
+
+    _by_round: ClassVar[tuple[str, ...]]
+
+    steps: Float64Array
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @abstractmethod
+    def prepare(self, X: Matrix) -> Any:
+        """Rows in the form that ``changes`` takes."""
+
+    @abstractmethod
+    def changes(self, prepared: Any) -> Iterator[Float64Array]:
+        """Change of the scores of the rows in every round."""
+
+    def staged_scores(self, X: Matrix) -> Iterator[Float64Array]:
+        """Scores of the rows after every round."""
+        scores = np.zeros(X.shape[0])
+        for change in self.changes(self.prepare(X)):
+            # A new array, because the caller may keep the one yielded before.
+            scores = scores + change
+            yield scores
+
+    def part(self, start: int, stop: int) -> Self:
+        """The base learners of some rounds."""
+        fields = {name: getattr(self, name)[start:stop] for name in self._by_round}
+        copied: Any = self
+        return replace(copied, **fields)
+
+    def join(self, others: Sequence[Self]) -> Self:
+        """The ensemble followed by the base learners of others."""
+        every: Any = (self, *others)
+        columns = {name: [getattr(part, name) for part in every] for name in self._by_round}
+        return replace(every[0], **{name: np.concatenate(columns[name]) for name in columns})
+
+
 E = TypeVar("E", bound=Ensemble)
+
+
+class SignEnsemble(Ensemble):
+    """Base learners with values -1 and 1, multiplied by steps > 0."""
+
+    @abstractmethod
+    def single(self, base: Any, step: float) -> Self:
+        """An ensemble of the single base learner that a search found."""
+
+    @abstractmethod
+    def sides(self, prepared: Any) -> Iterator[NDArray[np.bool_]]:
+        """Rows that go up, in every round."""
+
+    @abstractmethod
+    def score(self, X: Matrix) -> Float64Array:
+        """Sum over all rounds of ``step`` for rows that go up, ``-step`` for the others."""
+
+    @abstractmethod
+    def importances(self, n_features: int) -> Float64Array:
+        """Share of each feature in the sum of all steps; 0 without base learners."""
+
+
 S = TypeVar("S", bound=SignEnsemble)
 
 
@@ -206,3 +278,57 @@ def check_warm_start(
             UserWarning,
             stacklevel=callers_level(),
         )
+
+
+class StagedMeasure:
+    """Follows the scores of validation rows.
+
+    Labels ``y`` are in the form that the measure takes. ``values`` are those of the measure so far;
+    NaN if it is undefined for every query, such as a rank correlation of equal scores.
+    """
+
+    def __init__(self, measure: Measure, y: Float64Array, groups: QueryGroups) -> None:
+        self._measure, self._y, self._groups = measure, y, groups
+        self._scores = np.zeros(len(y))
+        self.values: list[float] = []
+        refuse_constant(measure, y, "The number of stages", len(groups.sizes))
+        # Distinct scores: a measure undefined for these is undefined for the labels, not for ties.
+        places = np.arange(len(y), dtype=np.float64)
+        if np.isnan(measure.mean(y, places, groups)):
+            raise ValueError(
+                f"measure {str(measure)!r} must score at least one query of X_val, got none. "
+                "Pass validation queries that have relevant rows, or another measure."
+            )
+
+    def add(self, change: Float64Array, thresholds: Float64Array | None = None) -> None:
+        """Measure the rows after a stage has changed their scores.
+
+        With ``thresholds``, a measure that reads labels gets class numbers.
+        """
+        self._scores += change
+        values = self._scores
+        if thresholds is not None and self._measure.reads_labels:
+            # A score on a threshold belongs to the upper class, as in predict.
+            values = np.searchsorted(thresholds, values, side="right").astype(np.float64)
+        self.record(values)
+
+    def record(self, scores: Float64Array) -> None:
+        """Measure the rows under the scores of a stage."""
+        self.values.append(self._measure.mean(self._y, scores, self._groups))
+
+    @property
+    def best(self) -> int:
+        """1-based number of the first best stage; 0 before the first."""
+        # argmax takes the first of equal stages, the smaller model.
+        return 1 + int(np.argmax(self._ascending())) if self.values else 0
+
+    @property
+    def stages_since_best(self) -> int:
+        """Stages after the best."""
+        return len(self.values) - self.best
+
+    def _ascending(self) -> Float64Array:
+        values = np.array(self.values)
+        values = values if self._measure.greater_is_better else -values
+        # A stage without a value, such as one of equal scores, is worse than any other.
+        return np.where(np.isnan(values), -np.inf, values)

@@ -1,20 +1,31 @@
-"""Gradient boosting: every tree fits the derivatives of a loss at the current scores."""
+"""Gradient boosting of trees, with row sampling and dropout.
+
+Gradient boosting: every tree fits the derivatives of a loss at the current scores.
+
+Row sampling for trees: by query, or by gradient (GOSS).
+
+Trees that are left out while the next one is grown (DART) [1]_.
+
+References
+----------
+.. [1] Rashmi and Gilad-Bachrach, "DART: dropouts meet multiple additive regression trees", AISTATS
+   2015.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rankwise.groups import FitData
 from rankwise.losses.gradient_loss import BoostedLoss
 from rankwise.metrics.measure import Measure
-from rankwise.rows.fit_data import FitData
-from rankwise.solvers.boosting.dropout import Dropout, score_without, shrink, sum_trees
-from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling, Rows, draw_share
-from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.trees.boosted.tree_grower import TreeGrower
-from rankwise.trees.ordered_rows import OrderedRows
-from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree, TreeEnsemble
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -162,3 +173,143 @@ class TreeBoosting:
     def _stops(self, validation: Validation) -> bool:
         rounds = self.early_stopping_rounds
         return rounds is not None and validation.staged.stages_since_best >= rounds
+
+
+Rows: TypeAlias = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class QuerySampling:
+    """A random share (in (0, 1]) of the queries, drawn anew for every tree."""
+
+    share: float = 1.0
+
+    def draws(self, number: int) -> bool:
+        """Whether the tree of a number leaves rows out."""
+        return self.share < 1
+
+    def draw_and_rescale(
+        self,
+        rng: np.random.Generator,
+        indptr: Int64Array,
+        gradients: Float64Array,
+        hessians: Float64Array,
+    ) -> NDArray[np.bool_]:
+        """Rows that a tree follows, as a mask; the derivatives are not changed."""
+        # Whole queries: the gradients of a query are computed from all of its rows.
+        return np.repeat(draw_share(rng, self.share, len(indptr) - 1), np.diff(indptr))
+
+
+@dataclass(frozen=True)
+class GradientSampling:
+    """The rows with the largest gradients, and a random sample of the others (GOSS) [1]_.
+
+    The derivatives of the sampled rows are scaled up to represent the omitted rows. If gradients
+    are equal, the first rows are taken.
+
+    References
+    ----------
+    .. [1] Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 2017.
+    """
+
+    top: float  # share of rows taken because of their large gradients
+    other: float  # share of all rows, drawn from the rest; top + other <= 1
+    first: int = 0  # number of the first tree that leaves rows out
+
+    def __post_init__(self) -> None:
+        if self.top + self.other > 1:
+            raise ValueError(
+                f"top_rate + other_rate must be at most 1, got {self.top} + {self.other}. Lower "
+                "one of them."
+            )
+
+    def draws(self, number: int) -> bool:
+        """Whether the tree of a number leaves rows out."""
+        return number >= self.first
+
+    def draw_and_rescale(
+        self,
+        rng: np.random.Generator,
+        indptr: Int64Array,
+        gradients: Float64Array,
+        hessians: Float64Array,
+    ) -> NDArray[np.bool_]:
+        """Rows that a tree follows, as a mask; scales the derivatives of those drawn."""
+        n = len(gradients)
+        # At least one row of either kind, so that a tree of few rows can be grown.
+        follows = _largest(np.abs(gradients), max(1, round(self.top * n)))
+        rest = np.flatnonzero(~follows)
+        taken = min(len(rest), max(1, round(self.other * n)))
+        if taken:
+            rest_drawn = rest[rng.choice(len(rest), taken, replace=False)]
+            # The sums over the drawn rows then estimate those over all of the rest without bias.
+            gradients[rest_drawn] *= len(rest) / taken
+            hessians[rest_drawn] *= len(rest) / taken
+            follows[rest_drawn] = True
+        return follows
+
+
+def draw_share(rng: np.random.Generator, share: float, n: int) -> NDArray[np.bool_]:
+    """A random share of n items, at least one."""
+    mask = np.zeros(n, dtype=bool)
+    mask[rng.choice(n, max(1, round(share * n)), replace=False)] = True
+    return mask
+
+
+def _largest(values: Float64Array, n: int) -> NDArray[np.bool_]:
+    """The n largest values; ties go to the first. O(len(values))."""
+    if n >= len(values):
+        return np.ones(len(values), dtype=bool)
+    least = np.partition(values, len(values) - n)[len(values) - n]
+    # Rows equal to the least value fill the places that are left, the first rows first.
+    mask = values > least
+    mask[np.flatnonzero(values == least)[: n - int(mask.sum())]] = True
+    return mask
+
+
+# LightGBM's default for max_drop: scoring the dropped trees is what a round of dropout costs.
+MOST_DROPPED = 50
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Drop earlier trees, and share their part of the scores with the new tree.
+
+    When k trees are dropped, the new tree is scaled by ``learning_rate / (k + 1)``. Each dropped
+    tree is permanently multiplied by ``k / (k + 1)``.
+    """
+
+    rate: float = 0.0  # probability that a tree is dropped; at most 50 are dropped at once
+    skip: float = 0.5  # probability that no tree is dropped
+
+    def drop(self, rng: np.random.Generator, n_trees: int) -> list[int]:
+        """Numbers of the trees that are left out, ascending."""
+        # Without dropout nothing is drawn, so the draws of rows and columns stay the same.
+        if self.rate == 0 or rng.random() < self.skip:
+            return []
+        dropped = np.flatnonzero(rng.random(n_trees) < self.rate)
+        if len(dropped) > MOST_DROPPED:
+            dropped = np.sort(rng.choice(dropped, MOST_DROPPED, replace=False))
+        return dropped.tolist()
+
+
+def sum_trees(trees: list[ScoreTree], numbers: list[int], rows: OrderedRows) -> Float64Array:
+    """Contribution of some trees to the scores of rows, shape (n_rows,)."""
+    return rows.scores(TreeEnsemble.of([trees[number] for number in numbers]))
+
+
+def score_without(
+    trees: list[ScoreTree], dropped: list[int], rows: OrderedRows, scores: Float64Array
+) -> Float64Array:
+    """Scores of rows from the remaining trees; all 0 if every tree is dropped."""
+    # Score the fewer trees, the dropped ones or the others; the two sums differ by rounding only.
+    if 2 * len(dropped) <= len(trees):
+        return scores - sum_trees(trees, dropped, rows)
+    return sum_trees(trees, sorted(set(range(len(trees))) - set(dropped)), rows)
+
+
+def shrink(trees: list[ScoreTree], dropped: list[int]) -> None:
+    """Multiply the dropped trees by k / (k + 1)."""
+    factor = len(dropped) / (len(dropped) + 1)
+    for number in dropped:
+        trees[number] = replace(trees[number], values=trees[number].values * factor)

@@ -1,26 +1,43 @@
-"""Columns of a closed-form ranker, and the scores that solutions give.
+"""Designs: the columns of a closed-form ranker, explicit or of a kernel, and their scores.
+
+Columns of a closed-form ranker, and the scores that solutions give.
 
 A design holds its independent draws. Each draw gives its own least-squares problem, and the scores
 of the draws are averaged. Linear designs share one Gram matrix of the raw columns between all
 draws. A draw of ``n`` linear nodes ``H = [X 1] A`` is the metric ``A A'`` on this matrix. It needs
 only a basis ``B`` of at most d + 1 columns with ``B B' = A A'``: the predictions are the same and
 the work falls by (n/d)^2.
+
+Kernel expansions over training rows: the basis functions of their solutions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from rankwise.features.nystroem_map import NystroemMap
+from rankwise.features.kernels import SLICE_ROWS, Kernel, KernelColumns
+from rankwise.features.nystroem import NystroemMap
 from rankwise.features.random_nodes import NodeMap, sum_outputs
-from rankwise.features.score_expansions import LandmarkExpansion, LinearExpansion, NodeExpansion
-from rankwise.solvers.least_squares.dual_path import DualPath, dual_path
+from rankwise.features.score_expansions import (
+    LandmarkExpansion,
+    LinearExpansion,
+    NodeExpansion,
+    PrecomputedExpansion,
+    SupportExpansion,
+)
+from rankwise.groups import QueryGroups
+from rankwise.solvers.least_squares.eigen_path import (
+    DualPath,
+    centre_kernel,
+    dual_path,
+    is_semidefinite,
+)
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, fold_grams
-from rankwise.structure.rules import (
+from rankwise.structure.state_rules import (
     Array,
     Instance,
     Many,
@@ -294,3 +311,90 @@ class LandmarkDesign(MapDesign):
 
     def expansion(self, coefs: Coefs) -> LandmarkExpansion:
         return LandmarkExpansion(self.maps[0], coefs[0], 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDesign:
+    """Kernels at the training rows as basis functions."""
+
+    kernel: Kernel
+    # (N, n_features): training rows in float64 (precomputed kernel: the values between them)
+    X: Matrix
+    # (N, N): between the training rows; None if it is not held or was released
+    K: Float64Array | None
+    definite: bool = True  # whether the kernel is known to be (conditionally) positive semidefinite
+    # Mask of the rows passed to `fit` that have non-zero weight; None: all. These are the columns
+    # used of a precomputed kernel.
+    kept: Any = None
+
+    @property
+    def given(self) -> Any:
+        """The kernel as the user named it."""
+        return self.kernel.name if self.kernel.function is None else self.kernel.function
+
+    def read_out(self, coefs: Coefs) -> Float64Array:
+        """Coefficients in the form that :meth:`scores` takes."""
+        return coefs[0]
+
+    def scores(self, X: Matrix, coefs: Float64Array) -> Float64Array:
+        """``K(X, X_fit) @ coefs.T``, shape (n_rows, n_C); slices of X unless K is the user's."""
+        # A user's callable is called once: it may be slow, or depend on all rows.
+        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
+        parts = [self._values(X[lo : lo + size]) @ coefs.T for lo in range(0, X.shape[0], size)]
+        return np.concatenate(parts)
+
+    def training_values(self, X: Matrix) -> Float64Array:
+        """The kernel between the training rows."""
+        assert self.K is not None
+        return self.K
+
+    def expansion(self, coefs: Coefs) -> PrecomputedExpansion:
+        """The fitted scores with these coefficients."""
+        coef = coefs[0]
+        if self.kernel.name != "precomputed":
+            return SupportExpansion(self.kernel, coef, 0.0, self.X)
+        if self.kept is not None:  # rows of zero weight still have columns
+            coef = np.zeros(len(self.kept))
+            coef[self.kept] = coefs[0]
+        return PrecomputedExpansion(self.kernel, coef, 0.0)
+
+    def path_coef(self, coefs: Coefs) -> Float64Array:
+        """Solutions as ``path_["coef"]`` holds them."""
+        return coefs[0]
+
+    def check_convex(self, groups: QueryGroups) -> None:
+        """Raise if a loss of score differences within queries has no minimum.
+
+        That is so if the kernel has negative eigenvalues on coefficients that sum to 0 in each
+        query.
+        """
+        assert self.K is not None
+        order = groups.rows(np.arange(groups.n_queries))
+        if self.definite or is_semidefinite(centre_kernel(self.K, groups.indptr, order)):
+            return
+        raise ValueError(
+            "kernel must be positive semidefinite on coefficients that sum to 0 in each query, or "
+            f"the problem is not convex; got kernel={self.given!r}, whose matrix has negative "
+            "eigenvalues there. CLSRRank takes any kernel."
+        )
+
+    def _values(self, X: Matrix) -> Float64Array:
+        X = X.astype(np.float64, copy=False)
+        if self.kernel.name == "precomputed" and self.kept is not None:
+            X = X[:, self.kept]
+        return np.asarray(self.kernel(X, self.X), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelColumnsDesign(MapDesign):
+    """Kernels at landmarks as basis functions with separate weights; ``maps`` holds the columns."""
+
+    def expansion(self, coefs: Coefs) -> SupportExpansion:
+        """The fitted scores with these coefficients."""
+        columns: KernelColumns = self.maps[0]
+        X_fit = columns.landmarks.astype(np.float64, copy=False)
+        return SupportExpansion(columns.kernel, coefs[0], 0.0, X_fit)
+
+
+# Weighted columns, or an expansion over the training rows.
+AnyDesign: TypeAlias = Design | KernelDesign

@@ -1,20 +1,40 @@
-"""The whole regularisation path from one decomposition.
+"""Whole regularisation paths from one decomposition: of columns, of rows, of kernels.
+
+The whole regularisation path from one decomposition.
 
 With ``G = Phi' L Phi = V diag(lambda) V'`` and ``g = Phi' L y`` the minimiser of
 ``(y - Phi b)' L (y - Phi b) + |b|^2 / C`` is ``b(C) = V (lambda + 1/C)^-1 V' g``: O(p^2) for each
 further C. If nothing is singular, the first half of the eigendecomposition is enough: with
 ``G = Q T Q'`` and T tridiagonal, ``b(C) = Q (T + 1/C)^-1 Q' g``, in a third of the time.
+
+The regularisation path from the N x N dual system, for fewer rows than columns.
+
+With ``Omega = Phi Phi'`` and ``L = R'R`` the minimiser of
+``(y - Phi b)' L (y - Phi b) + |b|^2 / C`` is ``b = Phi' R' (R Omega R' + I/C)^-1 R y``: a symmetric
+positive semidefinite system, whose eigendecomposition gives every C.
+
+Complexity: O(N^2 p + N^3) time, memory for N^2 numbers.
+
+Kernel matrices centred by query.
+
+Only score differences within a query count, and dual values sum to zero within a query. A kernel
+matrix may therefore be centred by query on both sides. Scores (up to constants), norms and
+solutions stay the same, and conditionally definite kernels become definite.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, get_lapack_funcs, solveh_banded
 
-from rankwise.typing import Float64Array
+from rankwise.groups import QueryGroups
+from rankwise.losses.squared_loss import LaplacianFactor
+from rankwise.solvers.least_squares.gram import BlockMap, Problem
+from rankwise.typing import Float64Array, Int64Array, densify
 
 # A system whose eigenvalue and penalty are both below this share of the largest eigenvalue is
 # singular to rounding: such a direction is dropped.
@@ -184,3 +204,138 @@ def inverse_shifted(values: Float64Array, C: Float64Array) -> Float64Array:
     cut = RELATIVE_CUT * values.max(initial=0.0)
     regular = (values > cut) | (alpha > cut)
     return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=regular)
+
+
+@dataclass(frozen=True, eq=False)
+class DualDecomposition:
+    """Eigendecomposition of ``R Omega R' = U diag(values) U'``; rows in group order.
+
+    ``null`` is ``R' U U' R y`` of the eigenvectors that ``values`` leaves out. They affect no score
+    of a training row.
+    """
+
+    values: Float64Array  # (r,): eigenvalues above rounding
+    combination: Float64Array  # (N, r): R' U
+    projected_target: Float64Array  # (r,): U' R y
+    null: Float64Array  # (N,)
+
+    def weights(self, C: Float64Array) -> Float64Array:
+        """``R' (R Omega R' + I/C)^-1 R y`` in the span of Omega, for every C, shape (N, n_C)."""
+        return self.combination @ (self.projected_target * inverse_shifted(self.values, C)).T
+
+    def all_weights(self, C: Float64Array) -> Float64Array:
+        """``R' (R Omega R' + I/C)^-1 R y`` for every C (0 times infinity is 0), (N, n_C)."""
+        # Without a penalty any multiple of the null part fits as well; none of it has the least
+        # norm.
+        finite = np.where(np.isinf(C), 0.0, C)
+        return self.weights(C) + self.null[:, None] * finite
+
+    @property
+    def projected_rhs(self) -> Float64Array:
+        """``V' Phi' L y`` in the primal eigenbasis V, shape (r,)."""
+        return np.sqrt(self.values) * self.projected_target
+
+
+@dataclass(frozen=True, eq=False)
+class DualPath:
+    """A decomposed dual system with the columns of the primal problem.
+
+    ``rows``, (N, p), is ``Phi``: column ``v_j`` of the primal eigenbasis is
+    ``Phi' (R' u_j) / sqrt(lambda_j)``.
+    """
+
+    dual: DualDecomposition
+    rows: Any
+
+    def coef(self, C: Float64Array) -> Float64Array:
+        """Solutions for every C, shape (n_C, p)."""
+        return np.asarray(self.rows.T @ self.dual.weights(C)).T
+
+    @property
+    def values(self) -> Float64Array:
+        """Eigenvalues of ``Phi' L Phi`` that are not 0, shape (r,)."""
+        return self.dual.values
+
+    @property
+    def projected_rhs(self) -> Float64Array:
+        """``V' Phi' L y``, shape (r,)."""
+        return self.dual.projected_rhs
+
+    @property
+    def vectors(self) -> Float64Array:
+        """Eigenvectors of ``Phi' L Phi``, shape (p, r)."""
+        return np.asarray(self.rows.T @ (self.dual.combination / np.sqrt(self.values)))
+
+
+def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
+    """Decompose the dual system of ``problem``."""
+    order = problem.groups.rows(np.arange(problem.groups.n_queries))
+    columns = phi.rows(problem.X[order])
+    omega = columns @ columns.T
+    omega = densify(omega)
+    return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)
+
+
+def limit_cancellation(diagonal: Float64Array, factor: LaplacianFactor) -> float:
+    """Bound on the rounding error in eigenvalues of ``R Omega R'`` if all rows of a query are
+    equal.
+
+    ``diagonal`` is the diagonal of Omega before the rows are centred.
+    """
+    largest = float(np.abs(diagonal).max(initial=0.0))
+    scale = float(factor.row_scale.max(initial=0.0))
+    return len(diagonal) * float(np.finfo(np.float64).eps) * largest * scale * scale
+
+
+def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
+    """Decompose ``R Omega R'``. ``omega`` is in the group order ``order`` and is overwritten.
+
+    Raises NotSemidefiniteError if an eigenvalue is negative beyond rounding.
+    """
+    groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
+    factor = problem.factor(order, groups)
+    noise = limit_cancellation(omega.diagonal(), factor)
+    half = factor.apply(omega, 0, groups.n_queries)
+    # R works on rows: the transpose of R Omega is Omega R', as Omega is symmetric.
+    system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)
+    target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
+    values, vectors = np.linalg.eigh(system)
+    check_semidefinite(values, noise)
+    largest = float(values.max(initial=0.0))
+    cut = len(values) * np.finfo(np.float64).eps * largest
+    # If rounding could explain even the largest eigenvalue, all of them are rounding.
+    null = values <= (largest if largest <= noise else cut)
+    projected = vectors.T @ target
+    unfelt = factor.apply_transposed(vectors[:, null] @ projected[null][:, None])[:, 0]
+    vectors = vectors[:, ~null]
+    combination = factor.apply_transposed(vectors)
+    return DualDecomposition(values[~null], combination, projected[~null], unfelt)
+
+
+_potrf: Any = get_lapack_funcs("potrf", dtype=np.float64)
+
+
+def centre_kernel(
+    K: Float64Array, indptr: Int64Array, rows: Int64Array | None = None
+) -> Float64Array:
+    """A kernel matrix, centred by query on both sides; K is not changed.
+
+    ``indptr``, (n_queries + 1,), bounds the queries of consecutive ``rows``. These are the rows and
+    columns of K to select, in group order; None takes all, unchanged.
+    """
+    K = np.array(K if rows is None else K[np.ix_(rows, rows)], dtype=np.float64, order="C")
+    for lo, hi in itertools.pairwise(indptr.tolist()):
+        if hi > lo:
+            K[lo:hi] -= K[lo:hi].mean(axis=0)
+    for lo, hi in itertools.pairwise(indptr.tolist()):
+        if hi > lo:
+            K[:, lo:hi] -= K[:, lo:hi].mean(axis=1)[:, None]
+    return K
+
+
+def is_semidefinite(K: Float64Array) -> bool:
+    """Whether no eigenvalue of a symmetric matrix is below zero by more than ``NEGATIVE_CUT`` of
+    its largest entry; one Cholesky factorisation."""
+    shift = NEGATIVE_CUT * float(np.abs(K).max(initial=0.0)) + np.finfo(np.float64).tiny
+    _, info = _potrf((K + shift * np.eye(len(K))).T, lower=1, overwrite_a=1)
+    return info == 0

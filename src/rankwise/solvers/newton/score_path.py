@@ -11,17 +11,14 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, GroupedRows, QueryGroups
 from rankwise.kernels.row_products import add_within
 from rankwise.losses.score_loss import AnyLoss, ScoreLoss
-from rankwise.rows.fit_data import FitData
-from rankwise.rows.grouped_rows import GroupedRows
-from rankwise.rows.merged_rows import MergedRows, merge_rows, sort_rows
-from rankwise.solvers.least_squares.centred_kernel import centre_kernel
-from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
+from rankwise.row_order import MergedRows, merge_rows, sort_rows
+from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
+from rankwise.solvers.least_squares.eigen_path import centre_kernel
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
-from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.refit_path import RefitPath
+from rankwise.tuning.penalty_search import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)

@@ -9,23 +9,20 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVR
 
-from rankwise.features.kernel import Kernel, check_symmetric
+from rankwise.features.kernels import Kernel, check_symmetric
 from rankwise.features.score_expansions import (
     Expansion,
     LinearKernelExpansion,
     PrecomputedExpansion,
     SupportExpansion,
 )
-from rankwise.groups import QueryGroups
-from rankwise.losses.pointwise_absolute import PointwiseAbsolute
-from rankwise.rows.fit_data import FitData
-from rankwise.rows.merged_rows import MergedRows, merge_rows
+from rankwise.groups import FitData, QueryGroups
+from rankwise.losses.absolute_loss import PointwiseAbsolute
+from rankwise.row_order import MergedRows, merge_rows
 from rankwise.runtime.finite import foreign_range
-from rankwise.solvers.newton.inner_products import column_products
-from rankwise.solvers.newton.proximal_newton import ProximalNewton
+from rankwise.solvers.newton.proximal_newton import ProximalNewton, column_products
 from rankwise.solvers.solve_result import SolveResult
-from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.refit_path import RefitPath
+from rankwise.tuning.penalty_search import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 # Kernels that LIBSVM evaluates itself when needed, with their LIBSVM names.

@@ -1,34 +1,82 @@
-"""Solutions along C of ordinal support vector machines with a kernel, for all rows or for folds."""
+"""Paths of ordinal support vector machines along C, with a kernel and linear.
+
+Solutions along C of ordinal support vector machines with a kernel, for all rows or for folds.
+
+Scores as weighted sums of kernel values with known rows.
+
+The path of a linear ordinal support vector machine along C, for all rows and for each fold.
+
+Rows of equal features and class are merged and their threshold weights added. The merged rows are
+ordered by content, so the input order does not matter, and a weight is equivalent to repetition.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from rankwise.checks.column_ranges import far_means
-from rankwise.features.kernel import Kernel
-from rankwise.features.kernel_expansion import KernelExpansion
+from rankwise.checks.column_sizes import far_means
+from rankwise.features.kernels import SLICE_ROWS, Kernel
 from rankwise.features.score_expansions import (
     Expansion,
     LinearKernelExpansion,
     PrecomputedExpansion,
     SupportExpansion,
 )
-from rankwise.groups import QueryGroups
+from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.rows.fit_data import FitData
-from rankwise.rows.merged_rows import MergedRows, merge_rows
+from rankwise.row_order import MergedRows, merge_rows
+from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.solve_result import SolveResult
-from rankwise.solvers.svm.kernel_rows import kernel_rows
-from rankwise.solvers.svm.linear_ordinal_smo import LinearOrdinalSMO
-from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
-from rankwise.tuning.held_out import mean_measure
-from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.refit_path import RefitPath
+from rankwise.solvers.svm.ordinal_smo import (
+    LinearOrdinalSMO,
+    OrdinalSMO,
+    OrdinalSolution,
+    kernel_rows,
+)
+from rankwise.solvers.svm.threshold_solver import (
+    PowerMap,
+    PowerRows,
+    ThresholdHinge,
+    ThresholdSolution,
+    ThresholdSolver,
+)
+from rankwise.tuning.folds import mean_measure
+from rankwise.tuning.penalty_search import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    """Sums ``sum_i a_i K(x, x_i)`` over known rows."""
+
+    kernel: Kernel
+    X: Matrix  # known rows (n_known, n_features), float64; ignored for a precomputed kernel
+    # (n_known,): columns of the known rows in the values of a precomputed kernel
+    columns: Int64Array
+
+    def scores(self, X: Matrix, coef: Float64Array) -> Float64Array:
+        """Sums (n_rows, n_columns) for every row and column of coefficients (n_known, n_columns).
+
+        For a precomputed kernel, X holds its values with all rows of the fit.
+        O(n_rows n_known n_features), less if some known rows have no coefficient. A callable kernel
+        is called once.
+        """
+        used = np.flatnonzero(coef.any(axis=1))
+        X, coef = X.astype(np.float64, copy=False), coef[used]
+        if self.kernel.name == "precomputed":
+            return np.asarray(X[:, self.columns[used]] @ coef)
+        known = self.X[used]
+        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
+        parts = [
+            np.asarray(self.kernel(X[first : first + size], known)) @ coef
+            for first in range(0, X.shape[0], size)
+        ]
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,3 +262,122 @@ def measure_scores(
         ranks = [np.searchsorted(cuts, column, side="right") for cuts, column in columns]
         return mean_measure(measure, y, np.stack(ranks, axis=1).astype(float), groups)
     return mean_measure(measure, np.maximum(y, 0.0), scores, groups)
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdFit:
+    """Solutions for every C."""
+
+    solutions: list[ThresholdSolution]
+    # (n_C, n_classes - 1): scores at which classes change, ascending in each row
+    thresholds: Float64Array
+    source: ThresholdPath
+
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the solution at one value of the grid."""
+        solution, columns = self.solutions[index], self.source.design
+        return {
+            "scale_": columns.scale,
+            "terms_": columns.terms,
+            "coef_": solution.x,
+            "thresholds_": self.thresholds[index],
+            "objective_": solution.objective,
+            "dual_objective_": solution.gap - solution.objective,
+            "dual_gap_": solution.stop_value,
+            "n_iter_": solution.n_iter,
+        }
+
+    def path(self) -> dict[str, Float64Array]:
+        """All solutions, as ``path_`` holds them."""
+        coef = np.stack([solution.x for solution in self.solutions])
+        return {"coef": coef, "thresholds": self.thresholds}
+
+    def shortfall(self, index: int, at: str) -> str:
+        """How far the solver stopped from the solution; empty if it converged."""
+        solution = self.solutions[index]
+        if solution.converged:
+            return ""
+        return (
+            f"stopped after {solution.n_iter} passes at {at}; the relative duality gap is "
+            f"{solution.stop_value:.2g}, above tol={self.source.solver.tol:g}. Increase max_iter "
+            "or tol, lower C, or set solver='newton'."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdPath(RefitPath[ThresholdFit]):
+    """Hinges of margins to thresholds plus half a squared norm, for a grid of C.
+
+    ``loss`` maps rows to the weight of every row and threshold, shape (n_samples, n_classes - 1).
+    """
+
+    rows: FitData
+    design: PowerMap
+    loss: Callable[[FitData], Float64Array]
+    penalties: Penalties  # values of C, ascending
+    squared: bool
+    solver: ThresholdSolver
+
+    @cached_property
+    def _columns(self) -> PowerRows:
+        return self.design(self.rows.X)
+
+    @cached_property
+    def _merged(self) -> MergedRows:
+        rows = self.rows
+        return merge_rows(rows.X, rows.y, QueryGroups.single(len(rows.y)), rows.sample_weight)
+
+    @cached_property
+    def _weight(self) -> Float64Array:
+        weight, of_rows = self.loss(self.rows), self.rows.sample_weight
+        return weight if of_rows is None else weight * of_rows[:, None]
+
+    def _scores(self, fit: ThresholdFit, X: Matrix) -> Float64Array:
+        return _scores_of_columns(fit, self.design(X))
+
+    def _training_scores(self, fit: ThresholdFit, rows: Int64Array) -> Float64Array:
+        return _scores_of_columns(fit, self._columns.take(rows))
+
+    def _measure(
+        self,
+        fit: ThresholdFit,
+        measure: Measure,
+        y: Float64Array,
+        scores: Float64Array,
+        groups: QueryGroups,
+    ) -> Float64Array:
+        return measure_scores(measure, y, scores, fit.thresholds, groups)
+
+    def _solve(self, rows: Int64Array) -> ThresholdFit:
+        present, position = np.unique(self._merged.position[rows], return_inverse=True)
+        weight = np.empty((len(present), self._weight.shape[1]))
+        for column, of_rows in zip(weight.T, self._weight[rows].T, strict=True):
+            # Of a fold's rows only: merged rows are those of all rows, found once for all folds.
+            column[:] = np.bincount(position, of_rows, len(present))
+        taken = self._merged.rows[present]
+        loss = ThresholdHinge(self.rows.y[taken].astype(np.int64), weight, self.squared)
+        with single_threaded_blas():
+            solutions = self.solver.path(loss, self._columns.take(taken), self.penalties.values)
+        # A threshold that no row pulls at stays at 0, which says nothing.
+        weighed = weight.sum(axis=0) > 0
+        cuts = [sorted_thresholds(solution.theta, weighed) for solution in solutions]
+        return ThresholdFit(solutions, np.stack(cuts), self)
+
+
+def _scores_of_columns(fit: ThresholdFit, columns: PowerRows) -> Float64Array:
+    return np.stack([columns.scores(solution.x) for solution in fit.solutions], axis=1)
+
+
+def sorted_thresholds(theta: Float64Array, weighed: Float64Array) -> Float64Array:
+    """Ascending scores at which classes change.
+
+    ``theta``, (n_classes - 1,), holds the offset of the score for each threshold. ``weighed``,
+    (n_classes - 1,), marks thresholds that have at least one weighted row. The others take the
+    value of the next one below or, failing that, above.
+    """
+    known = np.flatnonzero(weighed)
+    if not len(known):
+        return np.zeros(len(theta))
+    below = np.searchsorted(known, np.arange(len(theta)), side="right") - 1
+    # They may come out of order; sorted, each score has one class.
+    return np.sort(-theta[known[np.maximum(below, 0)]])

@@ -2,6 +2,8 @@
 
 For the two children of a split, the smaller child's histogram is summed from its rows. The other
 is the parent's histogram minus the smaller child's.
+
+Nodes of a growing gradient tree, and the finished tree.
 """
 
 from __future__ import annotations
@@ -30,14 +32,11 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
-from rankwise.kernels.boosted_trees import BINS, LOWER, WORD
+from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, add_values
 from rankwise.runtime.threads import thread_map
-from rankwise.trees.boosted.binned_rows import WordCodes
-from rankwise.trees.boosted.column_choice import ColumnChoice
-from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.nodes import GradientTree, Nodes
-from rankwise.trees.boosted.shares import Shares
-from rankwise.trees.boosted.sparse_rows import CodedRows, EntryCodes
+from rankwise.trees.boosted.coded_rows import CodedRows, EntryCodes, Shares, WordCodes
+from rankwise.trees.boosted.growth_rules import ColumnChoice, GrowthRules
+from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
@@ -437,3 +436,84 @@ def _plan_histogram(leaf: _Leaf, sibling: _Leaf | None = None) -> _HistogramTask
         return leaf.start, leaf.end, leaf.slot, -1
     small, large = (leaf, sibling) if leaf.size <= sibling.size else (sibling, leaf)
     return small.start, small.end, small.slot, large.slot
+
+
+@dataclass(frozen=True, eq=False)
+class GradientTree:
+    """Grown tree with the rows of its leaves.
+
+    Leaf values are Newton steps times the shrinkage. The cover counts rows. Gains are twice the
+    decrease of the second-order model of the loss.
+    """
+
+    tree: ScoreTree
+    goes_left: NDArray[np.bool_]  # (n_nodes, 256): codes that go left; all False at leaves
+    rows: NDArray[np.int32]  # (n_rows,), by leaf
+    starts: Int64Array  # (n_leaves + 1,), into ``rows``
+    leaf_values: Float64Array  # (n_leaves,)
+
+    def add_to(self, scores: Float64Array) -> None:
+        """Add the leaf values to the scores of the rows in the leaves."""
+        add_values(scores, self.rows, self.starts, self.leaf_values)
+
+
+class Nodes:
+    """Nodes of a growing tree."""
+
+    def __init__(self) -> None:
+        self.feature: list[int] = []
+        self.threshold: list[float] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.missing_left: list[bool] = []
+        self.values: list[float] = []
+        self.cover: list[float] = []
+        self.gain: list[float] = []
+        self.goes_left: list[NDArray[np.bool_]] = []
+        self.members: dict[int, tuple[Float64Array, Float64Array]] = {}
+
+    def add(self) -> int:
+        """Add a leaf, and return its number."""
+        self.feature.append(-1)
+        self.threshold.append(np.nan)
+        self.left.append(-1)
+        self.right.append(-1)
+        self.missing_left.append(False)
+        self.values.append(0.0)
+        self.cover.append(0.0)
+        self.gain.append(0.0)
+        self.goes_left.append(NO_CODE)
+        return len(self.feature) - 1
+
+    def split(
+        self,
+        node: int,
+        feature: int,
+        threshold: float,
+        missing_left: bool,
+        gain: float,
+        goes_left: NDArray[np.bool_],
+    ) -> None:
+        """Give a leaf two children."""
+        self.feature[node], self.threshold[node] = feature, threshold
+        self.missing_left[node], self.gain[node] = missing_left, gain
+        self.goes_left[node] = goes_left
+        # Children get the next numbers, so that parents come first, as ensembles require.
+        self.left[node], self.right[node] = self.add(), self.add()
+
+    def tree(self) -> ScoreTree:
+        """Convert the nodes to arrays."""
+        return ScoreTree(
+            np.array(self.feature, dtype=np.int64),
+            np.array(self.threshold),
+            np.array(self.left, dtype=np.int64),
+            np.array(self.right, dtype=np.int64),
+            np.array(self.missing_left),
+            np.array(self.values),
+            self.members,
+            cover=np.array(self.cover),
+            gain=np.array(self.gain),
+        )
+
+
+NO_CODE = np.zeros(BINS, dtype=bool)

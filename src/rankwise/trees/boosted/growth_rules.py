@@ -1,11 +1,22 @@
-"""Rules for the growth of a gradient tree: order, limits, penalties and draws."""
+"""Rules for the growth of a gradient tree: order, limits, penalties and draws.
+
+User constraints: signs of monotone columns, and groups of columns that may interact.
+
+Columns that each node may split on: a random draw from those allowed on its path.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from itertools import combinations
+from typing import Any, Literal
 
-from rankwise.trees.boosted.constraints import Groups
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_monotonic_cst
+
+from rankwise.typing import Int64Array
 
 Growth = Literal["leaf", "depth", "symmetric"]
 
@@ -60,3 +71,131 @@ class GrowthRules:
     def draws(self) -> bool:
         """Whether trees grown on all rows and columns vary randomly."""
         return self.by_level < 1 or self.by_node < 1 or self.random_thresholds
+
+
+Groups = tuple[frozenset[int], ...]
+
+
+def monotone_signs(
+    estimator: Any, monotonic_cst: Any, nominal: Collection[int] = ()
+) -> tuple[int, ...]:
+    """Sign of every column: 1, -1 or 0.
+
+    The estimator has ``n_features_in_`` and, if fitted on frames, ``feature_names_in_``;
+    ``monotonic_cst`` is None, (n_features_in_,) or a dict by name. ``nominal`` columns take no
+    sign.
+    """
+    # scikit-learn's own check, so that its rules and messages hold for names and lengths.
+    signs = _check_monotonic_cst(estimator, monotonic_cst)
+    for column in nominal:
+        if signs[column] != 0:
+            raise ValueError(
+                f"monotonic_cst must be 0 for columns of categories, which have no order, got "
+                f"{signs[column]} for column {column}. Set it to 0."
+            )
+    return tuple(int(sign) for sign in signs)
+
+
+def interaction_groups(estimator: Any, interaction_cst: Any) -> Groups | None:
+    """Groups of columns; each path uses columns of one group. None: no restriction.
+
+    The estimator has ``n_features_in_`` and, if fitted on frames, ``feature_names_in_``;
+    ``interaction_cst`` is "no_interactions", "pairwise", None or sequences of columns, as numbers
+    or names. Columns outside all groups form one group.
+    """
+    n = int(estimator.n_features_in_)
+    if interaction_cst is None:
+        return None
+    if isinstance(interaction_cst, str):
+        # With a single column, the only pair is the column itself.
+        size = 1 if interaction_cst == "no_interactions" else min(2, n)
+        return tuple(frozenset(group) for group in combinations(range(n), size))
+    groups = []
+    for given in interaction_cst:
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise ValueError(
+                f"interaction_cst must hold sequences of columns, got {given!r} in "
+                f"{interaction_cst!r}. Pass for example [[0, 1], [2, 3]]."
+            )
+        group = frozenset(_column(estimator, column) for column in given)
+        if not group:
+            raise ValueError(
+                f"interaction_cst must hold groups with columns, got {given!r}. Drop the group."
+            )
+        groups.append(group)
+    # Together, not one by one, as in scikit-learn.
+    rest = frozenset(range(n)).difference(*groups)
+    return (*groups, rest) if rest else tuple(groups)
+
+
+def _column(estimator: Any, column: Any) -> int:
+    names = list(getattr(estimator, "feature_names_in_", []))
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, int | np.integer) and 0 <= column < estimator.n_features_in_:
+        return int(column)
+    what = f"or names of {names}" if names else "as X has no names"
+    raise ValueError(
+        f"interaction_cst must hold numbers of columns from 0 to {estimator.n_features_in_ - 1}, "
+        f"{what}, got {column!r}."
+    )
+
+
+Columns = NDArray[np.bool_]
+
+
+class ColumnChoice:
+    """Columns that the nodes of one tree may split on.
+
+    ``features`` are the columns of the tree, to which masks refer. ``by_level`` in (0, 1] is the
+    share drawn for each depth, ``by_node`` the share of these drawn for each node. All columns on a
+    path must be in one of the ``groups``; None: no restriction.
+    """
+
+    def __init__(
+        self,
+        features: Int64Array,
+        by_level: float,
+        by_node: float,
+        groups: Groups | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._features, self._by_level, self._by_node = features, by_level, by_node
+        self._groups, self._rng = groups, rng
+        self._all = np.ones(len(features), dtype=bool)
+        self._levels: dict[int, Columns] = {}
+        self._may_meet: dict[frozenset[int], Columns] = {}
+
+    def of_node(self, depth: int, path: frozenset[int]) -> Columns:
+        """Mask of the columns that a node may split on; ``path`` holds its ancestors' columns.
+
+        Every call makes a new draw.
+        """
+        allowed = self._all
+        if self._by_level < 1:
+            # Drawn when the first node of a depth asks, and shared by the others.
+            if depth not in self._levels:
+                self._levels[depth] = self._draw(self._all, self._by_level)
+            allowed = self._levels[depth]
+        # After the draw of the level, so that a level may allow no column to some paths.
+        if self._groups is not None:
+            allowed = allowed & self._may_join(path)
+        return allowed if self._by_node == 1 else self._draw(allowed, self._by_node)
+
+    def _may_join(self, path: frozenset[int]) -> Columns:
+        assert self._groups is not None
+        if path not in self._may_meet:
+            # Columns that may join all those of the path in some group.
+            joined = frozenset().union(*(group for group in self._groups if path <= group))
+            self._may_meet[path] = np.isin(self._features, list(joined))
+        return self._may_meet[path]
+
+    def _draw(self, among: Columns, share: float) -> Columns:
+        """Draw a share of some columns, at least one."""
+        columns = np.flatnonzero(among)
+        out = np.zeros(len(among), dtype=bool)
+        if len(columns):
+            # Half to even, as round does; at least one column.
+            n = max(1, round(share * len(columns)))
+            out[self._rng.choice(columns, n, replace=False)] = True
+        return out

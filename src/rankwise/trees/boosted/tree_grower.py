@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 
 from rankwise.kernels.boosted_trees import absolute_sums, pack
 from rankwise.runtime.threads import thread_map
-from rankwise.trees.boosted.column_choice import ColumnChoice
-from rankwise.trees.boosted.growing_tree import GrowingTree, TreeColumns, TreeMemory
-from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.nodes import GradientTree
-from rankwise.trees.boosted.shares import Shares
-from rankwise.trees.boosted.sparse_rows import CodedRows
+from rankwise.trees.boosted.coded_rows import CodedRows, Shares
+from rankwise.trees.boosted.growing_tree import GradientTree, GrowingTree, TreeColumns, TreeMemory
+from rankwise.trees.boosted.growth_rules import ColumnChoice, GrowthRules
 from rankwise.typing import Float64Array
 
 # A fixed number, whatever the number of threads: the sums of chunks are added in their order.

@@ -1,0 +1,571 @@
+"""Registry of estimators: keys, modules, and parameters for comparisons.
+
+The tables determine the lazy imports of :mod:`rankwise`, the choices of the command line, the lists
+of the documentation, the classes that model files may contain, and the common tests. A new
+algorithm needs a file, a test and one row here. This package imports only the standard library, so
+``rankwise --help`` and ``rankwise list`` start without delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from rankwise.runtime.messages import did_you_mean
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Description of one estimator."""
+
+    path: str  # "module:Class"
+    kind: str  # "ranker", "transformer", "ordinal", "multi-label" or "cost-sensitive"
+    summary: str  # one line, for lists
+    # such as "closed-form", "pairwise", "path", "validation" (uses X_val) or "deterministic"
+    tags: frozenset[str] = frozenset()
+    paper: str = ""  # source; empty if there is none
+    extra: str = ""  # group of optional dependencies that it needs; empty if there is none
+    # used by ``compare``; a search setting if the estimator has a path
+    params: dict[str, Any] = field(default_factory=dict)
+    # searched by ``compare`` on the validation part if the estimator has no path
+    space: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def class_name(self) -> str:
+        """Public class name."""
+        return self.path.partition(":")[2]
+
+    def load(self) -> type:
+        """Import the class; if a dependency is missing, the error names the extra to install."""
+        module, _, name = self.path.partition(":")
+        return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An :class:`Entry` without the kind that its table sets."""
+
+    place: str  # "module:Class", where the module is in rankwise
+    summary: str
+    tags: str  # separated by spaces
+    paper: str = ""
+    extra: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    space: dict[str, list[Any]] = field(default_factory=dict)
+
+    def entry(self, kind: str) -> Entry:
+        """Convert a row to an entry."""
+        return Entry(
+            f"rankwise.{self.place}",
+            kind,
+            self.summary,
+            frozenset(self.tags.split()),
+            self.paper,
+            self.extra,
+            self.params,
+            self.space,
+        )
+
+
+def entries(kind: str, table: Mapping[str, Row]) -> dict[str, Entry]:
+    """Entries of a table with estimators of one kind."""
+    return {key: row.entry(kind) for key, row in table.items()}
+
+
+# Kernel models whose time is linear in the number of rows.
+_LANDMARKS = {"approximation": "nystroem", "n_landmarks": 1000, "random_state": 0}
+_NETWORK: dict[str, Any] = {
+    "extra": "neural",
+    "params": {"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
+    "space": {"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+}
+
+RANKERS: dict[str, Row] = {
+    "linear_regression": Row(
+        "rankers.linear.ridge:LinearRegressionRanker",
+        "Least squares on the grades (LETOR's Regression baseline)",
+        "pointwise closed-form linear deterministic",
+    ),
+    "ridge": Row(
+        "rankers.linear.ridge:RidgeRanker",
+        "Ridge regression on the grades, with the whole path from one decomposition",
+        "pointwise closed-form linear path validation deterministic",
+        params={"alpha": "val"},
+    ),
+    "pointwise_elm": Row(
+        "rankers.elm:PointwiseELM",
+        "Random hidden nodes with pointwise least squares (RankELM, pointwise)",
+        "pointwise closed-form random-nodes path validation",
+        paper="zong2013",
+        params={"C": "val", "random_state": 0},
+    ),
+    "pairwise_elm": Row(
+        "rankers.elm:PairwiseELM",
+        "Random hidden nodes with least squares over all pairs (RankELM, pairwise)",
+        "pairwise closed-form random-nodes path validation",
+        paper="zong2013",
+        params={"C": "val", "random_state": 0},
+    ),
+    "elmrank": Row(
+        "rankers.elm:ELMRank",
+        "Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
+        "pairwise closed-form random-nodes path validation",
+        paper="chen2014",
+        params={"lam": "val", "C": "val", "random_state": 0},
+    ),
+    "rankrls": Row(
+        "rankers.kernel.rankrls:RankRLS",
+        "Regularised least squares over all pairs, with a kernel (RankRLS)",
+        "pairwise closed-form kernel path validation",
+        paper="pahikkala2009",
+        params={"kernel": "rbf", "alpha": "val", **_LANDMARKS},
+    ),
+    "lsrrank": Row(
+        "rankers.kernel.lsrrank:LSRRank",
+        "Least-squares regularised ranking in the space of a kernel (LSRRank)",
+        "pairwise closed-form kernel path validation",
+        paper="agarwal2009",
+        params={"lam": "val", **_LANDMARKS},
+    ),
+    "clsrrank": Row(
+        "rankers.kernel.lsrrank:CLSRRank",
+        "Least-squares ranking with penalised coefficients, for any kernel (CLSRRank)",
+        "pairwise closed-form kernel path validation",
+        paper="chen2014clsr",
+        params={"lam": "val", **_LANDMARKS, "approximation": "landmarks"},
+    ),
+    "mprank": Row(
+        "rankers.kernel.rankrls:MPRank",
+        "Magnitude-preserving ranking with squared loss (MPRank)",
+        "pairwise closed-form kernel path validation",
+        paper="cortes2007",
+        params={"C": "val"},
+    ),
+    "svrank": Row(
+        "rankers.kernel.svrank:SVRank",
+        "Epsilon-insensitive absolute differences over pairs, with a kernel (SVRank)",
+        "pairwise kernel path validation",
+        paper="cortes2007",
+        params={"kernel": "linear", "lam": "val", "epsilon": 0.5},
+    ),
+    "svr": Row(
+        "rankers.kernel.svrank:SVRRanker",
+        "Support vector regression on the grades, with a kernel (epsilon-SVR)",
+        "pointwise kernel path validation deterministic",
+        paper="smola2004",
+        params={"kernel": "linear", "C": "val", "epsilon": [0.0, 0.1, 0.25, 0.4]},
+    ),
+    "lssvr": Row(
+        "rankers.kernel.rankrls:LSSVRanker",
+        "Least-squares support vector regression as a ranker (LS-SVM)",
+        "pointwise closed-form kernel path validation",
+        paper="suykens1999",
+        params={"C": "val", **_LANDMARKS},
+    ),
+    "rank_svm": Row(
+        "rankers.linear.rank_svm:RankSVM",
+        "Hinge loss over the pairs of each query, linear or with a kernel (RankSVM)",
+        "pairwise linear kernel path validation",
+        paper="joachims2002",
+        params={"C": "val"},
+    ),
+    "pruned_rank_svm": Row(
+        "rankers.linear.rank_svm:PrunedRankSVM",
+        "RankSVM on a selection of the pairs (Pruned RankSVM)",
+        "pairwise linear kernel path validation",
+        paper="lin2010",
+        params={"C": "val", "random_state": 0},
+    ),
+    "rank_lr": Row(
+        "rankers.linear.pair_ranker:RankLR",
+        "Logistic regression on the pairs of each query (RankLR)",
+        "pairwise linear kernel path validation",
+        paper="sculley2009",
+        params={"C": "val"},
+    ),
+    "pair_ranker": Row(
+        "rankers.linear.pair_ranker:PairRanker",
+        "Any loss over the pairs of each query, named or your own",
+        "pairwise linear kernel path validation",
+        params={"loss": "logistic", "C": "val"},
+    ),
+    "lambdamart": Row(
+        "rankers.boosting.lambdamart:LambdaMART",
+        "Boosted trees that follow the gradients of a measure (LambdaMART)",
+        "listwise trees boosting validation",
+        paper="burges2010",
+        # Few settings, because compare runs this ranker by default.
+        params={"n_estimators": 500, "early_stopping_rounds": 30, "random_state": 0},
+        space={"max_leaf_nodes": [7, 31]},
+    ),
+    "rank_boost": Row(
+        "rankers.boosting.stump_ranker:RankBoost",
+        "Boosted thresholds on features for the pairs of each query (RankBoost)",
+        "pairwise boosting validation deterministic",
+        paper="freund2003",
+        params={"n_estimators": 1000, "early_stopping_rounds": 100},
+    ),
+    "frank": Row(
+        "rankers.boosting.stump_ranker:FRank",
+        "Boosted thresholds on features under the fidelity loss of pairs (FRank)",
+        "pairwise boosting validation deterministic",
+        paper="tsai2007",
+        params={"n_estimators": 1000, "early_stopping_rounds": 100},
+    ),
+    "ada_rank": Row(
+        "rankers.boosting.measure_ranker:AdaRank",
+        "Boosting of single features by reweighting queries, for any measure (AdaRank)",
+        "listwise linear boosting validation deterministic",
+        paper="xu2007",
+        params={"early_stopping_rounds": 50},
+    ),
+    "coordinate_ascent": Row(
+        "rankers.boosting.measure_ranker:CoordinateAscent",
+        "Linear ranker that optimises a measure one weight at a time (coordinate ascent)",
+        "listwise linear validation",
+        paper="metzler2007",
+        params={"random_state": 0},
+    ),
+    "mc_rank": Row(
+        "rankers.boosting.mc_rank:McRank",
+        "Expected grade under the class probabilities of any classifier (McRank)",
+        "pointwise trees boosting validation",
+        paper="li2007mcrank",
+        params={"random_state": 0},
+        space={"form": ["plain", "ordinal"], "gain": ["linear", "exp2"]},
+    ),
+    "model_tree": Row(
+        "rankers.linear.model_tree:ModelTree",
+        "Regression tree with linear models in its leaves, pruned and smoothed (M5')",
+        "pointwise trees linear deterministic",
+        paper="wang1997",
+        space={"min_samples_leaf": [4, 32]},
+    ),
+    "rank_net": Row(
+        "rankers.neural.rank_net:RankNet",
+        "Neural network with logistic loss over the pairs of each query (RankNet)",
+        "pairwise neural validation",
+        paper="burges2005",
+        **_NETWORK,
+    ),
+    "list_net": Row(
+        "rankers.neural.rank_net:ListNet",
+        "Neural network trained on the top-one probabilities of each query (ListNet)",
+        "listwise neural validation",
+        paper="cao2007",
+        **_NETWORK,
+    ),
+    "list_mle": Row(
+        "rankers.neural.rank_net:ListMLE",
+        "Neural network trained on the likelihood of the order of each query (ListMLE)",
+        "listwise neural validation",
+        paper="xia2008",
+        **_NETWORK,
+    ),
+    "lambda_rank": Row(
+        "rankers.neural.rank_net:LambdaRank",
+        "Neural network trained on pairs weighted by their effect on nDCG (LambdaRank)",
+        "listwise neural validation",
+        paper="burges2010",
+        **_NETWORK,
+    ),
+    "auto": Row(
+        "rankers.ensemble.auto:AutoRanker",
+        "Blend of linear rankers, random nodes and boosted trees within a time budget",
+        "ensemble validation",
+        paper="lee1997",
+        params={"random_state": 0},
+    ),
+    "stacking_ranker": Row(
+        "rankers.ensemble.stacking_ranker:StackingRanker",
+        "Final ranker trained on scores of rankers for held-out queries (stacking)",
+        "ensemble validation",
+        paper="tsai2010",
+        params={"random_state": 0},
+    ),
+    "score_blend": Row(
+        "rankers.ensemble.blend:ScoreBlend",
+        "Mean of ranker scores, standardised within queries (CombSUM)",
+        "ensemble validation",
+        paper="lee1997",
+        params={"random_state": 0},
+    ),
+    "borda_blend": Row(
+        "rankers.ensemble.blend:BordaBlend",
+        "Mean rank over rankers (Borda count)",
+        "ensemble validation",
+        paper="aslam2001",
+        params={"random_state": 0},
+    ),
+    "reciprocal_rank_blend": Row(
+        "rankers.ensemble.blend:ReciprocalRankBlend",
+        "Mean reciprocal rank over rankers (RRF)",
+        "ensemble validation",
+        paper="cormack2009",
+        params={"random_state": 0},
+    ),
+    "boltz_rank": Row(
+        "rankers.neural.boltz_rank:BoltzRank",
+        "Neural networks that maximise the expected measure of a ranking (BoltzRank)",
+        "listwise neural validation",
+        paper="volkovs2009",
+        extra="neural",
+        params={"n_features": 10, "early_stopping_rounds": 10, "random_state": 0},
+        space={"learning_rate_init": [0.03, 0.1], "kl_weight": [0.0, 0.1]},
+    ),
+    "lightgbm": Row(
+        "rankers.adapters.lightgbm:LightGBMRanker",
+        "LightGBM's LambdaMART with the API of rankwise",
+        "listwise trees validation adapter",
+        paper="burges2010",
+        extra="gbdt",
+        params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
+        space={
+            "learning_rate": [0.03, 0.1],
+            "num_leaves": [7, 15, 31],
+            "min_child_samples": [20, 100],
+        },
+    ),
+    "xgboost": Row(
+        "rankers.adapters.xgboost:XGBoostRanker",
+        "XGBoost's LambdaMART with the API of rankwise",
+        "listwise trees validation adapter",
+        paper="burges2010",
+        extra="gbdt",
+        params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
+        space={
+            "learning_rate": [0.03, 0.1],
+            "max_depth": [3, 4, 6],
+            "min_child_weight": [1.0, 10.0],
+        },
+    ),
+    "catboost": Row(
+        "rankers.adapters.catboost:CatBoostRanker",
+        "CatBoost's YetiRank with the API of rankwise",
+        "listwise trees validation adapter",
+        paper="gulin2011",
+        extra="gbdt",
+        params={"n_estimators": 300, "early_stopping_rounds": 50, "random_state": 0},
+        space={"learning_rate": [0.03, 0.1], "depth": [4, 6]},
+    ),
+}
+
+ORDINAL: dict[str, Row] = {
+    "prank": Row(
+        "ordinal.prank:PRank",
+        "Online perceptron with ordered thresholds (PRank)",
+        "online kernel",
+        paper="crammer2001",
+        params={"n_epochs": 5, "shuffle": True, "random_state": 0},
+    ),
+    "voted_prank": Row(
+        "ordinal.voted_prank:VotedPRank",
+        "Votes of all hypotheses of PRank, weighted by survived rows (PRank-VP)",
+        "online kernel own-rule",
+        paper="harrington2003",
+        params={"shuffle": True, "random_state": 0},
+    ),
+    "widrow_hoff": Row(
+        "ordinal.prank:WidrowHoff",
+        "Online least mean squares on class numbers, rounded (Widrow-Hoff)",
+        "online kernel",
+        paper="harrington2003",
+        params={"n_epochs": 5, "shuffle": True, "random_state": 0},
+        space={"eta": [0.001, 1e-2, 0.1]},
+    ),
+    "aggregate_prank": Row(
+        "ordinal.voted_prank:AggregatePRank",
+        "Many online PRanks on random rows, averaged or voting (OAP)",
+        "online kernel",
+        paper="harrington2003",
+        params={"shuffle": True, "random_state": 0},
+        space={"tau": [0.3, 0.6, 0.9]},
+    ),
+    "ranking_tree": Row(
+        "ordinal.ranking_tree:RankingTree",
+        "Decision tree grown by rank impurity (ranking tree)",
+        "trees path validation own-rule deterministic",
+        paper="liu2007",
+        params={"max_depth": "val"},
+    ),
+    "ranking_forest": Row(
+        "ordinal.ranking_forest:RankingForest",
+        "Mean of ranking trees on bootstrap samples of rows or queries (ranking forest)",
+        "trees own-rule",
+        paper="liu2007",
+        params={"n_estimators": 100, "random_state": 0},
+        space={"min_samples_leaf": [1, 5, 20]},
+    ),
+    "orboost": Row(
+        "ordinal.orboost:ORBoost",
+        "Boosted stumps or perceptrons with exact thresholds (ORBoost-All, ORBoost-LR)",
+        "boosting validation",
+        paper="lin2006",
+        params={"measure": "nDCG@10", "early_stopping_rounds": 100, "random_state": 0},
+    ),
+    "ordinal_svm": Row(
+        "ordinal.ordinal_svm:OrdinalSVM",
+        "Kernel support vector machine for ordered classes (ORSVM, REDSVM)",
+        "kernel path validation deterministic",
+        paper="li2007",
+        params={"C": "val"},
+    ),
+    "poly_ordinal_svm": Row(
+        "ordinal.poly_ordinal_svm:PolyOrdinalSVM",
+        "Linear SVM for ordered classes on powers of the features (Poly-ORSVM)",
+        "linear path validation",
+        paper="tsai2010",
+        # A hinge loss is minimised by a constant score if one class outweighs the others.
+        params={"C": "val", "loss": "squared_hinge"},
+    ),
+    "proportional_odds": Row(
+        "ordinal.proportional_odds:ProportionalOdds",
+        "Ordered logit, probit or complementary log-log (proportional odds)",
+        "linear path validation own-rule deterministic",
+        paper="mccullagh1980",
+        params={"C": "val"},
+    ),
+}
+
+COST_SENSITIVE: dict[str, Row] = {
+    "csovo": Row(
+        "labels.cost_sensitive.reductions:CSOVO",
+        "One-versus-one with cost-weighted class pairs, for any classifier (CSOVO)",
+        "reduction pairwise closed-form deterministic",
+        paper="lin2010csovo",
+    ),
+    "weighted_all_pairs": Row(
+        "labels.cost_sensitive.reductions:WeightedAllPairs",
+        "One classifier for all pairs of classes, weighted by costs (WAP)",
+        "reduction pairwise closed-form deterministic",
+        paper="beygelzimer2005",
+    ),
+    "cost_sensitive_one_vs_all_regression": Row(
+        "labels.cost_sensitive.cost_sensitive_one_vs_all_regression:CostSensitiveOneVsAllRegression",
+        "One cost regressor per class, with squared or one-sided loss (OSR)",
+        "reduction closed-form deterministic",
+        paper="tu2010",
+    ),
+    "ordinal_reduction": Row(
+        "labels.cost_sensitive.reductions:OrdinalReduction",
+        "Cost-weighted thresholds between ordered classes, for any classifier",
+        "reduction closed-form deterministic",
+        paper="li2007",
+    ),
+}
+
+MULTI_LABEL: dict[str, Row] = {
+    "binary_relevance": Row(
+        "labels.multi_label.label_codes:BinaryRelevance",
+        "One regression for each label, with a shared factorisation (BR)",
+        "closed-form linear deterministic",
+        paper="tai2012",
+    ),
+    "partial_binary_relevance": Row(
+        "labels.multi_label.label_codes:PartialBinaryRelevance",
+        "Regressions for some randomly drawn labels (partial BR)",
+        "closed-form linear",
+        paper="tai2012",
+        params={"random_state": 0},
+    ),
+    "plst": Row(
+        "labels.multi_label.plst:PLST",
+        "Regression on principal axes of the labels (PLST)",
+        "closed-form linear",
+        paper="tai2012",
+        params={"random_state": 0},
+    ),
+    "cplst": Row(
+        "labels.multi_label.plst:CPLST",
+        "Regression on axes of the labels that the features predict (CPLST)",
+        "closed-form linear deterministic",
+        paper="chen2012",
+    ),
+    "compressed_sensing": Row(
+        "labels.multi_label.label_codes:CompressedSensing",
+        "Regression on random codes of the labels, decoded to sparse vectors",
+        "closed-form linear",
+        paper="hsu2009",
+        params={"random_state": 0},
+    ),
+    "linear_label_space_transform": Row(
+        "labels.multi_label.label_codes:LinearLabelSpaceTransform",
+        "Regression on any linear code of the labels, with any decoder",
+        "closed-form linear deterministic",
+        paper="tai2012",
+    ),
+    "label_powerset": Row(
+        "labels.multi_label.label_powerset:LabelPowerset",
+        "One class for every label set (LP)",
+        "closed-form linear deterministic",
+        paper="boutell2004",
+    ),
+    "calibrated_label_ranking": Row(
+        "labels.multi_label.label_powerset:CalibratedLabelRanking",
+        "Pairwise comparisons of labels and a calibration label (CLR)",
+        "closed-form linear pairwise deterministic",
+        paper="fuernkranz2008",
+    ),
+}
+
+TRANSFORMERS: dict[str, Row] = {
+    "nystroem": Row(
+        "features.nystroem:Nystroem",
+        "Nyström features of a kernel, from landmarks among the rows",
+        "kernel",
+        paper="williams2001",
+    ),
+    "query_scaling": Row(
+        "features.query_scaling:QueryScaler",
+        "Min-max or standard scaling of the features within each query",
+        "deterministic",
+        paper="lin2010",
+    ),
+    "random_fourier": Row(
+        "features.random_fourier:RandomFourier",
+        "Random Fourier features of the rbf and laplacian kernels",
+        "kernel",
+        paper="rahimi2007",
+    ),
+    "polynomial_terms": Row(
+        "features.polynomial_terms:PolynomialTerms",
+        "Powers of features, or products of several features, all or randomly drawn",
+        "polynomial",
+        paper="tsai2010",
+    ),
+    "random_perceptrons": Row(
+        "features.random_perceptrons:RandomPerceptrons",
+        "Random perceptrons and stumps whose inner products estimate kernels",
+        "kernel",
+        paper="lin2008",
+    ),
+    "random_nodes": Row(
+        "features.random_nodes:RandomNodes",
+        "Random hidden nodes as features",
+        "random-nodes",
+        paper="zong2013",
+    ),
+}
+
+REGISTRY: dict[str, Entry] = {
+    **entries("ranker", RANKERS),
+    **entries("ordinal", ORDINAL),
+    **entries("cost-sensitive", COST_SENSITIVE),
+    **entries("multi-label", MULTI_LABEL),
+    **entries("transformer", TRANSFORMERS),
+}
+BY_CLASS_NAME: dict[str, Entry] = {entry.class_name: entry for entry in REGISTRY.values()}
+# Estimators that can be compared and blended: all that rank.
+RANKING: dict[str, Entry] = {
+    key: entry for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")
+}
+
+
+def find_ranker(key: str, setting: str) -> Entry:
+    """Entry of a ranker; the error for an unknown key names the setting that holds it."""
+    if key not in RANKING:
+        hint = did_you_mean(key, RANKING, f"Known: {[*RANKING]}.")
+        raise ValueError(f"{setting}: {key!r} is not a ranker of the registry. {hint}")
+    return RANKING[key]

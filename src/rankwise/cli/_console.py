@@ -1,0 +1,425 @@
+"""What commands show: tables and JSON on stdout; progress, notes and errors on stderr.
+
+After two seconds there is a bar with the remaining time; if stderr is not a terminal, a line every
+ten seconds. While kernels are compiled, on the first run of a new version, it says so.
+
+Exit codes: 0: done. 1: the job failed (unreadable data, a ranker that raised, …). 2: the command
+line is wrong (an unknown option, ranker, measure or data set, a file that does not exist). 3:
+--fail-if found a system that is worse than the baseline. 130: interrupted, 143: ended by SIGTERM;
+both after temporary files are removed. ``--debug`` anywhere on the command line shows the traceback
+instead.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from rankwise.runtime.messages import LISTS, convert_to_json, escape_hidden, settings_written
+from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
+
+# Piped tables take their natural width.
+_PIPE_WIDTH = 1000
+
+
+def check_target(path: Path, option: str) -> None:
+    """Raise UsageError before any work is done if no file can be written at ``path``.
+
+    Missing folders are allowed: :func:`make_folder` creates them just before writing.
+    """
+    if path.is_dir():
+        raise UsageError(f"{option} must name a file, but {path} is a folder.")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir():
+        raise UsageError(f"{option} {path} cannot be written: {there} is a file, not a folder.")
+
+
+def check_folder(path: Path) -> None:
+    """Raise UsageError if --out names a file instead of a folder, which may be missing."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"--out must name a folder, but {path} is a file.")
+
+
+def check_file(path: Path, what: str = "file") -> None:
+    """Raise UsageError if a file is missing."""
+    if not path.is_file():
+        raise UsageError(f"{str(path)!r} is not a {what}. Check the path.")
+
+
+def check_model_file(path: Path) -> None:
+    """Raise UsageError if a model file is missing; tell how to search an index."""
+    if path.is_dir():
+        from rankwise.text.index_folder import has_index
+
+        if has_index(path):
+            raise UsageError(
+                f"{str(path)!r} is an index of text. Search it: rankwise search {path} QUERIES."
+            )
+    check_file(path, "model file")
+
+
+def make_folder(path: Path) -> None:
+    """Create the parent folders of the file ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def terminal_width() -> int | None:
+    """Width of the terminal in characters; None if stdout is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def print_json(value: Any) -> None:
+    """Print strict JSON on stdout; NaN and infinities become null."""
+    sys.stdout.write(json.dumps(convert_to_json(value), allow_nan=False, indent=2) + "\n")
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str = "",
+    right: Sequence[str] = (),
+) -> None:
+    """Print a table on stdout, below its title; the columns in ``right`` align right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        table.add_column(
+            Text(escape_hidden(column)),
+            justify="right" if column in right else "left",
+            no_wrap=column in right or column == columns[0],
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(escape_hidden(cell)) for cell in row))
+    console = _console()
+    if title:
+        console.print(Text(escape_hidden(title), style="bold"), soft_wrap=True)
+    console.print(table)
+    console.print()
+
+
+def number(value: Any, form: str = ".4f") -> str:
+    """Format a number; None and NaN become a dash."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return format(value, form)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
+
+
+QUIET_SECONDS = 2.0
+_LINE_EVERY_SECONDS = 10.0
+
+
+class Progress:
+    """Context manager that shows the progress of a job of more than two seconds.
+
+    ``what`` names the job, e.g. "Comparing". ``total`` is None if its steps cannot be counted.
+    """
+
+    def __init__(self, what: str, total: int | None = None) -> None:
+        self.what = what
+        self._total = total
+        self._done = 0
+        self._note = ""
+        self._end: float | None = None
+        self._lock = threading.RLock()
+        self._finished = threading.Event()
+        self._bar: Any = None
+        self._task: Any = None
+        self._stack = ExitStack()
+        self._is_compiling: Callable[[], bool] = bool
+        self._thread = threading.Thread(target=self._show, daemon=True)
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        self._is_compiling = self._stack.enter_context(watch_compilation())
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._finished.set()
+        self._thread.join()
+        if self._bar is not None:
+            self._bar.stop()
+        self._stack.close()
+
+    def update(self, done: int, total: int, note: str = "", left: float | None = None) -> None:
+        """Record that ``done`` of ``total`` steps are done; ``left``: estimated seconds to go."""
+        with self._lock:
+            self._done, self._total, self._note = done, total, note
+            self._end = None if left is None else time.monotonic() + left
+            if self._bar is not None:
+                self._bar.update(self._task, completed=done, total=total, note=note)
+
+    def line(self) -> str:
+        """State of the job as one line of text."""
+        seconds = time.monotonic() - self._start
+        done = f"{self._done} of {self._total} after" if self._total else ""
+        so_far = f"{done} {_clock(seconds)}" if done else f"{_clock(seconds)} so far"
+        known = [so_far, self.left(), self.compiling(), self._note]
+        return f"{self.what}: {', '.join(text for text in known if text)}"
+
+    def left(self) -> str:
+        """Remaining time as text; empty if unknown."""
+        if self._end is None:
+            return ""
+        return f"about {_clock(max(0.0, self._end - time.monotonic()))} left"
+
+    def compiling(self) -> str:
+        """ "compiling …" while kernels are compiled; else empty."""
+        return "compiling …" if self._is_compiling() else ""
+
+    def _show(self) -> None:
+        if self._finished.wait(QUIET_SECONDS):
+            return
+        if sys.stderr.isatty():
+            with self._lock:
+                self._bar = _bar(self)
+                self._task = self._bar.add_task(
+                    self.what, completed=self._done, total=self._total, note=self._note
+                )
+                self._bar.start()
+            return
+        say(self.line())
+        while not self._finished.wait(_LINE_EVERY_SECONDS):
+            say(self.line())
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show the elapsed time of a job without countable steps."""
+    with Progress(what):
+        yield
+
+
+@contextmanager
+def trial_progress(what: str) -> Iterator[None]:
+    """Show the trials of a search, with the best value so far; otherwise the elapsed time."""
+    with Progress(what) as progress:
+
+        def show(trial: TrialStart) -> None:
+            note = trial.name if trial.best is None else f"{trial.name}, best {trial.best:.4f}"
+            progress.update(trial.number - 1, trial.total, note, trial.seconds_left)
+
+        with listen_to_trials(show):
+            yield
+
+
+def _bar(status: Progress) -> Any:
+    from rich import progress
+    from rich.console import Console
+    from rich.text import Text
+
+    class TimeLeft(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            return Text(status.left())
+
+    class Compiling(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            return Text(status.compiling())
+
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        TimeLeft(),
+        Compiling(),
+        progress.TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+OK, FAILED, USAGE, REGRESSED = 0, 1, 2, 3
+INTERRUPTED, TERMINATED = 130, 143
+DEBUG_FLAG = "--debug"
+# Warnings shown as notes, because they report what was done rather than a problem.
+_NOTES = ("IgnoredColumnsWarning", "MissingWordsWarning")
+_OF_PYDANTIC = ": Value error, "  # added by pydantic, after typer's own "Invalid value"
+
+
+class UsageError(Exception):
+    """The command line is wrong: exit code 2."""
+
+
+class JobError(Exception):
+    """The command line is valid, but the job failed: exit code 1."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM); ends a command as Ctrl-C does."""
+
+
+class OneLineGroup(TyperGroup):
+    """A command group that reports every error as one line on stderr."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Run a command, and exit with a code listed in the docstring of this module.
+
+        The context's ``obj`` holds the command line as given, for reports.
+        """
+        given = list(sys.argv[1:] if args is None else args)
+        debug = DEBUG_FLAG in given
+        with (
+            settings_written(_format_option),
+            warnings_in_one_line(),
+            cleaning_up_when_terminated() as terminated,
+        ):
+            try:
+                code = super().main(
+                    [argument for argument in given if argument != DEBUG_FLAG],
+                    prog_name,
+                    complete_var,
+                    standalone_mode=False,
+                    windows_expand_args=windows_expand_args,
+                    obj=given,
+                    **extra,
+                )
+            except Exception as error:
+                if debug:
+                    raise
+                code, line = _code_and_line(error)
+                say(line)
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+        if terminated.is_set():
+            code = TERMINATED
+        sys.exit(code if isinstance(code, int) else OK)
+
+
+def say(line: str) -> None:
+    """Print one line on stderr."""
+    typer.echo(escape_hidden(line), err=True)
+
+
+def echo(text: str) -> None:
+    """Print lines on stdout; names in them cannot control the terminal."""
+    typer.echo(escape_hidden(text, keep="\n\t"))
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """Turn errors that the library raises inside the block into UsageError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(one_line(error)) from error
+
+
+@contextmanager
+def cleaning_up_when_terminated() -> Iterator[threading.Event]:
+    """SIGTERM raises :class:`Terminated` once, so that temporary files are removed; again, it ends.
+
+    Yields an event that is set then.
+    """
+    terminated = threading.Event()
+
+    def end(number: int, _: Any) -> NoReturn:
+        signal.signal(number, signal.SIG_DFL)
+        terminated.set()
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield terminated  # only the main thread handles signals
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield terminated
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Print each warning as one line on stderr, without its location in the code."""
+
+    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        word = "note" if category.__name__ in _NOTES else "warning"
+        say(f"{word}: {one_line(message)}")
+
+    before = warnings.showwarning
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
+
+
+def one_line(error: object) -> str:
+    """Message of an error on one line."""
+    if isinstance(error, KeyError) and error.args:
+        error = error.args[0]  # str of a KeyError is the repr of its argument
+    return " ".join(str(error).split())
+
+
+def _format_option(name: str, value: Any) -> str:
+    """A setting in messages of the library, as it is written on the command line."""
+    if name == "run" and value is False:
+        return "--average-repeats"
+    if name == "qid" and value in (False, 0):
+        return "--one-query"
+    if name == "replace":
+        return "--update, for a saved index"
+    option = f"--{name.replace('_', '-')}"
+    if name in ("weight", "time") and value is False:
+        return f"{option} ''"
+    if value is True:
+        return option
+    if value is ...:
+        return f"{option} {'A,B,…' if name in LISTS else 'NAME'}"
+    return f"{option} {','.join(value) if name in LISTS else repr(value)}"
+
+
+def _code_and_line(error: Exception) -> tuple[int, str]:
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:  # an error of typer, in any module of any version
+        message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
+        message = message or type(error).__name__
+        return getattr(error, "exit_code", FAILED), f"error: {message}"
+    if isinstance(error, UsageError):
+        return USAGE, f"error: {error}"
+    if isinstance(error, typer.Abort):
+        return FAILED, "error: aborted"
+    if isinstance(error, FileNotFoundError):
+        return USAGE, f"error: {one_line(error)}"
+    text = one_line(error) or type(error).__name__
+    kind = "" if isinstance(error, JobError | OSError | ValueError) else f"{type(error).__name__}: "
+    return FAILED, f"error: {kind}{text}"

@@ -1,0 +1,285 @@
+"""``rankwise info`` and ``rankwise export``: describe a saved model; write it for others."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli._console import (
+    FAILED,
+    UsageError,
+    check_model_file,
+    check_target,
+    echo,
+    make_folder,
+    number,
+    print_json,
+    print_table,
+)
+from rankwise.cli._options import MISSING_FOLDERS, Json
+
+if TYPE_CHECKING:
+    from rankwise.explain import FeatureImportances
+
+
+def info(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of 'rankwise fit'.")],
+    importances: Annotated[
+        bool,
+        typer.Option("--importances", help="Load the model and list its features by importance."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show the estimator, parameters, versions and data fingerprint of a model file.
+
+    Only metadata is read unless --importances is given, so untrusted files are safe to inspect.
+    """
+    from rankwise.persistence import describe
+
+    check_model_file(model)
+    facts = describe(model)
+    found = _importances(model) if importances else None
+    if json:
+        print_json(facts if found is None else {**facts, "importances": dict(found.ranked())})
+        return
+    print_table(["what", "value"], list(_lines(facts)), title=str(model))
+    if found is not None:
+        rows = [[name, number(value)] for name, value in found.ranked()]
+        print_table(["feature", found.source], rows, right=[found.source])
+
+
+def _importances(model: Path) -> FeatureImportances:
+    from rankwise.explain import feature_importances
+    from rankwise.persistence import load
+
+    return feature_importances(load(model))
+
+
+def _lines(facts: dict[str, Any]) -> list[list[str]]:
+    """One line per fact; a nested fact is named PARENT.NAME."""
+    lines = []
+    for name, value in facts.items():
+        if name == "rows":  # a summary of every column, for 'rankwise lint --against'
+            said = f"summary of {value['n_rows']} rows, {value['n_queries']} queries"
+            lines.append([name, said])
+            if left := value.get("left_out"):
+                shown = ", ".join(f"{column} ({why})" for column, why in left.items())
+                lines.append(["columns that are not features", shown])
+        elif isinstance(value, dict):
+            lines += [[f"{name}.{key}", str(item)] for key, item in value.items()]
+        elif isinstance(value, list):
+            shown = ", ".join(map(str, value[:8])) + (", …" if len(value) > 8 else "")
+            lines.append([name, shown])
+        elif value is not None:
+            lines.append([name, str(value)])
+    return lines
+
+
+class ExportFormat(StrEnum):
+    """Output format of a model."""
+
+    onnx = "onnx"
+    lightgbm = "lightgbm"
+    xgboost = "xgboost"
+    python = "python"
+    vespa = "vespa"
+    solr = "solr"
+    elasticsearch = "elasticsearch"
+    opensearch = "opensearch"
+    ranklib = "ranklib"
+
+
+_F = ExportFormat
+_SUFFIXES = {".onnx": _F.onnx, ".py": _F.python}
+# Starts of files of boosting libraries, also of those that read_booster refuses with advice.
+_BOOSTERS = (b"{", b"[", b"tree\n", b"tree\r", b"\xef\xbb\xbf", b"CBM1", b"binf")
+_NAMED = (_F.solr, _F.elasticsearch, _F.opensearch, _F.vespa)
+_WITH_FEATURES = (*_NAMED, _F.lightgbm, _F.xgboost, _F.python)
+
+
+def export(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="Model file of 'rankwise fit', or of LightGBM (text), XGBoost (JSON, UBJ) or "
+            "CatBoost (JSON).",
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"File to write. {MISSING_FOLDERS}")],
+    to: Annotated[
+        ExportFormat | None,
+        typer.Option(
+            "--format",
+            help="Output format (default: onnx or python if OUT ends in .onnx or .py).",
+        ),
+    ] = None,
+    verify: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--verify",
+            metavar="ROWS",
+            help="Rows, with or without labels, on which OUT is compared with MODEL: scored by the "
+            "program of the format if it is installed, else by its arithmetic. Exit code 1 if an "
+            "order changes or a value at a threshold goes another way. May be given again.",
+        ),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…|FILE",
+            help="Feature names in the other program, in column order, or a file with one name per "
+            "line (default: names from the fit, else f1, f2, …).",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="Model name in Solr, Elasticsearch, OpenSearch or Vespa (default: the file's)."
+        ),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Solr's feature store of the names (default: Solr's default store)."),
+    ] = None,
+    nulls: Annotated[
+        bool,
+        typer.Option("--nulls", help="Let Solr (9.2 or later) distinguish missing values from 0."),
+    ] = False,
+    resource: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where Solr finds OUT, for models above the 1 MB that ZooKeeper stores: writes a "
+            "DefaultWrapperModel to upload beside OUT, too.",
+        ),
+    ] = None,
+    native: Annotated[
+        bool,
+        typer.Option(
+            "--native", help="Write for Elasticsearch's own learning to rank, not a plugin."
+        ),
+    ] = False,
+    classes: Annotated[
+        bool,
+        typer.Option("--classes", help="ONNX: add the class of an ordinal model as an output."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Export a saved model to the format of another program.
+
+    onnx supports most models and pipelines. lightgbm, xgboost, vespa, opensearch and
+    elasticsearch --native take sums of trees; python, ranklib and elasticsearch (the plugin) also
+    linear models; solr networks, too.
+    """
+    kind = to or _SUFFIXES.get(out.suffix)
+    if kind is None:
+        raise UsageError(f"{out.name!r} implies no format. Add --format {'|'.join(ExportFormat)}.")
+    for option, value, kinds in (
+        ("--features", features, _WITH_FEATURES),
+        ("--name", name, _NAMED),
+        ("--store", store, (_F.solr,)),
+        ("--nulls", nulls, (_F.solr,)),
+        ("--resource", resource, (_F.solr,)),
+        ("--native", native, (_F.elasticsearch,)),
+        ("--classes", classes, (_F.onnx,)),
+    ):
+        if value and kind not in kinds:
+            raise UsageError(
+                f"{option} applies only to --format {'|'.join(kinds)}, got {kind}. Drop it."
+            )
+    check_model_file(model)
+    check_target(out, "OUT")
+    estimator = _load(model)
+    make_folder(out)
+    given: dict[str, Any] = {}
+    if kind in _WITH_FEATURES:
+        given["features"] = _names(features)
+    if kind in _NAMED:
+        given["name"] = name or model.stem
+    if kind is _F.solr:
+        given |= {"store": store, "nulls": nulls, "resource": resource}
+    if kind is _F.elasticsearch:
+        given["native"] = native
+    if kind is _F.onnx:
+        given["label"] = classes
+    written = _write(kind, estimator, out, given)
+    certificate = None
+    if verify:
+        from rankwise.cli._scoring import verify_rows
+
+        certificate = verify_rows(estimator, out, verify, given.get("features"))
+    if json:
+        facts: dict[str, Any] = {
+            "model": str(model),
+            "format": kind.value,
+            "out": str(out),
+            "holds": written,
+        }
+        if certificate is not None:
+            facts["parity"] = {**asdict(certificate), "holds": certificate.holds}
+        print_json(facts)
+    else:
+        echo(f"{written}: {out}")
+        if certificate is not None:
+            echo(str(certificate))
+    if certificate is not None and not certificate.holds:
+        raise typer.Exit(FAILED)
+
+
+def _load(path: Path) -> Any:
+    """Model of this library, or of a boosting library."""
+    from rankwise.persistence import load
+
+    with path.open("rb") as file:
+        start = file.read(5)
+    if start.startswith(_BOOSTERS):
+        from rankwise.rankers.adapters.read_booster import read_booster
+
+        return read_booster(path)
+    return load(path)
+
+
+def _write(kind: ExportFormat, estimator: Any, out: Path, given: dict[str, Any]) -> str:
+    """Write the file, and return a short description of its content."""
+    from rankwise import export as exporters
+
+    made: Any = getattr(exporters, f"to_{kind.value}")(estimator, out, **given)
+    match kind:
+        case _F.onnx:
+            return f"ONNX, {len(made.graph.node)} operators"
+        case _F.solr:
+            holds = made.get("features", ())
+            listed = f", {len(holds)} features" if holds else ""
+            return f"Solr {made['class'].rpartition('.')[2]}{listed}"
+        case _F.elasticsearch if given["native"]:
+            return "Elasticsearch tree_ensemble"
+        case _F.elasticsearch | _F.opensearch:
+            title = "Elasticsearch" if kind is _F.elasticsearch else "OpenSearch"
+            return f"{title} {made['model']['model']['type']}"
+        case _F.ranklib:
+            return f"RankLib {made.partition(chr(10))[0].removeprefix('## ')}"
+        case _F.lightgbm:
+            return f"LightGBM, {made.count('Tree=')} trees"
+        case _F.xgboost:
+            forest = made["learner"]["gradient_booster"]["model"]
+            return f"XGBoost, {len(forest['trees'])} trees"
+        case _F.vespa:
+            return f"Vespa, {len(made['model']['tree_info'])} trees, and a rank profile"
+        case _F.python:
+            return "Python, needs NumPy"
+
+
+def _names(features: str | None) -> list[str] | None:
+    """Feature names from a file or from the option itself."""
+    if features is None:
+        return None
+    path = Path(features)
+    if path.is_file():
+        text = path.read_text(encoding="utf-8")  # str.splitlines ends lines within names, too
+        return text.removesuffix("\n").split("\n") if text else []
+    return [part.strip() for part in features.split(",")]

@@ -1,1 +1,0 @@
-"""Checks of judged data for problems in training or comparison."""

@@ -1,1 +1,0 @@
-"""Ranking tasks from ratings of items by users, with every user as a query."""

@@ -1,1 +1,0 @@
-"""Writers that replace files atomically."""

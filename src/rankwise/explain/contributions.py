@@ -1,0 +1,431 @@
+"""Contributions of features: why A ranks above B, the order of a query, the score of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.explain.explanation import PairExplanation, RankingExplanation, ScoreExplanation
+from rankwise.explain.games import (
+    MOST_ENUMERATED,
+    Encode,
+    TreeGames,
+    check_game,
+    check_scores,
+    enumerate_sets,
+    is_additive,
+    sample_orders,
+    single,
+    tree_games,
+)
+from rankwise.explain.table_rows import (
+    additive_parts,
+    convert_to_arrays,
+    convert_to_table,
+    join,
+    names_of,
+    row_values,
+    score_mixed,
+)
+from rankwise.groups import QueryGroups
+from rankwise.prediction import scores_of
+from rankwise.typing import ArrayLike, Float64Array, FloatArray
+
+
+def explain_pair(
+    ranker: Any,
+    xa: Any,
+    xb: Any,
+    *,
+    feature_perturbation: str = "interventional",
+    n_orders: int = 100,
+    random_state: Any = 0,
+) -> PairExplanation:
+    """Contributions of the features to the difference of two scores.
+
+    Parameters
+    ----------
+    ranker : fitted estimator
+        A ranker, an ordinal estimator, or any regressor; also a pipeline.
+    xa, xb : array-like of shape (n_features,), or table of one row
+        The two rows; rows of frames (``frame[i : i + 1]``, in pandas also ``frame.iloc[i]``) if
+        the estimator was fitted on frames.
+    feature_perturbation : {"interventional", "tree_path_dependent"}, default="interventional"
+        "interventional": Shapley values of replacing B's features by A's; equal features get 0.
+        "tree_path_dependent", for trees: difference of the values of A and B from
+        :func:`explain_scores`; equal features may get a contribution.
+    n_orders : int, default=100
+        Number of random orders of the features, each also reversed, if contributions are sampled.
+    random_state : int, RandomState or None, default=0
+        Seed for drawing the orders.
+
+    Returns
+    -------
+    PairExplanation
+        ``values`` add up to the difference of the scores.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is a classifier without ordered classes, which has no scores to rank by.
+    ValueError
+        If a table does not hold one row with the number of features of the fit, or path-dependent
+        values are requested for a model without trees.
+
+    Notes
+    -----
+    Contributions are exact for every sum of trees (ours, and those of LightGBM, XGBoost and
+    CatBoost), linear models, powers of features, sums of stumps, and if at most 10 features differ.
+    Others are sampled, with standard errors. A pipeline that ends in trees is treated like its last
+    step if the steps before it are scikit-learn's scalers, PowerTransformer, QuantileTransformer,
+    Binarizer or OrdinalEncoder. If a pipeline ends in an additive model and its steps transform
+    features one by one, all orders give the same result, so the errors are 0.
+    Trees: O(nodes), or O(nodes D) path-dependent for D features on the longest path.
+    Additive models: d + 1 mixed rows; sampled contributions: ``2 n_orders (d + 1)``.
+    """
+    check_is_fitted(ranker)
+    check_scores(ranker)
+    a, b = convert_to_table(xa), convert_to_table(xb)
+    _check_one_row("xa", a, getattr(ranker, "n_features_in_", a.shape[1]))
+    _check_one_row("xb", b, a.shape[1])
+    with convert_to_arrays(ranker, a, b) as tables:
+        row_a, row_b = (*row_values(a, tables[0]), *row_values(b, tables[1]))
+        both = join(*tables)
+        scores = scores_of(ranker, both)
+        values, error = _share_difference(
+            ranker, both, feature_perturbation, n_orders, random_state
+        )
+    names = names_of(ranker, a)
+    return PairExplanation(names, values, float(scores[0]), float(scores[1]), row_a, row_b, error)
+
+
+def _share_difference(
+    ranker: Any, both: Any, feature_perturbation: str, n_orders: int, random_state: Any
+) -> tuple[Float64Array, Float64Array | None]:
+    """Contributions to the difference of the two rows of a table, and their standard errors."""
+    trees, additive = tree_games(ranker), is_additive(ranker)
+    check_game(feature_perturbation, additive or trees is not None)
+    if trees is None:
+        random = check_random_state(random_state)
+        return contributions(ranker, both, row_values(both), 0, 1, n_orders, random)
+    games, encode = trees
+    encoded = encode(both)
+    if feature_perturbation == "tree_path_dependent":
+        of_a, of_b = games.path_dependent(encoded)
+        return of_a - of_b, None
+    bounds = np.array([[0, 1, 0, 1]])
+    return games.interventional(encoded[:1], encoded[1:], bounds)[0], None
+
+
+def contributions(
+    ranker: Any,
+    table: Any,
+    rows: list[Sequence[Any]],
+    a: int,
+    b: int,
+    n_orders: int,
+    random_state: np.random.RandomState,
+) -> tuple[Float64Array, Float64Array | None]:
+    """Contributions when row ``a`` of a table replaces row ``b``, and their standard errors.
+
+    ``rows`` are the :func:`row_values` of the table; errors are None if the values are exact.
+    """
+    d = table.shape[1]
+    differing = np.flatnonzero([not _equal(x, y) for x, y in zip(rows[a], rows[b], strict=True)])
+
+    def score(sets: Any) -> Float64Array:
+        sources = np.full((len(sets), d), b, dtype=np.int64)
+        sources[:, differing] = np.where(sets, a, b)
+        return score_mixed(ranker, table, sources)
+
+    values, error = np.zeros(d), None
+    players = len(differing)
+    if is_additive(ranker):
+        values[differing] = single(score, players)
+    elif players <= MOST_ENUMERATED:
+        values[differing] = enumerate_sets(score, players)
+    else:
+        error = np.zeros(d)
+        values[differing], error[differing] = sample_orders(score, players, n_orders, random_state)
+    return values, error
+
+
+def _check_one_row(name: str, table: Any, n_features: int) -> None:
+    if table.shape != (1, n_features):
+        raise ValueError(
+            f"{name} must be one row of n_features={n_features} values, got shape {table.shape}. "
+            "Pass X[i], or X[i:i + 1]."
+        )
+
+
+def _equal(x: Any, y: Any) -> bool:
+    """Whether two values are equal; missing values are equal to each other."""
+    return x is y or bool(x == y) or (x != x and y != y)
+
+
+def explain_ranking(
+    ranker: Any,
+    X: Any,
+    qid: ArrayLike | None = None,
+    *,
+    feature_perturbation: str = "interventional",
+    n_others: int = 10,
+    n_orders: int = 10,
+    random_state: Any = 0,
+) -> RankingExplanation:
+    """Contributions of the features to each row's score minus the mean score of its query.
+
+    Parameters
+    ----------
+    ranker : fitted estimator
+        A ranker, an ordinal estimator, or any regressor; also a pipeline.
+    X : array-like, CSR or frame of shape (n_samples, n_features)
+        Rows to explain.
+    qid : array-like of shape (n_samples,), optional
+        Query of each row; None: all rows are one query.
+    feature_perturbation : {"interventional", "tree_path_dependent"}, default="interventional"
+        As in :func:`explain_pair`.
+    n_others : int, default=10
+        Number of other rows of the query that a row is compared with, or all rows in smaller
+        queries. Only for models that are neither additive nor made of trees.
+    n_orders : int, default=10
+        Number of random orders of the features per comparison, if contributions are sampled.
+    random_state : int, RandomState or None, default=0
+        Seed for drawing the rows and the orders.
+
+    Returns
+    -------
+    RankingExplanation
+        The ``values`` of a row are the means of :func:`explain_pair` against the rows of its query,
+        so they add up to its score minus their mean score.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is a classifier without ordered classes, which has no scores to rank by.
+    ValueError
+        If path-dependent values are requested for a model without trees.
+
+    Notes
+    -----
+    For models made of trees, values are exact against all rows of the query; the cost is O(nodes)
+    per row, plus the pairs of distinct sets of passing features per leaf. For additive models,
+    values are exact, from d n_samples mixed rows. Other models need ``n_samples n_others`` pairs.
+    """
+    check_is_fitted(ranker)
+    check_scores(ranker)
+    table = convert_to_table(X)
+    groups = QueryGroups.from_qid(qid, table.shape[0])
+    names = names_of(ranker, table)
+    with convert_to_arrays(ranker, table) as (table,):
+        scores = scores_of(ranker, table)
+        values, exact = _share_scores(
+            ranker, table, groups, feature_perturbation, n_others, n_orders, random_state
+        )
+    return RankingExplanation(names, values, scores, groups, exact)
+
+
+def _share_scores(
+    ranker: Any,
+    table: Any,
+    groups: QueryGroups,
+    feature_perturbation: str,
+    n_others: int,
+    n_orders: int,
+    random_state: Any,
+) -> tuple[Float64Array, bool]:
+    """Contributions to each row's score minus its query's mean, and whether they are exact."""
+    trees, additive = tree_games(ranker), is_additive(ranker)
+    check_game(feature_perturbation, additive or trees is not None)
+    if trees is not None:
+        games, encode = trees
+        return _explain_trees(games, encode(table), groups, feature_perturbation), True
+    if additive:
+        return less_query_means(additive_parts(ranker, table), groups), True
+    random = check_random_state(random_state)
+    values, exact = np.zeros(table.shape), True
+    rows = row_values(table)
+    for query in range(groups.n_queries):
+        members = groups.rows([query])
+        for row in members.tolist():
+            others = members
+            if len(members) > n_others:
+                others, exact = random.choice(members, n_others, replace=False), False
+            parts = [
+                contributions(ranker, table, rows, row, other, n_orders, random)
+                for other in others.tolist()
+            ]
+            values[row] = np.mean([part for part, _ in parts], axis=0)
+            exact = exact and all(error is None for _, error in parts)
+    return values, exact
+
+
+def _explain_trees(
+    games: TreeGames, rows: FloatArray, groups: QueryGroups, feature_perturbation: str
+) -> Float64Array:
+    if feature_perturbation == "tree_path_dependent":
+        return less_query_means(games.path_dependent(rows), groups)
+    starts, ends = groups.indptr[:-1], groups.indptr[1:]
+    rows = groups.sort(rows)
+    bounds = np.stack([starts, ends, starts, ends], axis=1)
+    return groups.unsort(games.interventional(rows, rows, bounds))
+
+
+def less_query_means(values: Float64Array, groups: QueryGroups) -> Float64Array:
+    """Values of every row minus their mean over the rows of its query."""
+    codes = groups.codes()
+    sizes = np.bincount(codes, minlength=groups.n_queries)
+    means = np.zeros((groups.n_queries, values.shape[1]))
+    np.add.at(means, codes, values)
+    return values - (means / np.maximum(sizes, 1)[:, None])[codes]
+
+
+def explain_scores(
+    ranker: Any,
+    X: Any,
+    background: Any = None,
+    *,
+    feature_perturbation: str = "auto",
+    n_orders: int = 10,
+    random_state: Any = 0,
+) -> ScoreExplanation:
+    """Contributions of the features to the score of every row (SHAP values).
+
+    Parameters
+    ----------
+    ranker : fitted estimator
+        A ranker, an ordinal estimator, or any regressor; also a pipeline.
+    X : array-like, CSR or frame of shape (n_samples, n_features)
+        Rows to explain.
+    background : array-like, CSR or frame of shape (n_background, n_features), optional
+        Rows that supply replacement values of features, for interventional values; usually 100
+        rows of the training set.
+    feature_perturbation : {"auto", "interventional", "tree_path_dependent"}, default="auto"
+        Game whose Shapley values are computed, see Notes. "auto": "interventional" with a
+        background, else "tree_path_dependent".
+    n_orders : int, default=10
+        Number of random orders of the features, if contributions are sampled.
+    random_state : int, RandomState or None, default=0
+        Seed for drawing the orders.
+
+    Returns
+    -------
+    ScoreExplanation
+        The ``values`` of a row add up to its score minus ``expected``.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is a classifier without ordered classes, which has no scores to rank by.
+    ValueError
+        If path-dependent values are requested for a model without trees, or interventional values
+        without a background.
+
+    Notes
+    -----
+    The value of feature j of a row x with d features is
+    ``sum_S |S|! (d - |S| - 1)! / d! (worth(S + j) - worth(S))`` over the sets S of other features.
+
+    - "tree_path_dependent": worth(S) is the mean score if nodes that split by a feature outside S
+      send x to both sides, weighted by their shares of the training rows [1]_. These are the values
+      of LightGBM's ``pred_contrib``, XGBoost's ``pred_contribs`` and CatBoost's ``ShapValues``. The
+      shares are those of rows, of second derivatives and of row weights, respectively. XGBoost adds
+      in float32, so its own values differ in the sixth digit.
+    - "interventional": worth(S) is the mean score of the background rows with the features in S
+      taken from x [2]_. A feature that changes no score gets 0.
+
+    Values are exact for every sum of trees and for additive models. Other models are explained
+    against each background row as in :func:`explain_pair`. Trees: O(nodes D) per row for D features
+    on the longest path, by quadrature of Owen's multilinear extension [3]_. Against a background:
+    O(nodes) per row, plus the pairs of distinct sets of passing features per leaf.
+
+    References
+    ----------
+    .. [1] Lundberg, Erion & Lee, "Consistent individualized feature attribution for tree
+       ensembles", arXiv:1802.03888 (2018).
+    .. [2] Lundberg et al., "From local explanations to global understanding with explainable AI
+       for trees", Nature Machine Intelligence 2 (2020).
+    .. [3] Owen, "Multilinear extensions of games", Management Science 18 (1972).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankingTree
+    >>> from rankwise.explain import explain_scores
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 3.0], [1.0, 1.0]])
+    >>> tree = RankingTree(max_depth=2).fit(X, [0, 0, 1, 0, 0])
+    >>> print(explain_scores(tree, X[2:3]))
+    expected score 0.2
+      row 0  score 1  x1 +0.45, x0 +0.35
+    >>> explain_scores(tree, X[2:3], background=X).values
+    array([[0.3, 0.5]])
+    """
+    check_is_fitted(ranker)
+    check_scores(ranker)
+    if feature_perturbation == "auto":
+        is_path_dependent = background is None
+        feature_perturbation = "tree_path_dependent" if is_path_dependent else "interventional"
+    trees = tree_games(ranker)
+    if feature_perturbation == "tree_path_dependent" and trees is None:
+        raise ValueError(
+            f"background must be given for {type(ranker).__name__}, which is not made of trees. "
+            "Pass background=X_train[:100], or other rows to compare with."
+        )
+    check_game(feature_perturbation, trees is not None)
+    table = convert_to_table(X)
+    names = names_of(ranker, table)
+    if trees is not None and feature_perturbation == "tree_path_dependent":
+        games, encode = trees
+        with convert_to_arrays(ranker, table) as (table,):
+            scores, values = scores_of(ranker, table), games.path_dependent(encode(table))
+        return ScoreExplanation(names, values, scores, games.expected_score(), True)
+    if background is None:
+        raise ValueError(
+            "feature_perturbation='interventional' needs background rows, got None. Pass "
+            "background=X_train[:100], or other rows to compare with."
+        )
+    others = convert_to_table(background)
+    if others.shape[0] == 0:
+        raise ValueError("background must have at least one row, got 0. Pass rows to compare with.")
+    with convert_to_arrays(ranker, table, others) as (table, others):
+        scores = scores_of(ranker, table)
+        values, expected, exact = _explain_against(
+            ranker, trees, table, others, n_orders, random_state
+        )
+    return ScoreExplanation(names, values, scores, expected, exact)
+
+
+def _explain_against(
+    ranker: Any,
+    trees: tuple[TreeGames, Encode] | None,
+    table: Any,
+    others: Any,
+    n_orders: int,
+    random_state: Any,
+) -> tuple[Float64Array, float, bool]:
+    """Contributions against other rows, their mean score, and whether the values are exact."""
+    n, m = table.shape[0], others.shape[0]
+    expected, exact = float(scores_of(ranker, others).mean()), True
+    if trees is not None:
+        games, encode = trees
+        bounds = np.array([[0, n, 0, m]])
+        values = games.interventional(encode(table), encode(others), bounds)
+    elif is_additive(ranker):
+        parts = additive_parts(ranker, join(table, others))
+        values = parts[:n] - parts[n:].mean(axis=0)
+    else:
+        random = check_random_state(random_state)
+        values, joined = np.zeros(table.shape), join(table, others)
+        rows = row_values(joined)
+        for row in range(n):
+            pairs = [
+                contributions(ranker, joined, rows, row, other, n_orders, random)
+                for other in range(n, n + m)
+            ]
+            values[row] = np.mean([part for part, _ in pairs], axis=0)
+            exact = exact and all(error is None for _, error in pairs)
+    return values, expected, exact

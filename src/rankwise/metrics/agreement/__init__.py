@@ -1,1 +1,0 @@
-"""Measures of agreement between labels and scores over pairs or values."""

@@ -1,1 +1,0 @@
-"""Measures of label sets and of rankings of labels."""

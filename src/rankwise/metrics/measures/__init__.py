@@ -1,0 +1,1 @@
+"""Families of measures, and what is read off a table of predicted classes."""

@@ -1,0 +1,222 @@
+"""Measures of graded gains: DCG, nDCG, MeanNDCG and ERR.
+
+Discounted cumulative gain, plain and normalised by that of the best ordering.
+
+DCG@k = Σ_{r ≤ k} gain(y_r) · d(r), with gain 2^y − 1 or y and d(r) = 1 / log2(1 + r), or LETOR's
+d(1) = d(2) = 1, d(r) = 1 / log2(r). nDCG@k = DCG@k / (DCG@k of the rows by descending grade).
+O(m) per query of m rows.
+
+References: Järvelin and Kekäläinen 2002; Burges et al. 2005 (exponential gain); Qin et al. 2010
+(LETOR's scripts); McSherry and Najork 2008 (``ties="mean"``).
+
+Expected reciprocal rank: a reader goes down the list and stops when satisfied.
+
+ERR@k = Σ_{r ≤ k} (1/r) R_r Π_{s<r} (1 − R_s), with R = (2^y − 1) / 2^G for the highest grade G of
+the scale, which may be higher than the highest grade in the data. O(k) per query after ranking.
+
+Reference: Chapelle, Metzler, Zhang and Grinspan 2009.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.kernels.topk import add_discounted, average_normalised
+from rankwise.metrics.conventions import (
+    DISCOUNTS,
+    GAINS,
+    LARGEST_GRADE,
+    Empty,
+    Gain,
+    check_choice,
+    check_gain,
+    check_number,
+    discounts,
+)
+from rankwise.metrics.measures.top import (
+    NO_TABLE,
+    SMALLEST_GRADE,
+    TopMeasure,
+    check_grades,
+    ideal_gains,
+    make_judged_only_field,
+    rank_gains,
+    sum_discounted,
+)
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+
+class GainMeasure(TopMeasure):
+    """Base class of measures with the fields ``gain`` and ``discount``."""
+
+    gain: Gain
+    discount: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_gain(self.name, self.gain)
+        check_choice(self.name, "discount", self.discount, DISCOUNTS)
+
+
+@dataclass(frozen=True)
+class DCG(GainMeasure):
+    """Discounted cumulative gain.
+
+    ``gain`` of grade y is 2**y - 1 ("exp2"), y ("linear"), or one of the gains >= 0 of the grades
+    0, 1, …
+    """
+
+    name: ClassVar[str] = "DCG"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+
+    gain: Gain = "exp2"
+    discount: str = "log2"
+    empty: Empty = 0  # value of a query without gain
+    ties: str = "mean"
+    cutoff: int | None = None
+    judged_only: bool = make_judged_only_field()
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        gains = rank_gains(scored, self.gain, self.ties, self.depth)
+        values = sum_discounted(scored, gains, self.discount, self.depth)
+        if self.empty == 0:
+            return values
+        return self.fill_empty(values, scored.count(SMALLEST_GRADE))
+
+
+@dataclass(frozen=True)
+class NDCG(GainMeasure):
+    """Normalised discounted cumulative gain, with gain and discount as of :class:`DCG`.
+
+    ``short`` treats queries with fewer rows than the cut-off: "pad" measures the rows there are,
+    "zero" sets the value to 0 (LETOR's scripts).
+    """
+
+    name: ClassVar[str] = "nDCG"
+
+    gain: Gain = "exp2"
+    discount: str = "log2"
+    empty: Empty = "skip"  # value of a query without gain, whose ideal DCG is 0
+    ties: str = "mean"
+    short: str = "pad"
+    cutoff: int | None = None
+    judged_only: bool = make_judged_only_field()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.name, "short", self.short, ("pad", "zero"))
+
+    @property
+    def reads_sizes(self) -> bool:
+        return self.short == "zero"
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        super().prepare(scored)
+        scored.need("ideal", self.cutoff)
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        gains = rank_gains(scored, self.gain, self.ties, self.depth)
+        best = ideal_gains(scored, self.gain, self.depth)
+        ideal = sum_discounted(scored, best, self.discount, self.depth)
+        values = sum_discounted(scored, gains, self.discount, self.depth)
+        np.divide(values, ideal, out=values, where=ideal > 0)
+        if self.short == "zero":
+            values[scored.sizes < self.depth] = 0.0
+        return self.fill_empty(values, ideal)
+
+
+@dataclass(frozen=True)
+class MeanNDCG(GainMeasure):
+    """Mean of nDCG@j over all ranks j of a query, as LETOR 4's scripts print it; see ``DCG``."""
+
+    name: ClassVar[str] = "MeanNDCG"
+    cutoff = None
+
+    gain: Gain = "exp2"
+    discount: str = "log2"
+    empty: Empty = "skip"  # value of a query without gain
+    ties: str = "mean"
+    judged_only: bool = make_judged_only_field()
+
+    @property
+    def reads_sizes(self) -> bool:
+        return True
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        super().prepare(scored)
+        scored.need("ideal", None)
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        gains = rank_gains(scored, self.gain, self.ties, 0)
+        best = ideal_gains(scored, self.gain, 0)
+        table, ideal = gains.table, best.rows.values
+        if len(best.table) and not len(table):  # averaged gains have no gain table
+            ideal = best.table[ideal.astype(np.int64)]
+        values = np.empty(scored.n_queries)
+        weights = discounts(self.discount, scored.largest)
+        average_normalised(gains.rows.values, ideal, scored.indptr, table, weights, values)
+        return self.fill_empty(values, np.where(np.isnan(values), 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class ExpectedReciprocalRank(TopMeasure):
+    """Expected reciprocal rank.
+
+    ``gain`` is the probability of stopping at grade y: (2**y - 1) / 2**max_grade ("exp2"), or
+    y / max_grade ("linear").
+    """
+
+    name: ClassVar[str] = "ERR"
+
+    gain: str = "exp2"
+    max_grade: float = 4  # highest grade of the scale; larger grades raise ValueError
+    empty: Empty = 0  # value of a query without a grade above 0
+    ties: str = "mean"
+    cutoff: int | None = None
+    judged_only: bool = make_judged_only_field()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.name, "gain", self.gain, GAINS)
+        check_number(self.name, "max_grade", self.max_grade, 0, LARGEST_GRADE, open_ends=True)
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        if scored.highest_grade > self.max_grade:
+            raise ValueError(
+                f"y must be <= max_grade={self.max_grade} for {self}, got "
+                f"{scored.highest_grade:g}. Set the scale's highest grade: ERR(max_grade=...)."
+            )
+        if scored.integral:
+            table = self._probability(np.arange(scored.highest_grade + 1.0))
+        else:
+            table = NO_TABLE
+        stops = scored.y if scored.integral else self._probability(scored.y)
+        if self.ties == "mean":
+            values = scored.expected_stops(stops, table, self.depth)
+        else:
+            if scored.integral:
+                ranked, top = scored.ranked(self.ties)
+            else:
+                ranked, top = scored.rank(stops, self.ties, self.depth)
+            n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
+            weights = discounts("reciprocal", n_ranks)
+            values = np.empty(scored.n_queries)
+            add_discounted(ranked, top, table, weights, True, self.depth, values)
+        if self.empty == 0:
+            return values
+        return self.fill_empty(values, scored.count(SMALLEST_GRADE))
+
+    def _probability(self, grades: Float64Array) -> Float64Array:
+        """Probability of stopping at a row of each grade."""
+        if self.gain == "linear":
+            return grades / self.max_grade
+        return (np.exp2(grades) - 1.0) / np.exp2(self.max_grade)

@@ -1,1 +1,0 @@
-"""Measures of predicted classes that have an order or costs."""

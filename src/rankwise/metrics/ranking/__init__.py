@@ -1,1 +1,0 @@
-"""Measures of a ranked list: gains by rank, discounts, cut-offs."""

@@ -1,1 +1,0 @@
-"""Online learners for ordered classes, trained row by row."""

@@ -1,1 +1,0 @@
-"""Ranking trees and ranking forests."""

@@ -1,1 +1,0 @@
-"""Extreme learning machines: random hidden nodes with closed-form output weights."""

@@ -1,1 +1,0 @@
-"""Models that boosting libraries trained, read from their files and objects."""

@@ -1,0 +1,367 @@
+"""Training with torch: steps on batches of whole queries, ranking losses, sums by query.
+
+All random numbers come from NumPy. On the CPU, torch runs on one thread during training, so equal
+seeds give bit-identical results with the same library version. On CUDA, the order of sums is not
+fixed.
+
+Scores and labels are float tensors of shape (n_samples,). Query q has the rows
+``indptr[q]:indptr[q + 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,),
+differentiable in the scores, and 0 for a query that has no order to learn. Gain, discount and rank
+are parameters: functions of labels, of ranks, and of (scores, indptr).
+
+References
+----------
+.. [1] Burges et al., "Learning to rank using gradient descent", ICML 2005 (RankNet).
+.. [2] Cao, Qin, Liu, Tsai & Li, "Learning to rank: from pairwise approach to listwise approach",
+   ICML 2007 (ListNet).
+.. [3] Xia, Liu, Wang, Zhang & Li, "Listwise approach to learning to rank: theory and algorithm",
+   ICML 2008 (ListMLE).
+.. [4] Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
+
+All operations cost O(n) or O(n log n), except for the listing of pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankwise.solvers.boosting.rounds import StagedMeasure
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+try:
+    import torch  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise ImportError(
+        'Neural rankers need torch, which is not installed. Run: pip install "rankwise[neural]"'
+    ) from error
+
+
+@dataclass(frozen=True)
+class NetworkRows:
+    """Training rows, sorted by query: query q has the rows ``indptr[q]:indptr[q + 1]``."""
+
+    X: Matrix
+    labels: Float64Array
+    indptr: Int64Array
+    prepare: Callable[[Matrix], Float64Array]  # maps rows of X to float64 inputs of the network
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of some queries as tensors on the device."""
+
+    X: Tensor
+    labels: Tensor
+    indptr: Int64Array
+
+
+Tensor = Any  # torch.Tensor
+
+
+Objective = Callable[[list[Tensor], Batch], Tensor]  # one loss per query of the batch
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Training schedule, with the parameters of the rankers."""
+
+    n_epochs: int
+    batch_size: int
+    optimizer: str
+    learning_rate_init: float
+    alpha: float
+    early_stopping_rounds: int | None
+    device: str
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Validation rows and the measure that is evaluated on them."""
+
+    staged: StagedMeasure  # evaluates the measure after every epoch
+    # Maps weights to the scores of the validation rows.
+    scores: Callable[[list[Float64Array]], Float64Array]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Result of training."""
+
+    weights: list[Float64Array]  # weights and intercepts of the layers
+    # Mean loss of the queries in every epoch; the loss of a batch is taken before its step.
+    losses: list[float] = field(default_factory=list)
+    n_epochs: int = 0  # epochs after which the kept weights were reached
+
+
+def train(
+    objective: Objective,
+    weights: Sequence[Float64Array],
+    rows: NetworkRows,
+    schedule: Schedule,
+    rng: np.random.RandomState,
+    monitor: Monitor | None = None,
+) -> Training:
+    """Minimise the mean of ``objective`` over the queries, starting from ``weights``.
+
+    Stops ``early_stopping_rounds`` epochs after the best epoch on the monitor, and restores the
+    weights of that epoch. A loss that is no longer finite raises ValueError.
+    """
+    _check_device(schedule.device)
+    patience = schedule.early_stopping_rounds if monitor is not None else None
+    with _one_thread():
+        tensors = [torch.tensor(w, device=schedule.device, requires_grad=True) for w in weights]
+        optimizer = _optimizer(tensors, schedule)
+        losses: list[float] = []
+        kept, n_kept = list(weights), 0
+        previous = 0.0
+        for epoch in range(1, schedule.n_epochs + 1):
+            losses.append(_one_epoch(objective, tensors, optimizer, rows, schedule, rng))
+            if not np.isfinite(losses[-1]) or not all(torch.isfinite(w).all() for w in tensors):
+                raise ValueError(
+                    f"learning_rate_init must be small enough to converge, got "
+                    f"{schedule.learning_rate_init}: the loss was {losses[-1]} in epoch {epoch}. "
+                    "Lower learning_rate_init, or scale the features."
+                )
+            now = [w.detach().cpu().numpy().copy() for w in tensors]
+            if monitor is not None:
+                scores = monitor.scores(now)
+                monitor.staged.add(scores - previous)
+                previous = scores
+            if patience is None or monitor is None or monitor.staged.best == epoch:
+                kept, n_kept = now, epoch
+            elif monitor.staged.stages_since_best >= patience:
+                break
+    return Training(kept, losses, n_kept)
+
+
+def _one_epoch(
+    objective: Objective,
+    tensors: list[Tensor],
+    optimizer: torch.optim.Optimizer,
+    rows: NetworkRows,
+    schedule: Schedule,
+    rng: np.random.RandomState,
+) -> float:
+    """Train once on every query, in a new order, and return the mean loss."""
+    n_queries = len(rows.indptr) - 1
+    order = rng.permutation(n_queries)
+    total = 0.0
+    for first in range(0, n_queries, schedule.batch_size):
+        queries = order[first : first + schedule.batch_size]
+        values = objective(tensors, batch_of(rows, queries, schedule.device))
+        loss = values.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += float(values.detach().sum())
+    return total / n_queries
+
+
+def batch_of(rows: NetworkRows, queries: Int64Array, device: str = "cpu") -> Batch:
+    """Batch of the rows of some queries, sorted by query."""
+    starts, sizes = rows.indptr[queries], rows.indptr[queries + 1] - rows.indptr[queries]
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
+    X = rows.prepare(rows.X[places])
+    return Batch(
+        torch.tensor(X, device=device), torch.tensor(rows.labels[places], device=device), indptr
+    )
+
+
+def _optimizer(tensors: list[Tensor], schedule: Schedule) -> torch.optim.Optimizer:
+    """Optimizer with a penalty on weights but not on intercepts."""
+    groups = [
+        {"params": [w for w in tensors if w.ndim > 1], "weight_decay": schedule.alpha},
+        {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
+    ]
+    kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+    return kinds[schedule.optimizer](groups, lr=schedule.learning_rate_init)
+
+
+def _check_device(device: str) -> None:
+    """Raise ValueError if torch cannot use the device."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"device must be available to torch, got {device!r} "
+            f"({str(error).splitlines()[0]}). Use device='cpu'."
+        ) from None
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Run torch on one thread; batches are small, and results do not depend on the CPU count."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+Gain = Callable[[Tensor], Tensor]
+Discount = Callable[[Tensor], Tensor]
+Rank = Callable[[Tensor, Int64Array], Tensor]
+
+_BELOW_ALL = -1e30  # finite, because the gradient of infinite padding is NaN
+
+
+def exp2_gain(labels: Tensor) -> Tensor:
+    """Gain ``2^y - 1``."""
+    return torch.exp2(labels) - 1.0
+
+
+def linear_gain(labels: Tensor) -> Tensor:
+    """Gain ``y``."""
+    return labels
+
+
+def log2_discount(ranks: Tensor) -> Tensor:
+    """Discount ``1 / log2(1 + r)``."""
+    return 1.0 / torch.log2(1.0 + ranks)
+
+
+def letor_discount(ranks: Tensor) -> Tensor:
+    """Discount 1 at rank 1, then ``1 / log2(r)``."""
+    return 1.0 / torch.log2(ranks.clamp(min=2))
+
+
+def reciprocal_discount(ranks: Tensor) -> Tensor:
+    """Discount ``1 / r``."""
+    return 1.0 / ranks
+
+
+GAINS: dict[str, Gain] = {"exp2": exp2_gain, "linear": linear_gain}
+DISCOUNTS: dict[str, Discount] = {
+    "log2": log2_discount,
+    "letor": letor_discount,
+    "reciprocal": reciprocal_discount,
+}
+
+
+def rank_net(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
+    """Mean of ``log(1 + exp(-(s_i - s_j)))`` over the pairs with y_i > y_j [1]_."""
+    upper, lower = pairs(labels, indptr)
+    query = query_of_rows(indptr, scores)[upper]
+    terms = torch.nn.functional.softplus(scores[lower] - scores[upper])
+    n_queries = len(indptr) - 1
+    counts = torch.bincount(query, minlength=n_queries).clamp(min=1)
+    return sums(terms, query, n_queries) / counts
+
+
+def ranks(scores: Tensor, indptr: Int64Array) -> Tensor:
+    """1-based int64 rank within the query by descending score; ties keep the order of the rows."""
+    query = query_of_rows(indptr, scores)
+    by_score = torch.argsort(scores, descending=True, stable=True)
+    order = by_score[torch.argsort(query[by_score], stable=True)]
+    starts = torch.as_tensor(indptr[:-1].copy()).to(scores.device)
+    found = torch.empty_like(query)
+    found[order] = torch.arange(1, len(scores) + 1, device=scores.device) - starts[query[order]]
+    return found
+
+
+def lambda_rank(
+    scores: Tensor,
+    labels: Tensor,
+    indptr: Int64Array,
+    *,
+    gain: Gain = exp2_gain,
+    discount: Discount = log2_discount,
+    rank: Rank = ranks,
+    cutoff: int | None = None,
+) -> Tensor:
+    """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows [4]_.
+
+    The factor ``(g_i - g_j) |d(r_i) - d(r_j)| / ideal DCG`` is held fixed, so the gradient is the
+    sum of the lambdas. Ranks below the ``cutoff`` have discount 0.
+    """
+    n_queries = len(indptr) - 1
+    query = query_of_rows(indptr, scores)
+
+    def weight_of(ranks: Tensor) -> Tensor:
+        weights = discount(ranks.to(scores.dtype))  # integers would give float32
+        return weights if cutoff is None else torch.where(ranks <= cutoff, weights, 0.0)
+
+    with torch.no_grad():
+        gains = gain(labels)
+        ideal = sums(gains * weight_of(rank(gains, indptr)), query, n_queries)
+        share = torch.where(ideal > 0, 1.0 / ideal, 0.0)
+        weights = weight_of(rank(scores.detach(), indptr))
+        upper, lower = pairs(labels, indptr)
+        change = (gains[upper] - gains[lower]) * (weights[upper] - weights[lower]).abs()
+        change = change * share[query[upper]]
+    terms = change * torch.nn.functional.softplus(scores[lower] - scores[upper])
+    return sums(terms, query[upper], n_queries)
+
+
+def list_net(
+    scores: Tensor, labels: Tensor, indptr: Int64Array, *, gain: Gain = linear_gain
+) -> Tensor:
+    """Kullback-Leibler divergence of top-one probabilities, the softmax of gains and of scores.
+
+    Equals the cross entropy of [2]_ minus the constant entropy of the gains, so the minimum is 0.
+    """
+    target = torch.log_softmax(pad(gain(labels), indptr, _BELOW_ALL), 1)
+    told = torch.log_softmax(pad(scores, indptr, _BELOW_ALL), 1)
+    return (target.exp() * (target - told)).sum(1)
+
+
+def list_mle(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
+    """Mean over rows i of ``log sum_{j: y_j <= y_i} exp(s_j) - s_i`` [3]_.
+
+    Without ties in the labels, this is ``- log`` of the Plackett-Luce probability of the order by
+    label, divided by the number of rows. Rows of equal label are included in each other's sums
+    (Breslow's method for ties), so their order does not matter. Rows of the lowest label are left
+    out, because no row is below them.
+    """
+    sizes = np.diff(indptr)
+    query = query_of_rows(indptr, scores)
+    by_label = torch.argsort(labels, descending=True, stable=True)
+    order = by_label[torch.argsort(query[by_label], stable=True)]
+    y = pad(labels[order], indptr, -torch.inf)
+    s = pad(scores[order], indptr, _BELOW_ALL)
+    tails = torch.logcumsumexp(s.flip(1), 1).flip(1)
+    first_of_label = torch.searchsorted(-y, -y)
+    lowest = torch.where(torch.isinf(y), torch.inf, y).amin(1, keepdim=True)
+    counted = y > torch.where(torch.isinf(lowest), torch.inf, lowest)
+    terms = torch.where(counted, tails.gather(1, first_of_label) - s, 0.0)
+    return terms.sum(1) / torch.as_tensor(np.maximum(sizes, 1)).to(scores.device)
+
+
+def query_of_rows(indptr: Int64Array, like: Tensor) -> Tensor:
+    """Query number of every row, on the device of ``like``."""
+    return torch.as_tensor(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))).to(like.device)
+
+
+def sums(values: Tensor, query: Tensor, n_queries: int) -> Tensor:
+    """Sum of ``values`` by query number, shape (n_queries,)."""
+    return values.new_zeros(n_queries).index_add(0, query, values)
+
+
+def pad(values: Tensor, indptr: Int64Array, fill: float) -> Tensor:
+    """One row per query, padded to the longest query, shape (n_queries, longest)."""
+    sizes = np.diff(indptr)
+    steps = np.arange(sizes.max(initial=0))
+    inside = steps < sizes[:, None]
+    rows = np.where(inside, indptr[:-1, None] + steps, 0)
+    mask = torch.as_tensor(inside).to(values.device)
+    return torch.where(mask, values[torch.as_tensor(rows).to(values.device)], fill)
+
+
+def pairs(labels: Tensor, indptr: Int64Array) -> tuple[Tensor, Tensor]:
+    """Row numbers (upper, lower) of every pair of a query whose labels satisfy upper > lower.
+
+    Queries of m rows cost O(sum of m^2).
+    """
+    found = [
+        torch.nonzero(labels[lo:hi, None] > labels[None, lo:hi]) + lo
+        for lo, hi in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
+    ]
+    upper, lower = torch.cat(found).T
+    return upper, lower

@@ -1,1 +1,0 @@
-"""Support vector rankers, with hinge losses over the pairs of a query."""

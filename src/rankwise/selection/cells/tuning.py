@@ -1,0 +1,358 @@
+"""Fit one ranker on one fold; parameters are chosen on the validation part, never on the test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state
+
+from rankwise.checks.rows import name_columns
+from rankwise.datasets.data import RankingData
+from rankwise.metrics import Measure, parse
+from rankwise.metrics.default import refuse_constant
+from rankwise.prediction import fit_with, predictions, takes_validation
+from rankwise.selection.cells.candidates import model_rows, prepare_rows
+from rankwise.selection.cells.measured import values_by_query
+
+# Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
+_WITHOUT_CLASSES = "M1D"
+_FROZEN = "a fitted model as it is, which must not have seen the test queries"
+_PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
+# Fitted attribute → the parameter whose chosen value it holds; a later one has precedence.
+_CHOSEN = {
+    "C_": "C",
+    "alpha_": "alpha",
+    "lam_": "lam",
+    "n_estimators_": "n_estimators",
+    "best_iteration_": "n_estimators",
+    "max_depth_": "max_depth",
+}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Fitted estimator with the settings that were tried and chosen.
+
+    Attributes
+    ----------
+    estimator : fitted estimator
+    chosen : dict
+        Chosen parameters.
+    search : list of dict
+        ``{"params": {...}, "score": float}`` for each setting.
+    notes : list of str
+    """
+
+    estimator: Any
+    chosen: dict[str, Any] = field(default_factory=dict)
+    search: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> list[str]:
+    """Fit in place on the training part; return notes on data that the estimator did not accept.
+
+    Parameters
+    ----------
+    estimator : object with ``fit(X, y, …)``
+        Estimator to fit. It receives ``qid``, ``sample_weight`` (if the data have it) and
+        ``X_val, y_val, qid_val`` (if ``vali`` is given), as far as its signature names them.
+        Pipelines and searches receive ``qid``, ``groups`` and ``sample_weight`` if one of their
+        parts requests these by metadata routing. A plain regressor receives only X and y.
+        Estimators of rankwise also store the feature names of ``train``.
+    train, vali : RankingData
+        Training and validation parts.
+
+    Returns
+    -------
+    list of str
+        Notes, for instance that sample weights were not used.
+    """
+    X, names = prepare_rows(estimator, train)
+    offered: dict[str, Any] = {"qid": train.qid, "groups": train.qid}
+    if train.sample_weight is not None:
+        offered["sample_weight"] = train.sample_weight
+    validation = None
+    if vali is not None:
+        X_val, _ = prepare_rows(estimator, vali, names)
+        validation = {"X_val": X_val, "y_val": vali.y, "qid_val": vali.qid}
+    with name_columns(estimator, names):
+        taken = fit_with(estimator, X, train.y, offered, validation)
+    if train.sample_weight is not None and "sample_weight" not in taken:
+        return ["fitted without sample_weight, which its fit does not accept"]
+    return []
+
+
+def prepare(estimator: Any, select: Measure, random_state: int) -> Any:
+    """Clone an estimator, and set its ``measure`` parameters and unset seeds.
+
+    Every parameter called ``measure`` (nested ones too) becomes ``str(select)``, so an estimator's
+    own path uses the measure of the comparison. Every ``random_state`` left at None becomes
+    ``random_state``, so a run can be repeated.
+    """
+    copy: Any = clone(estimator)
+    changes: dict[str, Any] = {}
+    for name, value in copy.get_params(deep=True).items():
+        last = name.rpartition("__")[2]
+        if last == "measure":
+            changes[name] = str(select)
+        elif last == "random_state" and value is None:
+            changes[name] = random_state
+    copy.set_params(**changes)
+    return copy
+
+
+def tune(
+    estimator: Any,
+    train: RankingData,
+    vali: RankingData | None,
+    select: Measure,
+    *,
+    space: dict[str, list[Any]] | None = None,
+    random_state: int = 0,
+) -> Tuned:
+    """Fit with the parameters that are best on the validation part.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted estimator; it is cloned.
+    train, vali : RankingData
+        Training and validation parts. Without ``vali``, an estimator that would choose on it
+        ("val") uses cross-validation within ``train``, and a grid holds out a quarter of the
+        training queries. Early stopping also holds them out, to choose the number of trees, which
+        all training queries then grow.
+    select : Measure
+        Measure to maximise (to minimise if smaller is better).
+    space : dict, optional
+        Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``. The
+        first of the best settings wins and is not refitted on both parts.
+
+    Notes
+    -----
+    Without ``space``, an estimator whose ``fit`` accepts ``X_val`` receives the validation part and
+    chooses by itself (a path, early stopping): by ``select`` if it has a parameter ``measure``,
+    else by its own criterion. Other estimators are fitted unchanged. If no classes are predicted,
+    M1D replaces a measure of predicted ranks, since the scores of a path are determined only up to
+    a constant. If a chosen number is at an end of five or more tried values, ``notes`` says so.
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return Tuned(estimator, notes=[_FROZEN])
+    followed = select
+    if select.reads_labels and not is_classifier(estimator):
+        followed = parse(_WITHOUT_CLASSES)
+    estimator = prepare(estimator, followed, random_state)
+    if space:
+        return _search(estimator, train, vali, select, space, random_state)
+    notes: list[str] = []
+    if vali is None:
+        notes = _choose_within_train_inplace(estimator)
+        notes += _choose_trees_inplace(estimator, train, random_state)
+    notes += fit(estimator, train, vali)
+    is_watched = vali is not None or not takes_validation(estimator)
+    chosen, search = _find_chosen(estimator, is_watched), _own_search(estimator)
+    is_by_select = any(
+        name.rpartition("__")[2] == "measure" for name in estimator.get_params(deep=True)
+    )
+    if search and chosen and not hasattr(estimator, "best_params_"):
+        by = followed.name if is_by_select else "its own criterion"
+        if by != select.name:
+            notes.append(f"{', '.join(chosen)} chosen by {by}, not by {select.name}")
+    is_good = followed.greater_is_better or not is_by_select
+    notes += edge_notes(chosen, search, greater_is_better=is_good)
+    return Tuned(estimator, chosen, search, notes)
+
+
+def _search(
+    estimator: Any,
+    train: RankingData,
+    vali: RankingData | None,
+    select: Measure,
+    space: dict[str, list[Any]],
+    random_state: int,
+) -> Tuned:
+    notes: list[str] = []
+    if vali is None:
+        train, vali = _hold_out(train, random_state)
+        notes.append("no validation part: a quarter of the training queries was held out")
+    refuse_constant(select, vali.y, ", ".join(space))
+    best: tuple[float, Any, dict[str, Any], list[str]] | None = None
+    search: list[dict[str, Any]] = []
+    for params in ParameterGrid(space):
+        candidate: Any = clone(estimator)
+        candidate.set_params(**params)
+        fit_notes = fit(candidate, train, vali)
+        X_val, names = model_rows(candidate, vali)
+        with name_columns(candidate, names):
+            told = predictions(candidate, X_val, vali.qid)
+        score = select.aggregate(values_by_query(vali, told, [select])[str(select)])
+        search.append({"params": params, "score": score})
+        # NaN: no validation query counts, so the first setting is kept.
+        value = -math.inf if math.isnan(score) else score if select.greater_is_better else -score
+        if best is None or value > best[0]:
+            best = value, candidate, params, fit_notes
+    assert best is not None
+    _, fitted, params, fit_notes = best
+    notes += fit_notes
+    notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
+    return Tuned(fitted, {**params, **_find_chosen(fitted, is_watched=True)}, search, notes)
+
+
+def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:
+    if train.n_queries < 2:
+        raise ValueError(
+            "a grid needs a validation part or at least 2 training queries, got "
+            f"{train.n_queries}. Pass folds with a validation part."
+        )
+    queries = check_random_state(random_state).permutation(train.n_queries)
+    held = np.sort(queries[: max(1, train.n_queries // 4)])
+    rows = train.groups.rows(held)
+    kept = np.ones(train.n_samples, dtype=bool)
+    kept[rows] = False
+    return train.take(np.flatnonzero(kept)), train.take(np.sort(rows))
+
+
+def _choose_within_train_inplace(estimator: Any) -> list[str]:
+    """Change path parameters from "val" to "cv"; return notes about the changes."""
+    params = estimator.get_params(deep=False)
+    at_val = {name: "cv" for name in _PATH_PARAMETERS if _is_val(params.get(name))}
+    if not (at_val and takes_validation(estimator)):
+        return []
+    estimator.set_params(**at_val)
+    return [
+        f"no validation part: {name} by cross-validation over training queries" for name in at_val
+    ]
+
+
+def _choose_trees_inplace(estimator: Any, train: RankingData, random_state: int) -> list[str]:
+    """Set the number of trees by early stopping on held-out queries; return a note about it.
+
+    Without validation rows early stopping never stops, and the largest number of trees overfits.
+    """
+    rounds = estimator.get_params(deep=False).get("early_stopping_rounds")
+    if rounds is None or not takes_validation(estimator) or train.n_queries < 2:
+        return []
+    trial: Any = clone(estimator)
+    try:
+        fit(trial, *_hold_out(train, random_state))
+    except ValueError:  # parts may lack pairs to order, which all rows may have
+        return []
+    number = int(getattr(trial, "best_iteration_", getattr(trial, "n_estimators_", 0)))
+    if number < 1:
+        return []
+    estimator.set_params(n_estimators=number)
+    return [
+        f"no validation part: n_estimators={number} by early stopping on a quarter of the training "
+        "queries, then fitted on all of them"
+    ]
+
+
+def _is_val(value: Any) -> bool:
+    return isinstance(value, str) and value == "val"
+
+
+def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:
+    """Parameters that a fitted estimator chose by itself.
+
+    ``is_watched``: whether it saw all data on which it can choose. Boosting without validation rows
+    grows fewer trees only if no split is left.
+    """
+    params = estimator.get_params(deep=False)
+    fitted = {
+        name: _plain(getattr(estimator, attribute))
+        for attribute, name in _CHOSEN.items()
+        if getattr(estimator, attribute, None) is not None
+    }
+    if not (is_watched and getattr(estimator, "n_estimators_", 1)):
+        fitted.pop("n_estimators", None)  # there was nothing to choose from
+    chosen = {
+        name: value
+        for name, value in fitted.items()
+        if name in params and not (np.isscalar(params[name]) and value == params[name])
+    }
+    if "gamma" in getattr(estimator, "cv_results_", {}):
+        chosen["gamma"] = estimator.gamma_
+    return {**chosen, **getattr(estimator, "best_params_", {})}
+
+
+def _plain(value: Any) -> Any:
+    """A number, or a list if the draws of an ensemble chose different numbers."""
+    if not isinstance(value, np.ndarray):
+        return value
+    values = value.tolist()
+    return values[0] if len(set(values)) == 1 else values
+
+
+def _own_search(estimator: Any) -> list[dict[str, Any]]:
+    """Settings and mean scores of an estimator's own path or of a scikit-learn search."""
+    results = getattr(estimator, "cv_results_", None)
+    if not results or "mean_test_score" not in results:
+        return []
+    settings = results.get("params")
+    if settings is None:
+        names = [name for name in estimator.get_params(deep=False) if name in results]
+        columns = [np.asarray(results[name]).tolist() for name in names]
+        settings = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    scores = results["mean_test_score"]
+    return [{"params": p, "score": float(s)} for p, s in zip(settings, scores, strict=True)]
+
+
+# With fewer values, an end is nearly always best.
+FEWEST_VALUES = 5
+
+
+def edge_notes(
+    chosen: Mapping[str, Any],
+    search: Sequence[Mapping[str, Any]],
+    *,
+    greater_is_better: bool = True,
+) -> list[str]:
+    """One line for every chosen number that is an end of the values tried, or tied with all.
+
+    ``search`` has all tried settings, as ``{"params": {...}, "score": float}``. Chosen values other
+    than finite numbers, and 0, are skipped. So are parameters with fewer than five tried values,
+    and those whose neighbouring value was equally good, since nothing is to be gained beyond the
+    end.
+
+    Examples
+    --------
+    >>> search = [{"params": {"C": 10.0**k}, "score": 0.1 * k} for k in range(5)]
+    >>> edge_notes({"C": 1e4}, search)
+    ['C = 10000 is the largest of 5 values tried: a better one may lie beyond']
+    """
+    notes = []
+    for name, value in chosen.items():
+        if not isinstance(value, Real) or value == 0 or not math.isfinite(value):
+            continue
+        best: dict[float, float] = {}
+        for setting in search:
+            tried, score = setting["params"].get(name), setting["score"]
+            if isinstance(tried, Real):
+                score = score if greater_is_better else -score
+                best[float(tried)] = max(score, best.get(float(tried), -math.inf))
+        ascending = sorted(best)
+        if len(ascending) < FEWEST_VALUES:
+            continue
+        if len({*best.values()}) == 1 and math.isfinite(best[ascending[0]]):
+            notes.append(
+                f"{name} = {value:g} is the first of {len(ascending)} values tried, which the "
+                "measure does not tell apart"
+            )
+        if value not in (ascending[0], ascending[-1]):
+            continue
+        is_largest = value == ascending[-1]
+        neighbour = ascending[-2 if is_largest else 1]
+        if best[float(value)] > best[neighbour]:
+            notes.append(
+                f"{name} = {value:g} is the {'largest' if is_largest else 'smallest'} of "
+                f"{len(ascending)} values tried: a better one may lie beyond"
+            )
+    return notes

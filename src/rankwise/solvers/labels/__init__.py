@@ -1,1 +1,0 @@
-"""Many labels at once: principal axes, additive statistics, sparse codes."""

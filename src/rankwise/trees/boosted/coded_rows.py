@@ -1,0 +1,363 @@
+"""Rows as one-byte codes, the input of gradient trees.
+
+Sparse rows as codes, the input of gradient trees where most values are 0.
+
+Rows spread over several machines, which all grow the same tree from their shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.features.binning import Binning, find_bins
+from rankwise.kernels.binning import write_codes
+from rankwise.kernels.boosted_trees import (
+    BINS,
+    WORD,
+    add_entries,
+    add_leaf_values,
+    add_leaf_values_of_entries,
+    add_rows,
+    part,
+    transpose_codes,
+    write_entry_codes,
+)
+from rankwise.runtime.threads import thread_map
+from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree
+from rankwise.typing import Float64Array, Int64Array, is_sparse
+
+SAMPLE_ROWS = 200_000  # approximate number of rows read to find cuts
+CHUNK_ROWS = 1024
+CHUNK_CELLS = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class WordCodes:
+    """Codes of some columns, row by row, for histograms."""
+
+    words: Int64Array  # (n_samples, n_words): eight codes per word, padded with zeros
+
+    @property
+    def starts(self) -> Int64Array:
+        """Cells of each column and of the padding: 256 in every histogram."""
+        return np.arange(WORD * self.words.shape[1] + 1) * BINS
+
+    @property
+    def work(self) -> int:
+        """Words that a row adds."""
+        return max(1, self.words.shape[1])
+
+    def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
+        """Add rows to a histogram of shape (n_cells,)."""
+        add_rows(self.words, rows, packed, out.reshape(-1, WORD * BINS))
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedRows:
+    """Codes of all rows, column by column and row by row."""
+
+    binning: Binning
+    columns: NDArray[np.uint8]  # (n_features, n_samples); used to partition the rows of a node
+    # (n_samples, n_words): eight codes per word, padded with zeros; for histograms
+    words: Int64Array
+    nominal: NDArray[np.bool_]  # (n_features,): columns whose codes are categories
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.columns.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.columns.shape[0]
+
+    @property
+    def has_missing(self) -> NDArray[np.bool_]:
+        """Whether each column has missing values, shape (n_features,)."""
+        # Missing values have the last code of a column.
+        return self.columns.max(axis=1, initial=0) == self.binning.missing_code
+
+    @classmethod
+    def encode(
+        cls,
+        rows: OrderedRows,
+        binning: Binning,
+        n_threads: int | None = None,
+        n_categories: NDArray[Any] | None = None,
+    ) -> BinnedRows:
+        """Encode the rows with known cuts, block by block."""
+        n, n_features = rows.n_rows, rows.n_features
+        columns = np.empty((n_features, n), dtype=np.uint8)
+        # Columns are rounded up to whole words; the codes of the padding are 0 and never searched.
+        codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)
+        table, n_cuts = binning.table(), binning.n_cuts
+        # A block of few rows stays in the cache, from the values to both forms of their codes.
+        n_block = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, n_features)))
+
+        def write(start: int) -> None:
+            part = slice(start, start + n_block)
+            block = np.ascontiguousarray(rows.block(part), dtype=np.float64)
+            write_codes(block, table, n_cuts, columns[:, part])
+            transpose_codes(columns[:, part], codes[part])
+
+        thread_map(write, range(0, n, n_block), n_threads)
+        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
+        return cls(binning, columns, codes.view(np.int64), nominal)
+
+    def all_codes(self) -> WordCodes:
+        """Codes of all columns."""
+        return WordCodes(self.words)
+
+    def take_codes(
+        self, features: Int64Array, n_threads: int, earlier: WordCodes | None = None
+    ) -> WordCodes:
+        """Codes of some columns; ``earlier`` ones of equally many columns are overwritten."""
+        n, n_words = self.n_rows, -(-len(features) // WORD)
+        if earlier is None or earlier.words.shape[1] != n_words:
+            earlier = WordCodes(np.zeros((n, n_words), dtype=np.int64))
+        # Padding stays 0, because trees draw equally many columns.
+        codes = earlier.words.view(np.uint8)
+
+        def write(start: int) -> None:
+            rows = slice(start, start + CHUNK_ROWS)
+            transpose_codes(self.columns[features, rows], codes[rows])
+
+        thread_map(write, range(0, n, CHUNK_ROWS), n_threads)
+        return earlier
+
+    def part(
+        self,
+        rows: NDArray[np.int32],
+        feature: int,
+        goes_left: NDArray[np.bool_],
+        spare: NDArray[np.int32],
+    ) -> int:
+        """Partition rows stably by the code of a column; return the number that go left."""
+        return part(rows, self.columns[feature], goes_left, spare)
+
+    def add_leaf_values(
+        self,
+        tree: ScoreTree,
+        goes_left: NDArray[np.bool_],
+        scores: Float64Array,
+        rows: NDArray[np.int32],
+    ) -> None:
+        """Add to the scores of rows the values of the leaves that they reach."""
+        add_leaf_values(
+            scores, rows, self.columns, tree.feature, goes_left, tree.left, tree.right, tree.values
+        )
+
+
+def sample_step(n_rows: int) -> int:
+    """Step between the rows read to find the cuts."""
+    return max(1, -(-n_rows // SAMPLE_ROWS))
+
+
+# Share of stored values up to which reading them takes less time than reading all codes.
+MOST_STORED = 0.1
+EVERY_CODE = np.arange(BINS)
+
+
+@dataclass(frozen=True, eq=False)
+class EntryCodes:
+    """Codes of the stored entries of all rows (CSR), for histograms of some columns."""
+
+    indptr: Int64Array
+    features: NDArray[np.int32]
+    codes: NDArray[np.uint8]
+    zero_codes: NDArray[np.uint8]  # (n_features,)
+    columns: Int64Array  # (n_columns,): columns of the histograms
+    starts: Int64Array  # (n_columns + 1,): cells of each of them, as many as it has codes
+
+    @cached_property
+    def first(self) -> Int64Array:
+        """First cell of each of all columns, shape (n_features,); -1 for those left out."""
+        first = np.full(len(self.zero_codes), -1, dtype=np.int64)
+        first[self.columns] = self.starts[:-1]
+        return first
+
+    @property
+    def work(self) -> int:
+        """Average number of entries of a row, rounded up."""
+        return max(1, -(-len(self.codes) // max(1, len(self.indptr) - 1)))
+
+    def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
+        """Add rows to a histogram of shape (n_cells,)."""
+        sums = np.empty(len(self.zero_codes), dtype=np.int64)
+        add_entries(
+            self.indptr, self.features, self.codes, self.first, self.zero_codes, rows, packed, sums,
+            out,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SparseBinnedRows:
+    """Codes of the stored entries, row by row and column by column: ten bytes per stored value."""
+
+    binning: Binning
+    entries: EntryCodes  # codes by row, of all columns; used to build histograms
+    # Codes by column (CSC), used to partition the rows of a node.
+    column_indptr: Int64Array
+    column_rows: NDArray[np.int32]
+    column_codes: NDArray[np.uint8]
+    nominal: NDArray[np.bool_]  # (n_features,)
+    marks: NDArray[np.uint8]  # (n_samples,): scratch space, 0 between two calls
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.marks)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.nominal)
+
+    @property
+    def has_missing(self) -> NDArray[np.bool_]:
+        """Whether each column has missing values, shape (n_features,)."""
+        column = np.repeat(np.arange(self.n_features), np.diff(self.column_indptr))
+        missing = self.column_codes == self.binning.missing_code[column]
+        return np.bincount(column[missing], minlength=self.n_features) > 0
+
+    @classmethod
+    def encode(
+        cls,
+        rows: OrderedRows,
+        binning: Binning,
+        n_threads: int | None = None,
+        n_categories: NDArray[Any] | None = None,
+    ) -> SparseBinnedRows:
+        """Encode the rows with known cuts."""
+        X: Any = rows.X if rows.order is None else rows.X[rows.order]
+        X = X if X.has_sorted_indices else X.sorted_indices()
+        n, n_features = X.shape
+        codes = np.empty(X.nnz, dtype=np.uint8)
+        indptr, features = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        step = max(1, -(-X.nnz // (4 * (n_threads or 1))))
+
+        def write(start: int) -> None:
+            some = slice(start, start + step)
+            cuts, bounds = binning.cuts, binning.indptr
+            write_entry_codes(X.data[some], features[some], cuts, bounds, codes[some])
+
+        thread_map(write, range(0, X.nnz, step), n_threads)
+        below = np.concatenate([[0], np.cumsum(binning.cuts < 0)])
+        zero_codes = np.diff(below[binning.indptr]).astype(np.uint8)
+        starts = np.concatenate([[0], np.cumsum(binning.missing_code + 1)])
+        every = np.arange(n_features)
+        entries = EntryCodes(indptr, features, codes, zero_codes, every, starts)
+        by_column: Any = sparse.csr_array((codes, features, X.indptr), shape=X.shape).tocsc()
+        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
+        return cls(
+            binning, entries, by_column.indptr.astype(np.int64),
+            by_column.indices.astype(np.int32, copy=False), by_column.data, nominal,
+            np.zeros(n, dtype=np.uint8),
+        )  # fmt: skip
+
+    def all_codes(self) -> EntryCodes:
+        """Codes of all columns."""
+        return self.entries
+
+    def take_codes(self, features: Int64Array, n_threads: int, earlier: Any = None) -> EntryCodes:
+        """Codes of some columns."""
+        sizes = np.diff(self.entries.starts)[features]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return replace(self.entries, columns=features, starts=starts)
+
+    def part(
+        self,
+        rows: NDArray[np.int32],
+        feature: int,
+        goes_left: NDArray[np.bool_],
+        spare: NDArray[np.int32],
+    ) -> int:
+        """Partition rows stably by the code of a column; return the number that go left."""
+        start, end = self.column_indptr[feature : feature + 2].tolist()
+        stored, zero = self.column_rows[start:end], self.entries.zero_codes[feature]
+        # Marks are codes counted from that of 0, so that rows without an entry have theirs already.
+        self.marks[stored] = self.column_codes[start:end] ^ zero
+        n_left = part(rows, self.marks, goes_left[EVERY_CODE ^ zero], spare)
+        self.marks[stored] = 0
+        return n_left
+
+    def add_leaf_values(
+        self,
+        tree: ScoreTree,
+        goes_left: NDArray[np.bool_],
+        scores: Float64Array,
+        rows: NDArray[np.int32],
+    ) -> None:
+        """Add to the scores of rows the values of the leaves that they reach."""
+        entries = self.entries
+        add_leaf_values_of_entries(
+            scores, rows, entries.indptr, entries.features, entries.codes, entries.zero_codes,
+            tree.feature, goes_left, tree.left, tree.right, tree.values,
+        )  # fmt: skip
+
+
+CodedRows = BinnedRows | SparseBinnedRows
+
+
+def bin_rows(
+    rows: OrderedRows,
+    max_bins: int,
+    n_threads: int | None = None,
+    weight: Float64Array | None = None,
+    n_categories: NDArray[Any] | None = None,
+) -> CodedRows:
+    """Bin the columns and encode the rows in threads, in O(n_samples n_features).
+
+    ``max_bins`` in [2, 255] does not count the additional bin of missing values. ``weight``
+    (n_samples,) counts as a number of repetitions. ``n_categories`` (n_features,) is at most 255
+    for columns with codes ``0 ... n_categories - 1``, and 0 for columns of numbers. Of more than
+    200,000 rows, only every second, third, ... row is read to find the cuts.
+
+    Two bytes per value of dense rows, ten per stored value of sparse ones.
+    """
+    sample = slice(None, None, sample_step(rows.n_rows))
+    order = np.arange(rows.n_rows) if rows.order is None else rows.order
+    # Rows are in the order of their content, so every k-th of them is the same sample for any
+    # order of the input.
+    sampled = None if weight is None else weight[sample]
+    binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
+    return encode_rows(rows, binning, n_threads, n_categories)
+
+
+def encode_rows(
+    rows: OrderedRows,
+    binning: Binning,
+    n_threads: int | None = None,
+    n_categories: NDArray[Any] | None = None,
+    shares: Shares | None = None,
+) -> CodedRows:
+    """Encode the rows, in the form that suits their share of stored values on all machines."""
+    X: Any = rows.X
+    n_values = X.shape[0] * X.shape[1]
+    sizes = np.array([X.nnz if is_sparse(X) else n_values, n_values])
+    # Histograms that are exchanged have the same cells everywhere.
+    stored, values = (sizes if shares is None else shares.sum(sizes)).tolist()
+    encode: Callable[..., CodedRows] = BinnedRows.encode
+    if is_sparse(X) and stored <= MOST_STORED * values:
+        encode = SparseBinnedRows.encode
+    return encode(rows, binning, n_threads, n_categories)
+
+
+class Shares(Protocol):
+    """Connection between machines with shares of the rows; all must make the same calls."""
+
+    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum of the arrays of all shares."""
+        ...
+
+    def agree(self, value: Any, combine: Callable[[Sequence[Any]], Any]) -> Any:
+        """Result of ``combine`` on the values of all shares, in their order."""
+        ...

@@ -352,7 +352,8 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
         found = (getattr(part, attribute, None) for part in (estimator, *parts))
         return next((value for value in found if value is not None), None)
 
-    names = first("feature_names_in_")
+    names, cls = first("feature_names_in_"), type(estimator)
+    is_ours = _MODULES.get(cls.__name__) == cls.__module__
     return {
         "format": FORMAT,
         "rankwise": __version__,
@@ -360,7 +361,7 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
             "python": platform.python_version(),
             **{package: version(package) for package in _PACKAGES},
         },
-        "estimator": _stable_name(type(estimator)),
+        "estimator": f"{'rankwise' if is_ours else cls.__module__}.{cls.__qualname__}",
         "params": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
         "n_features": _plain(first("n_features_in_")),
         "feature_names": None if names is None else [str(name) for name in names],
@@ -368,11 +369,6 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
         "fingerprint": first("fit_fingerprint_"),
         **({} if rows is None else {"rows": rows}),
     }
-
-
-def _stable_name(cls: type) -> str:
-    is_ours = _MODULES.get(cls.__name__) == cls.__module__
-    return f"{'rankwise' if is_ours else cls.__module__}.{cls.__qualname__}"
 
 
 def _plain(value: Any) -> Any:

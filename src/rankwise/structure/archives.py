@@ -1,6 +1,4 @@
-"""Names and checks of a model archive, before any object in it is built.
-
-Reader of model files that hold only plain values, arrays and trusted classes.
+"""Content of model archives: names of classes, checks before any object is built, and a reader.
 
 Importing skops takes seconds: to learn the names of estimators, it imports all of scikit-learn, and
 with it PyTorch and Dask if they are installed. Most models of this library consist of a few entry
@@ -19,7 +17,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
 from importlib import import_module
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
@@ -169,15 +166,10 @@ def read_plain(archive: ZipFile, schema: Any, trusted: Collection[str]) -> Any:
     ``schema`` is the tree of entries, checked by :mod:`rankwise.structure.archives`. ``trusted``
     has the full names of the classes that may be built. No other module is imported.
     """
-    if schema.get("protocol") != PROTOCOL or not all(
-        map(partial(_is_plain, trusted), _entries(schema))
-    ):
+    entries = [node for node in dicts_of(schema) if "__loader__" in node]
+    if schema.get("protocol") != PROTOCOL or not all(_is_plain(trusted, e) for e in entries):
         return None
     return _Reader(archive).read(schema)
-
-
-def _entries(schema: Any) -> list[dict[str, Any]]:
-    return [node for node in dicts_of(schema) if "__loader__" in node]
 
 
 def _name(entry: dict[str, Any]) -> str:

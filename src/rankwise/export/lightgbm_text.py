@@ -9,29 +9,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankwise.export.chains import own_model
+from rankwise.export.chains import prepare_export
 from rankwise.export.maps import (
     LIGHTGBM_FORBIDDEN,
     ExportError,
     Trees,
-    feature_names,
     replace_forbidden,
 )
 from rankwise.export.parts import (
     category_numbers,
+    constant_tree,
     level_order,
     mean_values,
     node_weights,
     separate_float32,
     trees_of,
 )
-from rankwise.runtime.files import check_folder, write_file
+from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
@@ -101,10 +100,8 @@ def to_lightgbm(
     >>> [line for line in text.split("\\n") if line.startswith(("feature_names", "threshold"))]
     ['feature_names=bm25', 'threshold=2.2500000000000004']
     """
-    if path is not None:
-        check_folder(path)
-    estimator = own_model(estimator)
-    names = replace_forbidden(feature_names(estimator, features), LIGHTGBM_FORBIDDEN, "LightGBM")
+    estimator, names = prepare_export(estimator, path, features)
+    names = replace_forbidden(names, LIGHTGBM_FORBIDDEN, "LightGBM")
     text = lightgbm_text(trees_of(estimator, "to_lightgbm"), names)
     if path is not None:
         write_file(path, text.encode())
@@ -116,12 +113,21 @@ def lightgbm_text(trees: Trees, names: list[str]) -> str:
     grown = list(trees.trees)
     if trees.constant or not grown:
         # The first tree, as the sum of the model starts from its constant.
-        grown.insert(0, _leaf(trees.constant))
-    seen = _SeenValues(len(names))
-    blocks = [f"Tree={number}\n{_tree(tree, seen)}\n\n" for number, tree in enumerate(grown)]
+        grown.insert(0, constant_tree(trees.constant))
+    # Range of the thresholds, or the categories, of each column that a tree tests.
+    ranges: dict[int, tuple[float, float]] = {}
+    listed: dict[int, set[int]] = {}
+    blocks = [
+        f"Tree={number}\n{_tree(tree, ranges, listed)}\n\n" for number, tree in enumerate(grown)
+    ]
     # Ordered columns are numbers from 0 on; read_booster finds their lists by this range.
-    for column in seen.ranges.keys() & trees.categories.keys():
-        seen.ranges[column] = (0, len(trees.categories[column]) - 1)
+    for column in ranges.keys() & trees.categories.keys():
+        ranges[column] = (0, len(trees.categories[column]) - 1)
+    infos = ["none"] * len(names)
+    for column, (low, high) in ranges.items():
+        infos[column] = f"[{low!r}:{high!r}]"
+    for column, known in listed.items():
+        infos[column] = ":".join(str(value) for value in sorted(known))
     header = {
         "version": "v4",
         "num_class": 1,
@@ -130,45 +136,18 @@ def lightgbm_text(trees: Trees, names: list[str]) -> str:
         "max_feature_idx": len(names) - 1,
         "objective": "lambdarank",
         "feature_names": " ".join(names),
-        "feature_infos": " ".join(seen.describe()),
+        "feature_infos": " ".join(infos),
         "tree_sizes": " ".join(str(len(block.encode())) for block in blocks),
     }
     lines = ["tree", *(f"{key}={value}" for key, value in header.items()), "", ""]
-    listed = f"pandas_categorical:{_pandas_categories(trees)}\n"
-    return "\n".join(lines) + "".join(blocks) + f"end of trees\n\n{listed}"
+    named = f"pandas_categorical:{_pandas_categories(trees)}\n"
+    return "\n".join(lines) + "".join(blocks) + f"end of trees\n\n{named}"
 
 
-def _leaf(value: float) -> ScoreTree:
-    none = np.array([-1])
-    return ScoreTree(none, np.array([np.nan]), none, none, np.array([False]), np.array([value]))
-
-
-@dataclass
-class _SeenValues:
-    """Range of the thresholds, or the categories, of each column."""
-
-    n_features: int
-    ranges: dict[int, tuple[float, float]] = field(default_factory=dict)
-    categories: dict[int, set[int]] = field(default_factory=dict)
-
-    def add_thresholds(self, columns: Int64Array, thresholds: Float64Array) -> None:
-        """Widen the ranges of the columns."""
-        for column, value in zip(columns.tolist(), thresholds.tolist(), strict=True):
-            low, high = self.ranges.get(column, (value, value))
-            self.ranges[column] = min(low, value), max(high, value)
-
-    def describe(self) -> list[str]:
-        """Entries of ``feature_infos``; "none" for columns that no tree tests."""
-        infos = ["none"] * self.n_features
-        for column, (low, high) in self.ranges.items():
-            infos[column] = f"[{low!r}:{high!r}]"
-        for column, known in self.categories.items():
-            infos[column] = ":".join(str(value) for value in sorted(known))
-        return infos
-
-
-def _tree(tree: ScoreTree, seen: _SeenValues) -> str:
-    """Lines of a tree, without its number."""
+def _tree(
+    tree: ScoreTree, ranges: dict[int, tuple[float, float]], listed: dict[int, set[int]]
+) -> str:
+    """Lines of a tree, without its number; adds its thresholds and categories to both tables."""
     inner, leaves = level_order(tree)
     nodes, ends = np.array(inner, dtype=np.int64), np.array(leaves, dtype=np.int64)
     place = np.zeros(len(tree.feature), dtype=np.int64)
@@ -188,12 +167,19 @@ def _tree(tree: ScoreTree, seen: _SeenValues) -> str:
         to_left, to_right = (
             category_numbers(side, feature[number], "LightGBM") for side in tree.members[node]
         )
-        seen.categories.setdefault(int(feature[number]), set()).update(to_left + to_right)
-        words += _bit_set(to_right if tree.missing_left[node] else to_left)
+        listed.setdefault(int(feature[number]), set()).update(to_left + to_right)
+        members = to_right if tree.missing_left[node] else to_left
+        # Words of 32 bits, the lowest bit first; an empty set is one word of 0.
+        bits = [0] * (max(members, default=0) // 32 + 1)
+        for member in members:
+            bits[member // 32] |= 1 << member % 32
+        words += bits
         threshold[number], kinds[number] = len(boundaries) - 1, _CATEGORICAL | _NAN_MISSING
         boundaries.append(len(words))
     numeric = (kinds & _CATEGORICAL) == 0
-    seen.add_thresholds(feature[numeric], threshold[numeric])
+    for column, value in zip(feature[numeric].tolist(), threshold[numeric].tolist(), strict=True):
+        low, high = ranges.get(column, (value, value))
+        ranges[column] = min(low, value), max(high, value)
     entries: dict[str, Any] = {
         "num_leaves": [len(ends)],
         "num_cat": [len(boundaries) - 1],
@@ -252,14 +238,6 @@ def _thresholds(thresholds: Float64Array) -> Float64Array:
     near_zero = np.abs(finite) <= _ZERO
     away = np.where(near_zero, np.where(finite >= 0, _ZERO, -_ZERO), finite)
     return separate_float32(away)
-
-
-def _bit_set(numbers: list[int]) -> list[int]:
-    """Words of 32 bits, the lowest bit first; an empty set is one word of 0."""
-    words = [0] * (max(numbers, default=0) // 32 + 1)
-    for number in numbers:
-        words[number // 32] |= 1 << number % 32
-    return words
 
 
 def _pandas_categories(trees: Trees) -> str:

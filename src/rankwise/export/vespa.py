@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.chains import own_model
-from rankwise.export.maps import ExportError, Trees, feature_names
+from rankwise.export.chains import prepare_export
+from rankwise.export.maps import ExportError, Trees
 from rankwise.export.parts import level_order, mean_values, node_weights, trees_of
-from rankwise.runtime.files import check_folder, write_file
+from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import ScoreTree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -88,12 +88,9 @@ def to_vespa(
     }
     <BLANKLINE>
     """
-    if path is not None:
-        check_folder(path)
     if not _IDENTIFIER.fullmatch(name):
         raise ValueError(f"name must be letters, digits and _ for Vespa, got {name!r}.")
-    estimator = own_model(estimator)
-    names = feature_names(estimator, features)
+    estimator, names = prepare_export(estimator, path, features)
     odd = [feature for feature in names if not _FEATURE.fullmatch(feature)]
     if odd:
         raise ValueError(

@@ -58,6 +58,7 @@ from rankwise.solvers.boosting.tree_boosting import (
 )
 from rankwise.structure.state_rules import Number, Plain, Rule, Sometimes, floats, forget, integers
 from rankwise.trees.boosted.coded_rows import Shares, bin_rows, encode_rows, sample_step
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import (
     Growth,
     GrowthRules,
@@ -66,7 +67,6 @@ from rankwise.trees.boosted.growth_rules import (
     interaction_groups,
     monotone_signs,
 )
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 from rankwise.typing import ArrayLike, FrameLike, canonicalise

@@ -7,10 +7,6 @@ method ``encoded_rows(X)``.
 Rows are scored in the fastest of three ways: a walk from the root to a leaf of each tree, masks of
 open leaves, or NumPy for few rows. All add the leaves of a row in the order of the trees, so they
 return the same bits.
-
-Tree with node values, grown by this library or another one.
-
-Rows of a matrix in a given order, read block by block instead of copied.
 """
 
 from __future__ import annotations

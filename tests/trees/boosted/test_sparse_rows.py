@@ -10,8 +10,8 @@ from rankwise.features.binning import find_bins
 from rankwise.trees.boosted import coded_rows as sparse_rows
 from rankwise.trees.boosted import growing_tree
 from rankwise.trees.boosted.coded_rows import BinnedRows, SparseBinnedRows, bin_rows
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.tree_ensemble import OrderedRows
 
 N_CATEGORIES = np.array([4] + [0] * 10)

@@ -1,8 +1,6 @@
-"""Rows as one-byte codes, the input of gradient trees.
+"""Rows as one-byte codes, the input of gradient trees: dense, or of stored entries alone.
 
-Sparse rows as codes, the input of gradient trees where most values are 0.
-
-Rows spread over several machines, which all grow the same tree from their shares.
+Rows may be spread over several machines, which all grow the same tree from their shares.
 """
 
 from __future__ import annotations

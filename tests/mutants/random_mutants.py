@@ -1,28 +1,33 @@
 """Random mutants of a package, each judged by the package's tests that reach the changed place.
 
 ``python -m tests.mutants --random 12 --seed 1 metrics`` draws 12 places of ``rankwise/metrics``
-where an operator, a constant or a choice can change, and tries each in a copy of the tree:
+where an operator, a constant or a choice can change. One process imports a copy of the library in
+which each place holds what was there and what shall be tried, collects the tests, and forks:
 
-1. one run of the tests without a mutant, in which each of the places notes the test that reaches
-   it, also from another process; it tells how long each test takes, too;
-2. one run for each mutant, of the tests that reach its place, the fastest cases of each function
-   first, up to the first failure. Tests of more than 60 s in all are cut, and the line says so.
+1. one run of the tests as they are, of up to eight cases of each function and 1.5 s, in which each
+   place notes the test that reaches it, also from another process. If a place is not reached, the
+   other cases run as well;
+2. one run for each mutant, of the tests that reached its place, the fastest cases of each function
+   first, up to the first failure; then of all cases of these functions. Tests beyond 60 s in each
+   of the two are cut, and the line says so.
 
-Processes are forked from one that has imported what rankwise imports, and the copy keeps its
-compiled kernels (``.numba-cache-mutants``). A package takes one to five minutes.
+Expressions that run at import are changed in the file, in a process of their own, and judged by
+all tests, as are compiled kernels, which hold one expression only. The copy keeps its compiled
+kernels (``.numba-cache-mutants``). Most packages take a minute.
 
 ``--store`` writes a line for each mutant into ``random.csv``; ``--missed`` tries those again that
 are stored as missed. Whoever reads a survivor and finds that it changes nothing that can be
 observed writes ``equivalent`` and the reason into the file; it is not tried again. The file was
-made with seed 1 at the commits that it names, as ``--tests`` the folders in its column ``tests``.
+made with seed 1 at the commits that it names, with the folders in its column ``tests`` as judges.
 """
 
 from __future__ import annotations
 
 import ast
 import csv
-import fcntl
 import importlib
+import json
+import math
 import os
 import random
 import resource
@@ -30,8 +35,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -52,18 +59,23 @@ COLUMNS = [
     *("package", "seed", "path", "line", "before", "after"),
     *("verdict", "reason", "tests", "commit"),
 ]
-MOST_SECONDS, FIRST_TESTS = 60.0, 25
+FIRST_TESTS, MOST_CASES = 25, 8
+MOST_SECONDS, MOST_OF_FUNCTION = 60.0, 1.5  # of CPU time
 IMPORTED = ("numpy", "scipy.sparse.linalg", "scipy.stats", "sklearn.utils", "pandas", "numba")
-# What a probe calls; pytest names the running test in the environment, also to other processes.
-PROBE = """
+SHORTEST, LONGEST = 30.0, 1200.0  # seconds after which a run is taken to hang
+# What each place calls; pytest names the running test in the environment, also to other processes.
+CHOICE = """
 import os
+chosen = int(os.environ.get("RANKWISE_MUTANT", "-1"))
 seen = set()
 def at(place):
-    test = os.environ.get("PYTEST_CURRENT_TEST", "")
-    if (place, test) not in seen:
-        seen.add((place, test))
-        with open({log!r}, "a") as file:
-            file.write(f"{{place}}\\t{{test}}\\n")
+    if chosen < 0:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "")
+        if (place, test) not in seen:
+            seen.add((place, test))
+            with open({log!r}, "a") as file:
+                file.write(f"{{place}}\\t{{test}}\\n")
+    return place == chosen
 """
 
 
@@ -77,6 +89,12 @@ class RandomMutant:
     after: str
     first: int  # bytes of the expression in the file
     last: int
+    at_import: bool
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether the file can hold both expressions."""
+        return not (self.at_import or self.path.startswith("kernels/"))
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.before} -> {self.after}"
@@ -106,6 +124,13 @@ def mutants_of(path: Path, source: Path) -> Iterator[RandomMutant]:
         for part in _ignored_parts(node)
         for inner in ast.walk(part)
     }
+    inside = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for part in (node.body if isinstance(node.body, list) else [node.body])
+        for inner in ast.walk(part)
+    }
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -116,7 +141,8 @@ def mutants_of(path: Path, source: Path) -> Iterator[RandomMutant]:
         for replacement in _replacements(node):
             first = starts[node.lineno - 1] + node.col_offset
             last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-            yield RandomMutant(name, node.lineno, ast.unparse(node), replacement, first, last)
+            place = first, last, id(node) not in inside
+            yield RandomMutant(name, node.lineno, ast.unparse(node), replacement, *place)
 
 
 def _ignored_parts(node: ast.AST) -> list[ast.AST]:
@@ -167,13 +193,14 @@ def try_random(
 ) -> int:
     """Try mutants of a package one after another; a place that no test reaches is a miss."""
     stored = {
-        (row["path"], row["before"], row["after"]): row
+        (row["path"], row["line"], row["before"], row["after"]): row
         for row in read_store()
         if (row["package"], row["seed"]) == (package, str(seed))
     }
     rows = []
     for mutant in draw(tree, package, n, seed):
-        known = stored.get((mutant.path, mutant.before, mutant.after), {})
+        place = mutant.path, str(mutant.line)
+        known = stored.get((*place, mutant.before, mutant.after), {})
         row = {"package": package, "seed": seed, "verdict": "", "reason": ""} | known
         row |= {"path": mutant.path, "line": mutant.line}
         rows.append((mutant, row | {"before": mutant.before, "after": mutant.after}))
@@ -183,15 +210,11 @@ def try_random(
         if row["verdict"] != "equivalent" and (row["verdict"] != "caught" or not missed)
     ]
     copy = Copy(tree)
-    seconds, reached = copy.reaching_tests([mutant for mutant, _ in tried], tests.split())
-    for mutant, row in tried:
-        start = time.monotonic()
-        row["verdict"], row["reason"] = copy.judge(mutant, reached[mutant], seconds)
+    for mutant, verdict in copy.try_all([mutant for mutant, _ in tried], tests.split()):
+        row = next(row for other, row in tried if other is mutant)
+        row["verdict"], row["reason"] = "missed" if verdict else "caught", verdict
         row["tests"], row["commit"] = tests, copy.commit
-        if row["verdict"] == "caught":
-            print(f"caught {time.monotonic() - start:6.1f} s  {mutant}", flush=True)
-        else:
-            print(f"MISSED {time.monotonic() - start:6.1f} s  {mutant} ({row['reason']})")
+        print(f"MISSED {mutant} ({verdict})" if verdict else f"caught {mutant}", flush=True)
     verdicts = [row["verdict"] for _, row in rows]
     n_caught, n_equivalent = verdicts.count("caught"), verdicts.count("equivalent")
     print(
@@ -213,14 +236,12 @@ def read_store() -> list[dict[str, Any]]:
 
 def write_store(package: str, seed: int, rows: list[dict[str, Any]]) -> None:
     """Replace the mutants of a package in the file."""
-    with STORE.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = [r for r in read_store() if (r["package"], r["seed"]) != (package, str(seed))]
-        every = sorted(kept + rows, key=lambda r: (r["package"], r["path"], int(r["line"])))
-        with STORE.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(every)
+    kept = [row for row in read_store() if (row["package"], row["seed"]) != (package, str(seed))]
+    every = sorted(kept + rows, key=lambda row: (row["package"], row["path"], int(row["line"])))
+    with STORE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(every)
 
 
 class Copy:
@@ -242,122 +263,67 @@ class Copy:
             if not target.is_file() or target.read_bytes() != source.read_bytes():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
+        # OpenMP reads it when it is loaded, see conftest.py.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         for name in IMPORTED:
             importlib.import_module(name)
 
-    def reaching_tests(
+    def try_all(
         self, mutants: list[RandomMutant], tests: list[str]
-    ) -> tuple[dict[str, float], dict[RandomMutant, list[str]]]:
-        """Seconds of each test that passes, and the tests that reach the place of each mutant.
-
-        What runs at import, or in a fixture that tests share, is reached by all tests of the run,
-        or of the file. Compiled kernels note nothing, so they run as plain Python.
-        """
-        log = self.folder / "reached"
-        log.write_text("")
-        (self.folder / "probe").mkdir(exist_ok=True)
-        (self.folder / "probe/_reached.py").write_text(PROBE.format(log=str(log)))
-        chosen = [f"tests/{test}" for test in tests]
-        kernels = {"NUMBA_DISABLE_JIT": "1"}
-        plain = kernels if any("kernels/" in mutant.path for mutant in mutants) else {}
+    ) -> Iterator[tuple[RandomMutant, str]]:
+        """Mutants with the reason why they are missed, empty if they are caught."""
+        (self.folder / "choice").mkdir(exist_ok=True)
+        choice = CHOICE.format(log=str(self.folder / "reached"))
+        (self.folder / "choice/_chosen.py").write_text(choice)
+        plain = any(mutant.path.startswith("kernels/") for mutant in mutants)
         files = {}
         for path, group in groupby(sorted(mutants, key=lambda m: m.path), lambda m: m.path):
-            files[path] = _with_probes(
+            files[path] = _with_choices(
                 self._source(path).read_bytes(), {mutants.index(m): m for m in group}
             )
-        _, outcomes = self.run(files, chosen, environment=plain)
-        seconds = {test: took for test, (passed, took) in outcomes.items() if passed}
-        if not seconds:
+        verdicts = self.folder / "verdicts"
+        verdicts.write_text("")
+        arguments = [f"tests/{test}" for test in tests]
+        self.run(
+            files, arguments, _Forks(self, mutants), {"NUMBA_DISABLE_JIT": "1"} if plain else {}
+        )
+        if not verdicts.read_text():
             raise SystemExit(f"The tests do not run:\n{self.tail()}")
-        for test in outcomes.keys() - seconds.keys():
-            print(f"fails without a mutant: {test}")
-        reached = {mutant: dict[str, None]() for mutant in mutants}
-        for line in log.read_text().splitlines():
-            place, _, current = line.partition("\t")
-            test, _, phase = current.rpartition(" ")
-            shares = phase == "(setup)"
-            start = test.partition("::")[0] + "::"
-            found = [t for t in seconds if t.startswith(start)] if shares else [test]
-            reached[mutants[int(place)]] |= dict.fromkeys(found if test else seconds)
-        return seconds, {m: [t for t in found if t in seconds] for m, found in reached.items()}
+        for place, chosen, seconds, verdict in json.loads(verdicts.read_text()):
+            mutant = mutants[place]
+            yield mutant, verdict if mutant.is_choice else self._judge(mutant, chosen, seconds)
 
-    def judge(
-        self, mutant: RandomMutant, tests: list[str], seconds: dict[str, float]
-    ) -> tuple[str, str]:
-        """Whether a test fails, and why not."""
-        if not tests:
-            return "missed", "no test reaches it"
-        ranks: dict[str, int] = {}
-        order = []
-        for test in sorted(tests, key=seconds.__getitem__):
-            function = test.partition("[")[0]
-            ranks[function] = ranks.get(function, 0) + 1
-            order.append((ranks[function], seconds[test], test))
-        order.sort()
-        chosen, total = [], 0.0
-        for _, took, test in order:
-            total += took
-            if total <= MOST_SECONDS or not chosen:
-                chosen.append(test)
-        changed = {mutant.path: mutant.put_into(self._source(mutant.path).read_bytes())}
-        for part in (chosen[:FIRST_TESTS], chosen[FIRST_TESTS:]):
-            if part and self._fails(changed, part, sum(seconds[test] for test in part)):
-                return "caught", ""
-        of_them = "" if len(chosen) == len(tests) else f"{len(chosen)} of "
-        return "missed", f"passes {of_them}{len(tests)} tests"
-
-    def _fails(self, changed: dict[str, bytes], tests: list[str], seconds: float) -> bool:
-        files = sorted({test.partition("::")[0] for test in tests})
+    def _judge(self, mutant: RandomMutant, chosen: list[str], seconds: float) -> str:
+        files = {mutant.path: mutant.put_into(self._source(mutant.path).read_bytes())}
+        arguments = sorted({test.partition("::")[0] for test in chosen})
+        if not arguments:
+            return "no test reaches it"
         # Numba's cache does not see edits in kernels of other files.
         own = self.folder / "cache-of-mutant"
         shutil.rmtree(own, ignore_errors=True)
-        kernels = any(path.startswith("kernels/") for path in changed)
-        environment = {"NUMBA_CACHE_DIR": str(own)} if kernels else {}
-        return (
-            self.run(changed, files, only=tests, seconds=seconds, environment=environment)[0] != 0
-        )
+        environment = {"NUMBA_CACHE_DIR": str(own)} if mutant.path.startswith("kernels/") else {}
+        status = self.run(files, arguments, _Chosen(chosen), environment, seconds)
+        return "" if status else f"passes {len(chosen)} tests"
 
     def run(
         self,
         files: dict[str, bytes],
         arguments: Iterable[str],
-        *,
-        only: list[str] | None = None,
-        seconds: float = 600.0,
+        plugin: object,
         environment: dict[str, str],
-    ) -> tuple[int, dict[str, tuple[bool, float]]]:
-        """Run tests with changed files: the exit status; whether each passed, and its seconds.
-
-        ``only`` runs these, in this order, up to the first failure. What takes much longer than
-        ``seconds`` is killed.
-        """
-        log = self.folder / "outcomes"
-        log.write_text("")
+        seconds: float = LONGEST,
+    ) -> int:
+        """Exit status of pytest with changed files."""
         originals = {path: self._source(path).read_bytes() for path in files}
         times = {path: self._source(path).stat() for path in files}
         try:
             for path, raw in files.items():
                 self._write(path, raw)
-            worker = os.fork()
-            if worker == 0:
-                self._work(list(arguments), only, log, environment, seconds)
-            limit = time.monotonic() + 90 + 15 * seconds
-            while (ended := os.waitpid(worker, os.WNOHANG)) == (0, 0):
-                time.sleep(0.02)
-                if time.monotonic() > limit:  # what never ends is noticed
-                    os.killpg(worker, signal.SIGKILL)
-                    ended = os.waitpid(worker, 0)
-                    break
+            return forked(lambda: self._work(arguments, plugin, environment), seconds)
         finally:
             for path, raw in originals.items():
                 self._write(path, raw)
                 os.utime(self._source(path), ns=(times[path].st_atime_ns, times[path].st_mtime_ns))
-        outcomes: dict[str, tuple[bool, float]] = {}
-        for line in log.read_text().splitlines():
-            test, passed, took = line.split("\t")
-            before = outcomes.get(test, (True, 0.0))
-            outcomes[test] = before[0] and passed == "True", before[1] + float(took)
-        return ended[1], outcomes
 
     def _write(self, path: str, raw: bytes) -> None:
         source = self._source(path)
@@ -365,44 +331,30 @@ class Copy:
         for compiled in source.parent.glob(f"__pycache__/{source.stem}.*.pyc"):
             compiled.unlink()  # which knows the time of its source in whole seconds
 
-    def _work(
-        self,
-        arguments: list[str],
-        only: list[str] | None,
-        log: Path,
-        environment: dict[str, str],
-        seconds: float,
-    ) -> None:
-        """What the forked process does; it never returns."""
-        status = 3
-        try:
-            os.setsid()
-            most = int(30 + 4 * seconds)
-            resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
-            os.chdir(self.tree)
-            output = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(output, 1)
-            os.dup2(output, 2)
-            paths = ["src", "papers/src", "."]
-            first = [str(self.folder / "probe"), *(str(self.tree / path) for path in paths)]
-            root = str(self.folder.parent)
-            kept = [p for p in sys.path if p and (not p.startswith(root) or "/.venv/" in p)]
-            sys.path[:] = [*first, *kept]
+    def _work(self, arguments: Iterable[str], plugin: object, environment: dict[str, str]) -> int:
+        os.chdir(self.tree)
+        output = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        first = [str(self.folder / "choice")]
+        first += [str(self.tree / path) for path in ("src", "papers/src", ".")]
+        root = str(self.folder.parent)
+        kept = [p for p in sys.path if p and (not p.startswith(root) or "/.venv/" in p)]
+        sys.path[:] = [*first, *kept]
+        with tempfile.TemporaryDirectory() as folder:
+            tempfile.tempdir = folder
             os.environ |= {
                 "PYTHONPATH": os.pathsep.join(first[:3]),
                 "NUMBA_CACHE_DIR": str(self.folder / "cache"),
                 "OPENBLAS_NUM_THREADS": "1",
+                "TMPDIR": folder,
             } | environment
             sys.modules["numba"].core.config.reload_config()
             for name in list(sys.modules):
                 if name.partition(".")[0] in ("tests", "rankwise", "rankwise_papers"):
                     del sys.modules[name]
-            options = ["-q", "-p", "no:cacheprovider", *(["-x"] if only else [])]
-            status = int(pytest.main([*options, *arguments], plugins=[_Plugin(only, log)]))
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
+            options = ["-q", "-p", "no:cacheprovider", "--tb=short"]
+            return int(pytest.main([*options, *arguments], plugins=[plugin]))
 
     def _source(self, path: str) -> Path:
         return self.tree / "src/rankwise" / path
@@ -412,47 +364,210 @@ class Copy:
         return "\n".join((self.folder / "log").read_text("utf-8").splitlines()[-15:])
 
 
-class _Plugin:
-    """Chooses tests, and writes what became of each."""
+def forked(work: Callable[[], int], seconds: float) -> int:
+    """Status of a forked process: 0 only if ``work`` returned it in time."""
+    sys.stdout.flush()
+    worker = os.fork()
+    if worker == 0:
+        status = 3
+        try:
+            os.setsid()
+            most = int(SHORTEST + 4 * seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
+            status = work()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    limit = time.monotonic() + 3 * SHORTEST + 15 * seconds
+    while (ended := os.waitpid(worker, os.WNOHANG)) == (0, 0):
+        time.sleep(0.02)
+        if time.monotonic() > limit:  # what never ends is noticed
+            os.killpg(worker, signal.SIGKILL)
+            ended = os.waitpid(worker, 0)
+    return ended[1]
 
-    def __init__(self, only: list[str] | None, log: Path) -> None:
-        self.only, self.log = only, log
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        if self.only is not None:
-            by_name = {item.nodeid: item for item in items}
-            items[:] = [by_name[test] for test in self.only if test in by_name]
+def run_items(items: list[pytest.Item], *, stop: bool, most: float = math.inf) -> int:
+    """Run collected tests, cases of a function for up to ``most`` seconds: 1 if one failed."""
+    spent: dict[str, float] = {}
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        function, start = item.nodeid.partition("[")[0], cpu_seconds()
+        if spent.get(function, 0.0) < most:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            spent[function] = spent.get(function, 0.0) + cpu_seconds() - start
+        else:  # which ends the fixtures that the next one does not share
+            item.session._setupstate.teardown_exact(following)
+        if stop and item.session.testsfailed:
+            return 1
+    return int(bool(items) and items[0].session.testsfailed > 0)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+class _Chosen:
+    """Runs these tests alone, in this order."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self.tests = tests
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed:
+            return None
+        by_name = {item.nodeid: item for item in session.items}
+        run_items([by_name[test] for test in self.tests], stop=True)
+        return True
+
+
+class _Forks:
+    """Runs all tests as they are, and those that reach each mutant with it."""
+
+    def __init__(self, copy: Copy, mutants: list[RandomMutant]) -> None:
+        self.folder, self.mutants = copy.folder, mutants
+        self.outcomes = copy.folder / "outcomes"
+        self.failed: set[str] = set()
+        self.clock = 0.0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        with self.log.open("a") as file:
-            name = report.nodeid.replace("\t", " ").replace("\n", " ")
-            file.write(f"{name}\t{not report.failed}\t{report.duration}\n")
+        took, self.clock = cpu_seconds() - self.clock, cpu_seconds()
+        with self.outcomes.open("a") as file:
+            file.write(f"{json.dumps(report.nodeid)}\t{int(report.failed)}\t{took:.3f}\n")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed:
+            return None
+        self.outcomes.write_text("")
+        (self.folder / "reached").write_text("")
+        functions: dict[str, list[pytest.Item]] = {}
+        for item in session.items:
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        sample = [item for cases in functions.values() for item in _spread(cases)]
+        forked(lambda: run_items(sample, stop=False, most=MOST_OF_FUNCTION), LONGEST)
+        seconds, reached = self._read()
+        if not all(reached[place] for place, m in enumerate(self.mutants) if not m.at_import):
+            ran = seconds.keys() | self.failed
+            rest = [item for item in session.items if item.nodeid not in ran]
+            forked(lambda: run_items(rest, stop=False), LONGEST)
+            seconds, reached = self._read()
+        by_name = {item.nodeid: item for item in session.items}
+        verdicts = []
+        for place, mutant in enumerate(self.mutants):
+            tests = list(seconds if mutant.at_import else reached[place])
+            verdict, chosen = (
+                "no test reaches it" if not tests else "",
+                _fastest_first(tests, seconds),
+            )
+            if (
+                mutant.is_choice
+                and tests
+                and not self._fails(place, [by_name[t] for t in chosen], seconds)
+            ):
+                # All cases of these functions: the others take about as long as those that ran.
+                names = {test.partition("[")[0] for test in tests}
+                every = [item.nodeid for name in names for item in functions[name]]
+                of_function = {test.partition("[")[0]: took for test, took in seconds.items()}
+                guessed = {
+                    test: seconds.get(test, of_function[test.partition("[")[0]]) for test in every
+                }
+                ran = set(chosen)
+                more = _fastest_first(
+                    [test for test in every if test not in ran | self.failed], guessed
+                )
+                if not (more and self._fails(place, [by_name[t] for t in more], guessed)):
+                    verdict = f"passes {len(ran) + len(more)} of {len(every)} tests"
+            verdicts.append((place, chosen, sum(seconds[test] for test in chosen), verdict))
+        (self.folder / "verdicts").write_text(json.dumps(verdicts))
+        return True
+
+    def _fails(self, place: int, items: list[pytest.Item], seconds: dict[str, float]) -> bool:
+        total = sum(seconds[item.nodeid] for item in items)
+        return forked(lambda: _run_with(place, items), total) != 0
+
+    def _read(self) -> tuple[dict[str, float], list[dict[str, None]]]:
+        seconds: dict[str, float] = {}
+        failed = set()
+        for line in self.outcomes.read_text().splitlines():
+            name, failure, took = line.rsplit("\t", 2)
+            test = json.loads(name)
+            seconds[test] = seconds.get(test, 0.0) + float(took)
+            if failure == "1":
+                failed.add(test)
+        (self.folder / "failures").write_text("".join(f"{test}\n" for test in sorted(failed)))
+        self.failed = failed
+        for test in failed:
+            del seconds[test]
+        return seconds, self._read_reached(seconds)
+
+    def _read_reached(self, seconds: dict[str, float]) -> list[dict[str, None]]:
+        reached: list[dict[str, None]] = [{} for _ in self.mutants]
+        for line in (self.folder / "reached").read_text().splitlines():
+            place, _, current = line.partition("\t")
+            test, _, phase = current.rpartition(" ")
+            found = [test]
+            if phase == "(setup)":  # of a fixture that tests of the file may share
+                start = test.partition("::")[0] + "::"
+                found = [test for test in seconds if test.startswith(start)]
+            reached[int(place)] |= {test: None for test in found if test in seconds}
+        return reached
 
 
-def _with_probes(raw: bytes, mutants: dict[int, RandomMutant]) -> bytes:
-    """A file in which the place of each mutant notes that it was reached."""
+def _spread(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """A few cases of a test function, first and last among them."""
+    n = min(len(cases), MOST_CASES)
+    return [cases[k * (len(cases) - 1) // max(n - 1, 1)] for k in range(n)]
+
+
+def _run_with(place: int, items: list[pytest.Item]) -> int:
+    os.environ["RANKWISE_MUTANT"] = str(place)
+    importlib.import_module("_chosen").chosen = place
+    return run_items(items, stop=True)
+
+
+def _fastest_first(tests: list[str], seconds: dict[str, float]) -> list[str]:
+    """The fastest case of each function, then the next; from the 25th on, file by file."""
+    ranks: dict[str, int] = {}
+    order = []
+    for test in sorted(tests, key=seconds.__getitem__):
+        function = test.partition("[")[0]
+        ranks[function] = ranks.get(function, 0) + 1
+        order.append((ranks[function], seconds[test], test))
+    chosen, total = [], 0.0
+    for _, took, test in sorted(order):
+        total += took
+        if total <= MOST_SECONDS or not chosen:
+            chosen.append(test)
+    return chosen[:FIRST_TESTS] + sorted(chosen[FIRST_TESTS:])
+
+
+def _with_choices(raw: bytes, mutants: dict[int, RandomMutant]) -> bytes:
+    """A file in which the place of each mutant holds both expressions."""
     kept: dict[int, RandomMutant] = {}
     for place, mutant in mutants.items():
-        try:  # a pattern of a case has no room for a probe
-            ast.parse(_insert_probes(raw, {place: mutant}))
+        try:  # a pattern of a case has no room for a choice
+            ast.parse(_insert_choices(raw, {place: mutant}))
         except SyntaxError:
-            print(f"no probe, so taken as not reached: {mutant}")
+            print(f"no choice, so taken as not reached: {mutant}")
         else:
             kept[place] = mutant
-    return _insert_probes(raw, kept)
+    return _insert_choices(raw, kept)
 
 
-def _insert_probes(raw: bytes, mutants: dict[int, RandomMutant]) -> bytes:
+def _insert_choices(raw: bytes, mutants: dict[int, RandomMutant]) -> bytes:
     inserted = []
     for place, mutant in mutants.items():
         length = mutant.last - mutant.first
         # Outer places open first and close last; one place may have several mutants.
-        opening = f"(__import__('_reached').at({place}) or (".encode()
-        inserted.append((mutant.first, 1, -length, place, opening))
+        changed = mutant.after if mutant.is_choice else mutant.before
+        text = f"({changed} if __import__('_chosen').at({place}) else ("
+        inserted.append((mutant.first, 1, -length, place, text.encode()))
         inserted.append((mutant.last, 0, length, -place, b"))"))
-    for at, *_, text in sorted(inserted, reverse=True):
-        raw = raw[:at] + text + raw[at:]
+    for at, *_, piece in sorted(inserted, reverse=True):
+        raw = raw[:at] + piece + raw[at:]
     return raw
 
 

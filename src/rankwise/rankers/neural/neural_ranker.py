@@ -6,7 +6,7 @@ The same function works on NumPy arrays and torch tensors; this module needs onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from numbers import Integral
@@ -47,17 +47,11 @@ Loss = Callable[[Any, Any, Int64Array], Any]  # from scores, labels, indptr to o
 _CHUNK = 4096  # rows at a time
 
 
-def relu(values: Float64Array) -> Float64Array:
-    """Positive part of the values."""
-    return np.maximum(values, 0.0)
-
-
-def sigmoid(values: Float64Array) -> Float64Array:
-    """``1 / (1 + exp(-v))``, without overflow."""
-    return 0.5 * (1.0 + np.tanh(0.5 * values))
-
-
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"relu": relu, "sigmoid": sigmoid, "tanh": np.tanh}
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "relu": lambda values: np.maximum(values, 0.0),
+    "sigmoid": lambda values: 0.5 * (1.0 + np.tanh(0.5 * values)),  # without overflow
+    "tanh": np.tanh,
+}
 
 
 class NeuralRanker(Ranker):
@@ -163,7 +157,7 @@ class NeuralRanker(Ranker):
         validation = check_validation(self, data, X_val, y_val, qid_val)
         measure = parse(self.measure)
         self._check_parameters()
-        from rankwise.rankers.neural import training as trainer  # imports torch
+        from rankwise.rankers.neural.training import train  # imports torch
 
         self._set_score_name(data.y)
         rng = check_random_state(self.random_state)
@@ -172,34 +166,25 @@ class NeuralRanker(Ranker):
         scale = LabelScale.of(data.y, parse("nDCG"))
         rows, labels = data.X[order], scale(data.y[order])
         self._set_input(rows, labels, indptr)
-        monitor = None
+        staged, held_X, held_groups = None, rows, QueryGroups.single(0)
         if validation is not None:
+            held_X, held_groups = validation.X, validation.groups
             y_held = LabelScale.of(data.y, measure)(validation.y)
-            staged = StagedMeasure(measure, y_held, validation.groups)
-            monitor = trainer.Monitor(
-                staged, partial(self._scores, validation.X, validation.groups)
-            )
-        trained = trainer.train(
+            staged = StagedMeasure(measure, y_held, held_groups)
+        self.weights_, losses, self.n_epochs_ = train(
+            self,
             self._objective(scale.low is None, rng),
             self._first_weights(rng),
-            trainer.NetworkRows(rows, labels, indptr, self._prepare),
-            trainer.Schedule(
-                self.n_epochs,
-                self.batch_size,
-                self.optimizer,
-                float(self.learning_rate_init),
-                float(self.alpha),
-                self.early_stopping_rounds,
-                self.device,
-            ),
+            rows,
+            labels,
+            indptr,
             rng,
-            monitor,
+            staged,
+            partial(self._scores, held_X, held_groups),
         )
-        self.weights_ = trained.weights
-        self.loss_curve_ = np.array(trained.losses)
-        self.n_epochs_ = trained.n_epochs
-        if monitor is not None:
-            self.validation_scores_ = np.array(monitor.staged.values)
+        self.loss_curve_ = np.array(losses)
+        if staged is not None:
+            self.validation_scores_ = np.array(staged.values)
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:
@@ -283,9 +268,6 @@ def _dense(X: Matrix) -> Float64Array:
     return densify(X).astype(np.float64)
 
 
-_VALUES_PER_BLOCK = 2**22
-
-
 def first_layers(sizes: Sequence[int], rng: np.random.RandomState) -> list[Float64Array]:
     """Initial weights, uniform within ``+-sqrt(6 / (n_in + n_out))``; intercepts are 0.
 
@@ -307,30 +289,3 @@ def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) ->
     for layer in range(0, len(weights) - 2, 2):
         hidden = activation(hidden @ weights[layer] + weights[layer + 1])
     return (hidden @ weights[-2] + weights[-1])[:, 0]
-
-
-def first_pair_layers(
-    n_inputs: int, n_nodes: int, rng: np.random.RandomState
-) -> list[Float64Array]:
-    """Initial weights of a pairwise network with one hidden layer, see :func:`first_layers`.
-
-    Returns weights of the row itself and of the other row, each (n_inputs, n_nodes); intercepts
-    (n_nodes,); output weights (n_nodes, 1).
-    """
-    both, intercepts, output, _ = first_layers([2 * n_inputs, n_nodes, 1], rng)
-    return [both[:n_inputs], both[n_inputs:], intercepts, output]
-
-
-def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Iterator[Any]:
-    """Sum over the other rows j of ``w . act(A x_i + B x_j + b)``, in blocks of rows i.
-
-    m rows cost O(m^2 n_nodes).
-    """
-    own, other, intercepts, output = weights
-    at_own, at_other = X @ own + intercepts, X @ other
-    step = max(1, _VALUES_PER_BLOCK // (len(X) * len(intercepts)))
-    for first in range(0, len(X), step):
-        rows = slice(first, first + step)
-        pairs = activation(at_own[rows, None, :] + at_other[None, :, :]).sum(1)
-        itself = activation(at_own[rows] + at_other[rows])
-        yield ((pairs - itself) @ output)[:, 0]

@@ -1,9 +1,4 @@
-"""BoltzRank: networks that maximise the expected measure of a random ranking [1]_.
-
-References
-----------
-.. [1] Volkovs & Zemel, "BoltzRank: learning to maximize expected ranking gain", ICML 2009.
-"""
+"""BoltzRank: networks that maximise the expected measure of a random ranking."""
 
 from __future__ import annotations
 
@@ -26,12 +21,7 @@ from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.boosting.measure_ranker import AdaRank
-from rankwise.rankers.neural.neural_ranker import (
-    ACTIVATIONS,
-    NeuralRanker,
-    first_layers,
-    outputs,
-)
+from rankwise.rankers.neural.neural_ranker import ACTIVATIONS, NeuralRanker, first_layers, outputs
 from rankwise.structure.state_rules import Number, Rule, integers
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 

@@ -4,21 +4,11 @@ All random numbers come from NumPy. On the CPU, torch runs on one thread during 
 seeds give bit-identical results with the same library version. On CUDA, the order of sums is not
 fixed.
 
-Scores and labels are float tensors of shape (n_samples,). Query q has the rows
+Scores and labels of a loss are float tensors of shape (n_samples,). Query q has the rows
 ``indptr[q]:indptr[q + 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,),
 differentiable in the scores, and 0 for a query that has no order to learn. Gain, discount and rank
-are parameters: functions of labels, of ranks, and of (scores, indptr).
-
-References
-----------
-.. [1] Burges et al., "Learning to rank using gradient descent", ICML 2005 (RankNet).
-.. [2] Cao, Qin, Liu, Tsai & Li, "Learning to rank: from pairwise approach to listwise approach",
-   ICML 2007 (ListNet).
-.. [3] Xia, Liu, Wang, Zhang & Li, "Listwise approach to learning to rank: theory and algorithm",
-   ICML 2008 (ListMLE).
-.. [4] Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
-
-All operations on losses cost O(n) or O(n log n), except for the listing of pairs.
+are parameters: functions of labels, of ranks, and of (scores, indptr). All operations cost O(n) or
+O(n log n), except for the listing of pairs. The rankers name the papers.
 """
 
 from __future__ import annotations
@@ -173,7 +163,7 @@ DISCOUNTS: dict[str, Discount] = {
 
 
 def rank_net(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
-    """Mean of ``log(1 + exp(-(s_i - s_j)))`` over the pairs with y_i > y_j [1]_."""
+    """Mean of ``log(1 + exp(-(s_i - s_j)))`` over the pairs with y_i > y_j."""
     upper, lower = pairs(labels, indptr)
     query = query_of_rows(indptr, scores)[upper]
     terms = torch.nn.functional.softplus(scores[lower] - scores[upper])
@@ -203,7 +193,7 @@ def lambda_rank(
     rank: Rank = ranks,
     cutoff: int | None = None,
 ) -> Tensor:
-    """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows [4]_.
+    """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows.
 
     The factor ``(g_i - g_j) |d(r_i) - d(r_j)| / ideal DCG`` is held fixed, so the gradient is the
     sum of the lambdas. Ranks below the ``cutoff`` have discount 0.
@@ -232,7 +222,7 @@ def list_net(
 ) -> Tensor:
     """Kullback-Leibler divergence of top-one probabilities, the softmax of gains and of scores.
 
-    Equals the cross entropy of [2]_ minus the constant entropy of the gains, so the minimum is 0.
+    Equals ListNet's cross entropy minus the constant entropy of the gains, so the minimum is 0.
     """
     target = torch.log_softmax(pad(gain(labels), indptr, _BELOW_ALL), 1)
     told = torch.log_softmax(pad(scores, indptr, _BELOW_ALL), 1)
@@ -240,7 +230,7 @@ def list_net(
 
 
 def list_mle(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
-    """Mean over rows i of ``log sum_{j: y_j <= y_i} exp(s_j) - s_i`` [3]_.
+    """Mean over rows i of ``log sum_{j: y_j <= y_i} exp(s_j) - s_i``.
 
     Without ties in the labels, this is ``- log`` of the Plackett-Luce probability of the order by
     label, divided by the number of rows. Rows of equal label are included in each other's sums

@@ -60,13 +60,6 @@ def complete_data(incomplete: str) -> list[str]:
     return [*sets, *sorted(glob(f"{escape(incomplete)}*"))]
 
 
-def complete_experiments(incomplete: str) -> list[str]:
-    """Keys of experiments, and the words ``all`` and ``list``."""
-    from rankwise.experiments.experiment import experiments as installed
-
-    return [key for key in (*installed(), "all", "list") if key.startswith(incomplete)]
-
-
 DATA_HELP = (
     "Judged data: LETOR/SVMlight, CSV or Parquet files, glob patterns or folders of tables, joined "
     "into one table; a folder with Fold1, Fold2, …; or a data set of 'rankwise list datasets' as "

@@ -42,7 +42,7 @@ from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.node_splits import make_criterion
 from rankwise.trees.tree import Tree, cut_at_depth, prune, pruning_path
-from rankwise.tuning.folds import cv_splits
+from rankwise.tuning import cv_splits
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, densify
 
 DEPTHS = range(1, 21)  # searched by "cv" and "val"

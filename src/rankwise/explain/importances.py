@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.rows import check_target
-from rankwise.explain.explanation import SHOWN, RankingExplanation, ScoreExplanation
+from rankwise.explain.contributions import SHOWN, RankingExplanation, ScoreExplanation
 from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse

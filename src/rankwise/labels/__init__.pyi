@@ -18,5 +18,5 @@ from .multi_label.label_powerset import CalibratedLabelRanking as CalibratedLabe
 from .multi_label.label_powerset import LabelPowerset as LabelPowerset
 from .multi_label.plst import CPLST as CPLST
 from .multi_label.plst import PLST as PLST
-from .multi_label.subset_fits import fit_splits as fit_splits
-from .multi_label.subset_fits import plst_path as plst_path
+from .multi_label.plst import fit_splits as fit_splits
+from .multi_label.plst import plst_path as plst_path

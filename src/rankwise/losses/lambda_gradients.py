@@ -40,8 +40,7 @@ from rankwise.kernels.lambda_gradients import (
     neighbour_gradients,
 )
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
-from rankwise.metrics.conventions import discounts, gain_table
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, discounts, gain_table
 from rankwise.metrics.measures.ndcg import DCG, NDCG, ExpectedReciprocalRank
 from rankwise.metrics.measures.relevance import (
     AveragePrecision,

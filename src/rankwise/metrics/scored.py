@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rankwise.groups import QueryGroups
 from rankwise.kernels.tied_ranks import expect_relevance_sums, expect_stops, mean_tied_values
 from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
-from rankwise.metrics.conventions import LARGEST_GRADE, discounts
+from rankwise.metrics.measure import LARGEST_GRADE, discounts
 from rankwise.runtime.threads import available_threads, query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array
 

@@ -40,8 +40,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import EMPTY, Empty, Measure, check_choice, value_of_empty
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array, Int64Array
 

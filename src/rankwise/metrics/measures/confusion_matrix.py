@@ -34,7 +34,7 @@ from rankwise.checks.classes import order_labels, ordinal_labels
 from rankwise.checks.cost_tables import class_numbers, cost_table
 from rankwise.checks.rows import check_weight
 from rankwise.groups import QueryGroups
-from rankwise.metrics.conventions import check_choice
+from rankwise.metrics.measure import check_choice
 from rankwise.metrics.measures.rank_errors import WEIGHTS
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.frames import convert_to_values

@@ -52,15 +52,15 @@ import numpy as np
 
 from rankwise.checks.label_data import check_indicator
 from rankwise.kernels.topk import add_discounted, relevant_ranks
-from rankwise.metrics.conventions import (
+from rankwise.metrics.measure import (
     EMPTY,
     TIES,
     Empty,
+    Measure,
     check_choice,
     check_cutoff,
     value_of_empty,
 )
-from rankwise.metrics.measure import Measure
 from rankwise.metrics.measures.agreement import AgreementMeasure
 from rankwise.metrics.measures.top import NO_TABLE, BinaryMeasure
 from rankwise.metrics.scored import ScoredGroups

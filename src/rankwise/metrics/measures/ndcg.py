@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.kernels.topk import add_discounted, average_normalised
-from rankwise.metrics.conventions import (
+from rankwise.metrics.measure import (
     DISCOUNTS,
     GAINS,
     LARGEST_GRADE,

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import Empty, check_choice, check_number
+from rankwise.metrics.measure import Empty, check_choice, check_number
 from rankwise.metrics.measures.agreement import (
     AgreementMeasure,
     centre_by_query,

@@ -62,8 +62,7 @@ from rankwise.kernels.tied_ranks import (
     add_inferred_precisions,
 )
 from rankwise.kernels.topk import add_discounted
-from rankwise.metrics.conventions import TIES, Empty, check_choice, check_number
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import TIES, Empty, Measure, check_choice, check_number
 from rankwise.metrics.measures.top import (
     NO_TABLE,
     BinaryMeasure,

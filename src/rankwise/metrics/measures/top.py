@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.kernels.topk import add_discounted
-from rankwise.metrics.conventions import (
+from rankwise.metrics.measure import (
     EMPTY,
     LARGEST_GRADE,
     TIES,
     Empty,
     Gain,
+    Measure,
     check_choice,
     check_cutoff,
     check_number,
@@ -23,7 +24,6 @@ from rankwise.metrics.conventions import (
     gain_table,
     value_of_empty,
 )
-from rankwise.metrics.measure import Measure
 from rankwise.metrics.scored import Ranked, ScoredGroups
 from rankwise.typing import Float64Array
 

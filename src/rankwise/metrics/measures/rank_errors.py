@@ -19,9 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.measure import Empty, check_choice, check_number
+from rankwise.metrics.measure import Empty, QueryMeasure, check_choice, check_number
 from rankwise.metrics.measures.agreement import (
-    AgreementMeasure,
     centre_by_query,
     largest_by_query,
     mean_by_query,
@@ -33,7 +32,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True)
-class RankLoss(AgreementMeasure):
+class RankLoss(QueryMeasure):
     """Base class of the losses of predicted labels; smaller is better."""
 
     greater_is_better: ClassVar[bool] = False
@@ -120,7 +119,7 @@ class MacroMAE(RankLoss):
 
 
 @dataclass(frozen=True)
-class Within(AgreementMeasure):
+class Within(QueryMeasure):
     """Share of rows whose predicted rank is off by at most ``ranks``; larger is better.
 
     ``ranks`` is >= 0; 0 gives the accuracy, which is 1 minus the zero-one loss.
@@ -153,7 +152,7 @@ WEIGHTS = ("linear", "quadratic", "none")
 
 
 @dataclass(frozen=True)
-class Kappa(AgreementMeasure):
+class Kappa(QueryMeasure):
     """Weighted kappa: 1 for full agreement, 0 for agreement by chance, below 0 for less.
 
     ``weights`` names the distance of two ranks: "linear" is ``|y - f|``, "quadratic" its square,
